@@ -10,7 +10,7 @@ from portal.api.openapi.problem_details import problem_answers
 from portal.api.v1.etags import ConditionalRetrieveView
 from portal.api.v1.permission_classes import IsNoc, IsNocAdmin
 from portal.api.v1.serializers.strict_fields import StrictSerializer
-from portal.api.v1.views.inventory_crud import InventoryListView, NocAlone, NocWrites
+from portal.api.v1.views.inventory_crud import InventoryListView, NocOnly, NocWrites
 
 _HEADERS = {
     "ETag": {
@@ -97,12 +97,12 @@ class DocumentedOperation(AutoSchema):
     def _scopes(self) -> list[list[str]]:
         """Return the choices of scopes that satisfy BearerTokenAuthentication and the view's permission.
 
-        Views with ``noc_alone`` refuse everybody else only after they have found the object.
+        Views with ``noc_only`` refuse everybody else only after they have found the object.
         """
         writes = self.method not in SAFE_METHODS and getattr(self.view, "writes", True)
         needed = getattr(self.view, "writes_with", None) if writes else None
         kinds = self.view.permission_classes
-        nocs = getattr(self.view, "noc_alone", False) or {IsNoc, IsNocAdmin, NocAlone} & set(kinds)
+        nocs = getattr(self.view, "noc_only", False) or {IsNoc, IsNocAdmin, NocOnly} & set(kinds)
         if nocs or (writes and NocWrites in kinds):
             return [[str(Scope.NOC), *([str(needed)] if needed else [])]]
         if needed:

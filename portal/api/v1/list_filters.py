@@ -234,14 +234,14 @@ class QuarantineFilters(Filters):
 class FoundLineFilters(Filters):
     router = text(method="touching", about="The name of a router at either end.")
     key = whole_number(1, LAST_GRE_KEY, about="The VNI or GRE key of the line.")
-    standing = django_filters.ChoiceFilter(choices=choices_of(Standing), method="standing_so")
+    standing = django_filters.ChoiceFilter(choices=choices_of(Standing), method="with_standing")
     odd = django_filters.ChoiceFilter(choices=choices_of(Oddity), method="with_oddity")
     q = text(method="named", about="Part of the name of a router or an interface at either end, or of a tag.")
 
     def touching(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return circuits_touching(rows, value)
 
-    def standing_so(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+    def with_standing(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return circuits_where(rows, lambda line: line.standing == value)
 
     def with_oddity(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:

@@ -6,7 +6,7 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 
-ADMINS_ALONE = _("Only admins of the customer and NOC admins may do this.")
+ADMINS_ONLY = _("Only admins of the customer and NOC admins may do this.")
 
 
 def managed_customer(user: User, name: str | None) -> Customer:
@@ -18,7 +18,7 @@ def managed_customer(user: User, name: str | None) -> Customer:
     if name is None:
         found = list(managed[:2])
         if not found:
-            raise PermissionDenied(ADMINS_ALONE)
+            raise PermissionDenied(ADMINS_ONLY)
         if len(found) > 1:
             raise ValidationError(
                 {"customer": [_("Name one of the customers that you manage.")]}, code="required"

@@ -66,7 +66,7 @@ class InventoryHistoryView(APIView):
 class SharedHistoryView(InventoryHistoryView):
     """The history of objects that customers may see. Customers who request the history get 403."""
 
-    noc_alone = True
+    noc_only = True
     model: ClassVar[type[Port | Webhook]]
 
     def check_reader(self, request: Request, pk: int) -> None:

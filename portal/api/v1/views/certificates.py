@@ -15,7 +15,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permission_classes import IsNocAdmin, caller, token_of
 from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer, validated
-from portal.api.v1.views.inventory_crud import NocAlone
+from portal.api.v1.views.inventory_crud import NocOnly
 from portal.core import clock
 from portal.inventory.models import Router, RouterCertificate
 from portal.inventory.operations import certificates_revoke, enrolment_offer
@@ -66,7 +66,7 @@ class EnrolmentView(APIView):
 class CertificatesView(generics.ListAPIView[RouterCertificate]):
     """The certificates that were issued to a router, including revoked ones. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     queryset = RouterCertificate.objects.none()
     serializer_class = CertificateSerializer
     pagination_class = KeysetPagination
@@ -80,7 +80,7 @@ class CertificatesView(generics.ListAPIView[RouterCertificate]):
 class RevocationView(APIView):
     """The revocation of certificates."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
 
     @extend_schema(request=RevocationSerializer, responses={200: RevokedSerializer})
     @once_per_key

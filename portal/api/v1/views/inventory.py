@@ -35,7 +35,7 @@ from portal.api.v1.serializers.inventory_writes import (
     SiteWriteSerializer,
     VniRangeWriteSerializer,
 )
-from portal.api.v1.views.inventory_crud import InventoryItemView, InventoryListView, NocAlone, NocWrites
+from portal.api.v1.views.inventory_crud import InventoryItemView, InventoryListView, NocOnly, NocWrites
 from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
@@ -110,7 +110,7 @@ class SiteView(InventoryItemView):
 class RoutersView(InventoryListView):
     """The routers. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     serializer_class = RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
     filterset_class = RouterFilters
@@ -122,7 +122,7 @@ class RoutersView(InventoryListView):
 class RouterView(InventoryItemView):
     """One router. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     serializer_class = RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
     write_serializer = RouterChangeSerializer
@@ -132,7 +132,7 @@ class RouterView(InventoryItemView):
 class LinksView(InventoryListView):
     """The backbone links with metric and IP MTU of each side. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     queryset = links_with_observed_mtu()
     serializer_class = LinkSerializer
     filterset_class = LinkFilters
@@ -144,7 +144,7 @@ class LinksView(InventoryListView):
 class LinkView(InventoryItemView):
     """One backbone link. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     queryset = links_with_observed_mtu()
     serializer_class = LinkSerializer
     write_serializer = LinkWriteSerializer
@@ -154,7 +154,7 @@ class LinkView(InventoryItemView):
 class CustomersView(InventoryListView):
     """The customers. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
     filterset_class = CustomerFilters
@@ -168,7 +168,7 @@ class CustomerView(InventoryItemView):
     no longer sign in.
     """
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
     write_serializer = CustomerWriteSerializer
@@ -197,7 +197,7 @@ class CustomerReopenView(APIView):
 class VniRangesView(InventoryListView):
     """The reserved ranges of VNIs, which the portal never leases. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     serializer_class = VniRangeSerializer
     queryset = ReservedVniRange.objects.all()
     write_serializer = VniRangeWriteSerializer
@@ -208,7 +208,7 @@ class VniRangesView(InventoryListView):
 class VniRangeView(InventoryItemView):
     """One reserved range of VNIs. For NOC staff."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     serializer_class = VniRangeSerializer
     queryset = ReservedVniRange.objects.all()
     write_serializer = VniRangeWriteSerializer

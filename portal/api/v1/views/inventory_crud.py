@@ -33,7 +33,7 @@ class NocWrites(BasePermission):
         return user.is_noc_admin if request.method == "DELETE" else user.is_noc
 
 
-class NocAlone(NocWrites):
+class NocOnly(NocWrites):
     """Allows only NOC staff to read and write, and only NOC admins to remove."""
 
     message = _("Only NOC staff may see this, and only NOC admins remove it.")

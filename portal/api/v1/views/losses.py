@@ -12,7 +12,7 @@ from portal.api.openapi.losses import LINK_LOSSES, ROUTER_LOSSES
 from portal.api.openapi.throughput import INSTANT
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.throughput import LossesQuerySerializer
-from portal.api.v1.views.inventory_crud import NocAlone
+from portal.api.v1.views.inventory_crud import NocOnly
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Router
 from portal.telemetry.rates_and_percentiles import STEPS_S
@@ -28,7 +28,7 @@ _PARAMETERS = [
 class RouterLossesView(APIView):
     """The losses of a router and its interfaces."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
 
     @extend_schema(parameters=_PARAMETERS, responses={200: ROUTER_LOSSES})
     def get(self, request: Request, pk: int) -> Response:
@@ -41,7 +41,7 @@ class RouterLossesView(APIView):
 class LinkLossesView(APIView):
     """The losses of both sides of a backbone link."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
 
     @extend_schema(parameters=_PARAMETERS, responses={200: LINK_LOSSES})
     def get(self, request: Request, pk: int) -> Response:

@@ -25,7 +25,7 @@ class PlanView(OrderActionView):
 
     # The views check the tenant scope before the role: other customers get 404, not 403.
     permission_classes = [IsAuthenticated]
-    noc_alone = True
+    noc_only = True
 
     @extend_schema(responses={200: PlanSerializer})
     def get(self, request: Request, pk: UUID) -> Response:

@@ -55,7 +55,7 @@ class PersonCloseView(APIView):
     """The closing of an account. NOC staff can open it again on its page."""
 
     permission_classes = [IsAuthenticated]
-    noc_alone = True
+    noc_only = True
 
     @extend_schema(parameters=[END], request=None, responses={200: PersonSerializer})
     @once_per_key
@@ -75,7 +75,7 @@ class PersonMadeView(APIView):
     """The objects that a person created."""
 
     permission_classes = [IsAuthenticated]
-    noc_alone = True
+    noc_only = True
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:

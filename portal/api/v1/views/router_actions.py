@@ -21,7 +21,7 @@ from portal.api.v1.serializers.router_actions import (
     RouterActionSerializer,
 )
 from portal.api.v1.serializers.strict_fields import validated
-from portal.api.v1.views.inventory_crud import NocAlone
+from portal.api.v1.views.inventory_crud import NocOnly
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd
@@ -63,7 +63,7 @@ _DO: dict[str, Callable[..., Any]] = {
 class RouterActionsView(APIView):
     """The NOC's actions on a router."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
 
     @extend_schema(request=RouterActionSerializer, responses={200: RouterSerializer})
     @once_per_key
@@ -96,7 +96,7 @@ class RouterActionsView(APIView):
 class RouterDrainView(APIView):
     """The progress of a drain."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
 
     @extend_schema(responses={200: DrainProgressSerializer})
     def get(self, request: Request, pk: int) -> Response:
@@ -118,7 +118,7 @@ class RouterEndsView(generics.ListAPIView[VllEnd]):
     staff.
     """
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
     queryset = VllEnd.objects.none()
     serializer_class = DrainEndSerializer
     pagination_class = KeysetPagination

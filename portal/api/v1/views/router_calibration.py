@@ -13,7 +13,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.router_actions import CalibrationSerializer, CalibrationWriteSerializer
 from portal.api.v1.serializers.strict_fields import validated
-from portal.api.v1.views.inventory_crud import NocAlone
+from portal.api.v1.views.inventory_crud import NocOnly
 from portal.core import clock
 from portal.inventory.calibration_document import calibration_read, calibration_text
 from portal.inventory.models import Router
@@ -23,7 +23,7 @@ from portal.vll.calibration_rebooking import router_calibration_set
 class RouterCalibrationView(APIView):
     """The calibration of a router."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [NocOnly]
 
     @extend_schema(responses={200: CalibrationSerializer})
     def get(self, request: Request, pk: int) -> Response:

@@ -20,7 +20,7 @@ from portal.accounts.models import Customer, Invitation, Membership, Scope
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import InvitationFilters, MemberFilters
-from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
+from portal.api.v1.managed_customer import ADMINS_ONLY, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller, token_of
@@ -40,7 +40,7 @@ from portal.core import clock
 def check_manages(request: Request, customer: Customer) -> None:
     """Raise PermissionDenied unless the caller is an admin of the customer or a NOC admin."""
     if not permissions.may_manage_team(caller(request), customer):
-        raise PermissionDenied(ADMINS_ALONE)
+        raise PermissionDenied(ADMINS_ONLY)
 
 
 class MembersView(generics.ListAPIView[Membership]):

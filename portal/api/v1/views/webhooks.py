@@ -19,7 +19,7 @@ from portal.accounts.models import Customer, Scope, User
 from portal.api.v1.cache_control import NO_STORE
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
+from portal.api.v1.managed_customer import ADMINS_ONLY, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller, token_of
@@ -57,7 +57,7 @@ def check_may(request: Request, webhook: Webhook) -> None:
     reads = request.method in SAFE_METHODS
     may = permissions.may_see_webhooks if reads else permissions.may_manage_webhooks
     if not may(caller(request), webhook.customer):
-        raise PermissionDenied(ADMINS_ALONE)
+        raise PermissionDenied(ADMINS_ONLY)
 
 
 class WebhooksView(generics.ListAPIView[Webhook]):
