@@ -77,8 +77,9 @@ class TokenMadeWithView(APIView):
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The existing objects that were created with the token, or with tokens that it created. Only objects
-        that you may manage.
+        """The existing objects that were created with the token, or with tokens that were created with it.
+
+        Only objects that you may manage are listed.
         """
         token = get_object_or_404(tokens_of(caller(request)), pk=pk)
         return Response(ProvenanceSerializer(made_with(token, viewer=caller(request), now=clock.now())).data)
