@@ -43,7 +43,7 @@ def test_every_exception_of_a_view_is_explained() -> None:
 def test_exactly_the_codes_of_views_and_exceptions_are_explained() -> None:
     """Views write their codes where they make the problem document; DRF's hook takes those of exceptions."""
     sources = "".join(path.read_text() for path in (ROOT / "portal").rglob("*.py"))
-    written = set(re.findall(r"""\bproblem(?:_answer)?\(\s*"([^"]+)\"""", sources))
+    written = set(re.findall(r"""\bproblem(?:_response)?\(\s*"([^"]+)\"""", sources))
     raised = {kind.default_code.replace("_", "-") for kind in api_exceptions(exceptions.APIException)}
     assert "wrong-role" in written
     assert written | raised == set(KINDS)
