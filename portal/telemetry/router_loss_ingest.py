@@ -29,19 +29,19 @@ COLUMNS = (*COUNTS, *BUFFERS)
 ROUTER = ""
 
 _INSERT = """
-WITH told AS (
+WITH stored AS (
     INSERT INTO telemetry_loss_sample (router_id, boot_id, simulated, seq, from_at, to_at, interface,
                                        {columns})
     SELECT %s, %s::uuid, %s, seq, 'epoch'::timestamptz + from_ms * interval '1 millisecond',
            'epoch'::timestamptz + to_ms * interval '1 millisecond', interface, {columns}
     FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], {arrays})
-         AS told (seq, from_ms, to_ms, interface, {columns})
+         AS sample (seq, from_ms, to_ms, interface, {columns})
     ON CONFLICT DO NOTHING
     RETURNING from_at, to_at
 )
 INSERT INTO telemetry_stale_loss_bucket (router_id, step_s, start_at)
 SELECT DISTINCT %s::bigint, 300, start_at
-FROM told, generate_series(date_bin('5 minutes', from_at, 'epoch'), to_at - interval '1 microsecond',
+FROM stored, generate_series(date_bin('5 minutes', from_at, 'epoch'), to_at - interval '1 microsecond',
                            '5 minutes') AS start_at
 ON CONFLICT DO NOTHING
 """.format(columns=", ".join(COLUMNS), arrays=", ".join(["%s::bigint[]"] * len(COLUMNS)))  # noqa: S608 - constants

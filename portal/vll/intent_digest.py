@@ -11,7 +11,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 # A line's revision represents its whole content, except the end that is kept down because of the other end's
 # link.
 _DIGESTS = """
-WITH told (router, line) AS (
+WITH intended (router, line) AS (
     SELECT port.router_id, concat_ws(' ', line.id, an_end.side, line.revision, line.wanted_present,
                                       nullif(loss.held = an_end.side, false))
     FROM vll_vllend an_end
@@ -24,9 +24,9 @@ WITH told (router, line) AS (
     FROM vll_vlltombstone left_behind
     WHERE left_behind.router_id = ANY(%(routers)s) AND left_behind.vll_id <> %(apart)s
 )
-SELECT router.id, md5(coalesce(string_agg(told.line, E'\\n' ORDER BY told.line), ''))
+SELECT router.id, md5(coalesce(string_agg(intended.line, E'\\n' ORDER BY intended.line), ''))
 FROM unnest(%(routers)s::bigint[]) AS router (id)
-LEFT JOIN told ON told.router = router.id
+LEFT JOIN intended ON intended.router = router.id
 GROUP BY router.id
 """
 

@@ -54,8 +54,8 @@
     }
     const body = form.querySelector('[data-in="body"]')?.value;
     if (body !== undefined) headers.set("Content-Type", "application/json");
-    const asked = query.toString();
-    return { method: form.dataset.method, url: asked ? `${path}?${asked}` : path, headers, body };
+    const text = query.toString();
+    return { method: form.dataset.method, url: text ? `${path}?${text}` : path, headers, body };
   };
   const signed = (request, form) => {
     if (form.dataset.unsigned !== undefined) return { ...request, credentials: "omit" };

@@ -3,7 +3,7 @@
 (() => {
   const PAUSE_MS = 120; // the delay after the last key before a request
   let pause = 0;
-  let asked = new AbortController();
+  let request = new AbortController();
   let outdated = false; // the list is older than the text
 
   const field = () => document.getElementById("palette-text");
@@ -23,11 +23,11 @@
   };
 
   const ask = async () => {
-    asked.abort();
-    asked = new AbortController();
+    request.abort();
+    request = new AbortController();
     const { palette } = document.querySelector("[data-palette]").dataset;
     try {
-      const answer = await longline.ask(`${palette}?${new URLSearchParams({ q: field().value })}`, { signal: asked.signal });
+      const answer = await longline.ask(`${palette}?${new URLSearchParams({ q: field().value })}`, { signal: request.signal });
       if (!answer.ok) return;
       document.getElementById("palette-options").outerHTML = await answer.text();
     } catch {

@@ -12,7 +12,7 @@
   const target = figure.querySelector("[data-plot]");
   let plot = null;
   let last = null;
-  let asked = 0;
+  let newest = 0;
 
   const duration = (us) => {
     if (us === null || us === undefined) return "–";
@@ -78,18 +78,18 @@
   const refresh = async () => {
     if (!section.open || !shown) return;
     const { from, to, format } = shown;
-    const mine = ++asked;
+    const mine = ++newest;
     try {
       const answer = await longline.ask(`${section.dataset.url}?from=${from}&to=${to}`, {
         headers: { Accept: "application/json" },
       });
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
-      if (mine !== asked) return; // another period was chosen meanwhile
+      if (mine !== newest) return; // another period was chosen meanwhile
       last = { answer: body, format };
       show(last);
     } catch {
-      if (mine === asked) say(texts.failed);
+      if (mine === newest) say(texts.failed);
     }
   };
   document.addEventListener("longline:window", ({ detail }) => {

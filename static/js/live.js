@@ -3,13 +3,13 @@
 // that buffers) they poll as their hx-trigger says. A hidden tab waits until it is visible.
 (() => {
   const url = document.currentScript.dataset.url;
-  const LOOK_ANYWAY_MS = 30000;
+  const REFRESH_ANYWAY_MS = 30000;
   const SILENT_MS = 40000; // the server sends an event every 15 s
   // A random delay of up to the same length is added, so that not all pages reconnect together:
   const DROPPED_MS = 1000;
   const REFUSED_MS = 30000;
   // By the id of the part, because each update replaces the element:
-  const asked = new Map(); // time of the request
+  const requested = new Map(); // time of the request
   const shown = new Map(); // the content is at least as new as this time
   const settling = new Set(); // received, not settled yet
   const stale = new Set(); // changed during the request
@@ -21,10 +21,10 @@
 
   const parts = () => [...document.querySelectorAll("[data-live]")];
   const about = (part) => part.dataset.live.split(" ");
-  const pageAsked = performance.timeOrigin + (performance.getEntriesByType("navigation")[0]?.requestStart ?? 0);
-  const age = (part) => Date.now() - (shown.get(part.id) ?? pageAsked);
-  const look = (part) => {
-    const onItsWay = Date.now() - (asked.get(part.id) ?? 0) < LOOK_ANYWAY_MS;
+  const pageRequested = performance.timeOrigin + (performance.getEntriesByType("navigation")[0]?.requestStart ?? 0);
+  const age = (part) => Date.now() - (shown.get(part.id) ?? pageRequested);
+  const refresh = (part) => {
+    const onItsWay = Date.now() - (requested.get(part.id) ?? 0) < REFRESH_ANYWAY_MS;
     if (onItsWay) stale.add(part.id);
     else part.dispatchEvent(new CustomEvent("live"));
   };
@@ -41,7 +41,7 @@
     close();
     again = setTimeout(follow, ms * (1 + Math.random()));
   };
-  const heard = () => {
+  const received = () => {
     open = true;
     clearTimeout(silence);
     silence = setTimeout(() => closeFor(REFUSED_MS), SILENT_MS);
@@ -53,20 +53,20 @@
     const query = new URLSearchParams(following.split(" ").map((topic) => ["about", topic]));
     query.set("age_ms", Math.max(0, ...parts().map((part) => Math.round(age(part)))));
     source = new EventSource(`${url}?${query}`, { withCredentials: true });
-    source.addEventListener("following", heard);
-    source.addEventListener("beat", heard);
+    source.addEventListener("following", received);
+    source.addEventListener("beat", received);
     source.addEventListener("changed", ({ data }) => {
-      heard();
-      parts().filter((part) => about(part).includes(data)).forEach(look);
+      received();
+      parts().filter((part) => about(part).includes(data)).forEach(refresh);
     });
     // Reconnect here instead of in EventSource: age_ms in its address would be outdated.
     source.addEventListener("error", () => closeFor(open ? DROPPED_MS : REFUSED_MS));
   };
 
   const done = (id) => {
-    asked.delete(id);
+    requested.delete(id);
     const part = document.getElementById(id);
-    if (stale.delete(id) && part) look(part);
+    if (stale.delete(id) && part) refresh(part);
   };
   const ofPart = (event) => event.detail.elt.matches("[data-live]");
   const isWrittenIn = (part) => part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
@@ -78,15 +78,15 @@
     if (!ofPart(event)) return;
     const part = event.detail.elt;
     // Polls have no triggering event.
-    const needless = !event.detail.requestConfig.triggeringEvent && open && age(part) < LOOK_ANYWAY_MS;
+    const needless = !event.detail.requestConfig.triggeringEvent && open && age(part) < REFRESH_ANYWAY_MS;
     if (needless || document.hidden || isWrittenIn(part)) event.preventDefault();
-    else asked.set(part.id, Date.now());
+    else requested.set(part.id, Date.now());
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     // htmx sends the event to an element that still exists; requestConfig names the requesting element.
     const { successful, requestConfig: { elt: part } } = event.detail;
-    if (!asked.has(part.id)) return;
-    if (successful) shown.set(part.id, asked.get(part.id));
+    if (!requested.has(part.id)) return;
+    if (successful) shown.set(part.id, requested.get(part.id));
     // htmx sends no events to the replacement before it has settled.
     if (part.isConnected) done(part.id);
     else settling.add(part.id);
@@ -114,13 +114,13 @@
   });
   document.addEventListener("visibilitychange", () => {
     follow();
-    if (!document.hidden) parts().forEach(look);
+    if (!document.hidden) parts().forEach(refresh);
   });
   window.addEventListener("pagehide", close);
   window.addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
     follow();
-    parts().forEach(look);
+    parts().forEach(refresh);
   });
   follow();
 })();

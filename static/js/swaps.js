@@ -10,16 +10,16 @@
   let ending = 0;
 
   // Another update may have replaced the part since the request.
-  const take = (asked, onload) => {
-    const { elt, target } = asked;
-    if (elt.isConnected && !target.isConnected) asked.target = document.getElementById(target.id) ?? target;
+  const take = (request, onload) => {
+    const { elt, target } = request;
+    if (elt.isConnected && !target.isConnected) request.target = document.getElementById(target.id) ?? target;
     onload();
   };
   // Responses wait while a button or link is pressed, until its click. A response could replace or move the pressed
   // element, and the browser would then send no click.
-  document.addEventListener("htmx:beforeSend", ({ detail: asked }) => {
-    const { xhr } = asked;
-    const arrived = take.bind(null, asked, xhr.onload);
+  document.addEventListener("htmx:beforeSend", ({ detail: request }) => {
+    const { xhr } = request;
+    const arrived = take.bind(null, request, xhr.onload);
     xhr.onload = () => (pressed ? waiting.push(arrived) : arrived());
   });
   const end = () => {

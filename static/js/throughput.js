@@ -35,7 +35,7 @@
   let unit = "bits";
   let shownUnit = "bit/s"; // of the drawn figures; a request for another unit may be under way
   let chosen = null; // { from, to } in epoch seconds, while the user's window is shown
-  let asked = 0;
+  let newest = 0;
 
   const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
   const decimals = (value, most, least) => value.toLocaleString(LANGUAGE, {
@@ -225,7 +225,7 @@
     chosen || "ownStep" in section.dataset ? "" : `&step=${Object.values(RANGES).find(({ span }) => to - from <= span).step}`;
   const query = (window) => `?from=${window.from}&to=${window.to}${step(window)}&unit=${unit}`;
   const refresh = async () => {
-    const mine = ++asked;
+    const mine = ++newest;
     const window = shown();
     const wanted = query(window);
     // Other graphs of the line show the same period.
@@ -236,7 +236,7 @@
       });
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
-      if (mine !== asked) return; // another period or unit was chosen meanwhile
+      if (mine !== newest) return; // another period or unit was chosen meanwhile
       last = { answer: body, window };
       tellAge(answer.headers.get("Longline-As-Of"));
       lastAt = Date.now();
@@ -244,7 +244,7 @@
       show(body, window);
       tellNow();
     } catch {
-      if (mine !== asked) return;
+      if (mine !== newest) return;
       lastAt = 0; // request the present choice again soon
       say(texts.failed);
     }

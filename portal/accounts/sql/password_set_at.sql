@@ -1,4 +1,4 @@
--- When a password was set is on record; what it is, never.
+-- Record when a password was set, but never the password.
 
 CREATE OR REPLACE FUNCTION a_password_has_its_time() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

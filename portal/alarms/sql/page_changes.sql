@@ -1,5 +1,5 @@
--- Alarms have been raised, changed or cleared, or somebody said something of them: the NOC's open pages are told
--- with the commit (portal/live). However many rows a round writes, they are told once.
+-- Notify the NOC's open pages of raised, changed, cleared and acknowledged alarms with the commit (portal/live).
+-- Pages get one notification for all rows of a transaction.
 
 CREATE OR REPLACE FUNCTION alarms_are_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- An index of each table of events by who made the change, so that one person's are found however rare.
+-- Index each table of events by the person who made the change, so that a person's few events are found quickly.
 --
--- Only of changes that people made: most are made by tasks, and cost nothing more.
+-- The index contains only changes by people. Tasks make most changes, and these cost nothing more.
 
 CREATE INDEX audit_apitoken_by_person ON audit_apitokenevent
     ((pgh_context ->> 'username'), pgh_id DESC) WHERE (pgh_context ->> 'username') IS NOT NULL;

@@ -1,4 +1,4 @@
--- An interface has one use: a row per side of a link and per port, under one unique key.
+-- An interface has one use: each port and each side of a link has a row, and all rows share one unique key.
 
 CREATE OR REPLACE FUNCTION link_uses_its_interfaces() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -17,7 +17,7 @@ BEGIN
     IF TG_OP <> 'INSERT' THEN
         DELETE FROM inventory_interfaceuse WHERE port_id = OLD.id;
     END IF;
-    -- A retired port leaves its interface to others.
+    -- The interface of a retired port is free again.
     IF TG_OP <> 'DELETE' AND NEW.retired_at IS NULL THEN
         INSERT INTO inventory_interfaceuse (router_id, interface, port_id)
         VALUES (NEW.router_id, NEW.interface, NEW.id);

@@ -1,11 +1,11 @@
--- What pages show has changed: told with the commit, or not at all, on one channel that the live process
--- listens to (portal.processes.live_changes). A notification names a line, a port's owner or the network, and
--- never says what changed: pages look for themselves, with their reader's permissions. PostgreSQL sends what
--- one transaction says twice once.
+-- Notify open pages of changed data with the commit, on the channel of the live process
+-- (portal.processes.live_changes). A notification names a line, the owner of a port, or the network, but not
+-- the change: pages load it with the permissions of their reader. PostgreSQL sends equal notifications of one
+-- transaction once.
 
--- Nobody is told of columns that no page shows, or that each report writes: those rows are written every 10 s.
+-- Columns that no page shows, and columns that each report writes every 10 s, cause no notification.
 
--- "line:<its id>:<its customer>"
+-- "line:<id of the line>:<id of the customer>"
 CREATE OR REPLACE FUNCTION tell_pages_of_line(line uuid, customer bigint) RETURNS void LANGUAGE sql AS $$
     SELECT pg_notify('longline_live', 'line:' || line || ':' || customer)
 $$;
@@ -20,7 +20,7 @@ CREATE OR REPLACE TRIGGER new_line_is_told_to_pages AFTER INSERT ON vll_vll
 CREATE OR REPLACE TRIGGER line_is_told_to_pages AFTER UPDATE ON vll_vll FOR EACH ROW
     WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION line_is_told_to_pages();
 
--- Orders and trouble reports: they name their line and its customer.
+-- Orders and trouble reports contain their line and its customer.
 CREATE OR REPLACE FUNCTION customers_row_is_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell_pages_of_line(NEW.vll_id, NEW.customer_id);
@@ -33,7 +33,7 @@ CREATE OR REPLACE TRIGGER order_is_told_to_pages AFTER UPDATE ON vll_order FOR E
 CREATE OR REPLACE TRIGGER trouble_is_told_to_pages AFTER INSERT OR UPDATE ON diagnosis_troublereport
     FOR EACH ROW EXECUTE FUNCTION customers_row_is_told_to_pages();
 
--- Ends and line tests: they name their line alone.
+-- Ends and activation tests contain only their line.
 CREATE OR REPLACE FUNCTION row_of_a_line_is_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell_pages_of_line(id, customer_id) FROM vll_vll WHERE id = NEW.vll_id;
@@ -51,7 +51,7 @@ CREATE OR REPLACE TRIGGER end_is_told_to_pages AFTER UPDATE ON vll_vllend FOR EA
 CREATE OR REPLACE TRIGGER line_test_is_told_to_pages AFTER INSERT OR UPDATE ON vll_linetest
     FOR EACH ROW EXECUTE FUNCTION row_of_a_line_is_told_to_pages();
 
--- "ports:<the customer>", or "ports:" where it is nobody's.
+-- "ports:<id of the customer>", or "ports:" for a port without a customer.
 CREATE OR REPLACE FUNCTION tell_pages_of_ports(customer bigint) RETURNS void LANGUAGE sql AS $$
     SELECT pg_notify('longline_live', 'ports:' || coalesce(customer::text, ''))
 $$;
@@ -71,7 +71,7 @@ CREATE OR REPLACE TRIGGER new_port_is_told_to_pages AFTER INSERT OR DELETE ON in
 CREATE OR REPLACE TRIGGER port_is_told_to_pages AFTER UPDATE ON inventory_port FOR EACH ROW
     WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION port_is_told_to_pages();
 
--- "network": routers and what is between them.
+-- "network": routers, links and paths.
 CREATE OR REPLACE FUNCTION network_is_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('longline_live', 'network');
@@ -79,7 +79,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER new_router_is_told_to_pages AFTER INSERT OR DELETE ON inventory_router
     FOR EACH ROW EXECUTE FUNCTION network_is_told_to_pages();
--- Not of its generation: each order counts it up.
+-- Not for the generation, which each order increments.
 CREATE OR REPLACE TRIGGER router_is_told_to_pages AFTER UPDATE ON inventory_router FOR EACH ROW
     WHEN ((OLD.name, OLD.site_id, OLD.agent_url, OLD.cores, OLD.calibration, OLD.maintenance_since,
            OLD.drained_since, OLD.held_since, OLD.dead_since, OLD.retired_at)
@@ -113,7 +113,7 @@ CREATE OR REPLACE TRIGGER path_is_told_to_pages AFTER UPDATE ON vll_tunnelpath F
           IS DISTINCT FROM (NEW.in_use, NEW.finding, NEW.proven_ip_mtu, NEW.black_hole_since))
     EXECUTE FUNCTION network_is_told_to_pages();
 
--- An interface is the network's, and that of the port that stands on it.
+-- An interface belongs to the network, and to the owner of the port that uses it.
 CREATE OR REPLACE FUNCTION interface_is_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('longline_live', 'network');

@@ -1,4 +1,4 @@
--- As page_changes.sql: what routers would do for a held order. A plan names its order, and that its line.
+-- Notify open pages, as page_changes.sql does, of plans for orders that wait for approval.
 CREATE OR REPLACE FUNCTION plan_is_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell_pages_of_line(vll_id, customer_id) FROM vll_order WHERE id = NEW.order_id;

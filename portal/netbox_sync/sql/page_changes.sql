@@ -1,5 +1,5 @@
--- "netbox" is told with the commit, as portal/live/sql has it for lines: how the exchange stands, its runs, and
--- lines that it cannot take.
+-- "netbox": notify open pages with the commit, as portal/live/sql does for lines, of the state of the exchange,
+-- its runs, and lines that NetBox refuses.
 
 CREATE OR REPLACE FUNCTION netbox_is_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -8,7 +8,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER netbox_run_is_told_to_pages AFTER INSERT OR UPDATE ON netbox_sync_netboxrun
     FOR EACH ROW EXECUTE FUNCTION netbox_is_told_to_pages();
--- Not of the claim: a worker renews it while it works.
+-- Not for the claim, which a worker renews while it runs.
 CREATE OR REPLACE TRIGGER netbox_state_is_told_to_pages AFTER UPDATE ON netbox_sync_netboxstate FOR EACH ROW
     WHEN ((OLD.wanted_at, OLD.tried_at, OLD.imported_at, OLD.exported_at, OLD.release, OLD.failures, OLD.retry_at,
            OLD.failing_since, OLD.error)

@@ -1,6 +1,6 @@
--- What routers and their interfaces lose: as the agents counted it, and per 5 minutes, hour and day.
+-- Losses of routers and their interfaces: samples of the agents, and rollups per 5 minutes, hour and day.
 
--- ``interface`` is '' for the router itself. A count is null where it is of the other kind, or where VPP has none.
+-- ``interface`` is '' for the router itself. A count is null if it is of the other kind, or if VPP has none.
 CREATE TABLE telemetry_loss_sample (
     to_at timestamptz NOT NULL,
     router_id bigint NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE telemetry_loss_sample (
     CONSTRAINT a_loss_is_stored_once PRIMARY KEY (router_id, to_at, interface, boot_id, seq)
 ) PARTITION BY RANGE (to_at);
 
--- Counts have fractions, because a sample counts evenly over its time. ``buffers_free`` is the fewest.
+-- Counts have fractions, because a sample is spread evenly over its time. ``buffers_free`` is the minimum.
 CREATE TABLE telemetry_loss_five_minutes (
     start_at timestamptz NOT NULL,
     router_id bigint NOT NULL,

@@ -1,7 +1,7 @@
--- Oper status intervals follow all events of a statement at once: the lines of a router turn together.
+-- Update oper status intervals for all events of a statement at once: the lines of a router change together.
 
--- Of an oper status the event says itself what became true, of a life cycle the line: only a line in service
--- and not suspended has an oper status that counts. A statement tells of a line once.
+-- An event about the oper status contains the new status. For an event about the life cycle, the line has it:
+-- only the oper status of a line in service that is not suspended counts. A statement has one event per line.
 CREATE OR REPLACE FUNCTION oper_intervals_follow_the_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     WITH became AS (

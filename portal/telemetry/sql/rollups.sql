@@ -1,7 +1,7 @@
--- Rollups: what a line counted per 5 minutes, hour and day, and which of these are to be counted anew.
+-- Rollups: counts of a line per 5 minutes, hour and day, and the list of those that have to be counted again.
 
--- Both ends in one row: half the keys, and the ends are compared with each other. Bytes and packets have
--- fractions, because a sample counts evenly over its time. Null where an end counted nothing at all.
+-- A row contains both ends: this halves the keys, and the ends are compared with each other. Bytes and packets
+-- have fractions, because a sample is spread evenly over its time. Null means that an end has no sample.
 CREATE TABLE telemetry_five_minutes (
     start_at timestamptz NOT NULL,
     vll_id uuid NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE telemetry_five_minutes (
     a_covered_ms integer NOT NULL,
     z_covered_ms integer NOT NULL,
     simulated boolean NOT NULL,
-    -- Null costs no space, and most lines are not policed.
+    -- Null needs no space, and most lines are not policed.
     a_conform_bytes float8,
     a_conform_packets float8,
     a_exceed_bytes float8,
@@ -45,7 +45,7 @@ CREATE TABLE telemetry_day (
     CONSTRAINT a_day_counts_once PRIMARY KEY (vll_id, start_at)
 ) PARTITION BY RANGE (start_at);
 
--- ``side`` is '' for hours and days. It is in the key so that the routers of both ends do not wait for each
+-- ``side`` is '' for hours and days. It is part of the key so that the routers of both ends do not wait for each
 -- other when they report.
 CREATE TABLE telemetry_stale_bucket (
     start_at timestamptz NOT NULL,

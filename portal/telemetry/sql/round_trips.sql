@@ -1,12 +1,12 @@
--- Round trips between routers: what was measured in each minute, 5 minutes, hour and day. The portal measures
--- itself and at once, so nothing comes late or twice: each measurement is added to all four when it is made.
+-- Round trips between routers per minute, 5 minutes, hour and day. The portal itself measures them, so that no
+-- measurement comes late or twice: each is added to all four tables at once.
 
 CREATE TABLE telemetry_round_trips (
     start_at timestamptz NOT NULL,
     path_id uuid NOT NULL,
     sent integer NOT NULL,
     received integer NOT NULL,
-    -- Null where nothing came back.
+    -- Null if no packet came back.
     min_us integer,
     sum_us bigint,
     max_us integer,

@@ -1,4 +1,4 @@
--- The samples' table, partitioned by day, so that retention is a dropped partition.
+-- The table of samples is partitioned by day: retention drops a partition.
 
 CREATE TABLE telemetry_sample (
     to_at timestamptz NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE telemetry_sample (
     out_bytes bigint NOT NULL CHECK (out_bytes >= 0),
     out_packets bigint NOT NULL CHECK (out_packets >= 0),
     simulated boolean NOT NULL,
-    -- Null where no policer worked, or none can be trusted.
+    -- Null if the end was not policed, or if the counts of its policer are not reliable.
     conform_bytes bigint,
     conform_packets bigint,
     exceed_bytes bigint,

@@ -1,7 +1,8 @@
--- Attempts that come to the same are counted on one row, what nobody needs any more may be forgotten, and
--- nothing else of them changes.
+-- Equal attempts are counted in one row. Attempts that are no longer needed may be deleted. Everything else of
+-- an attempt is immutable.
 
--- It is its router's newest, or an order is open that its router had to do with when it was made.
+-- The newest attempt of a router is needed, and so are attempts during an order that is still open and concerns
+-- the router.
 CREATE OR REPLACE FUNCTION attempt_is_needed(a vll_attempt) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT NOT EXISTS (SELECT FROM vll_attempt newer WHERE newer.router_id = a.router_id AND newer.id > a.id)
         OR EXISTS (
@@ -14,7 +15,7 @@ CREATE OR REPLACE FUNCTION attempt_is_needed(a vll_attempt) RETURNS boolean LANG
                            WHERE t.vll_id = o.vll_id AND t.router_id = a.router_id)))
 $$;
 
--- Of some end at some revision its router has said nothing else since.
+-- True for the last attempt that has a result for some end at some revision.
 CREATE OR REPLACE FUNCTION attempt_has_a_last_word(a vll_attempt) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM jsonb_array_elements(
@@ -46,7 +47,7 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- Who forgets says so, in its own transaction: longline.attempts_before.
+-- A transaction that deletes attempts sets longline.attempts_before.
 CREATE OR REPLACE FUNCTION attempt_is_forgotten_when_old() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     before timestamptz := nullif(current_setting('longline.attempts_before', true), '');

@@ -1,6 +1,6 @@
--- An end is never wanted on a router that is also told to remove it: an agent refuses such a document whole.
+-- An end is never wanted on a router that also has to remove it: an agent refuses such a document as a whole.
 
--- Of lines that are over agents are told by tombstones alone: these may stand beside the end.
+-- Documents contain only tombstones of lines that have ended, so their ends may exist next to tombstones.
 CREATE OR REPLACE FUNCTION an_end_is_no_tombstone() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
@@ -17,7 +17,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Deferred: within the transaction that moves an end its two rows are written one after the other.
+-- Deferred, because the transaction that moves an end writes its two rows one after the other.
 DROP TRIGGER IF EXISTS an_end_is_no_tombstone ON vll_vllend;
 CREATE CONSTRAINT TRIGGER an_end_is_no_tombstone AFTER INSERT OR UPDATE OF port_id ON vll_vllend
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION an_end_is_no_tombstone();

@@ -1,4 +1,4 @@
--- The result of a line test is kept as it was found, for ever; when the line was joined again comes after it.
+-- The result of an activation test is immutable. Only the time when the line was connected again is added later.
 CREATE OR REPLACE FUNCTION line_test_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.state IN ('scheduled', 'waiting') THEN

@@ -22,7 +22,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Deferred: within the transaction that makes a VLL its ends come after it.
+-- Deferred, because the transaction that creates a VLL writes its ends after it.
 DROP TRIGGER IF EXISTS vll_has_exactly_two_ends ON vll_vll;
 CREATE CONSTRAINT TRIGGER vll_has_exactly_two_ends AFTER INSERT ON vll_vll
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION vll_has_exactly_two_ends();

@@ -32,7 +32,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
 def alarm_list(request: SignedInRequest) -> HttpResponse:
     """Return the live part of the page, for htmx after an action on an alarm."""
     live = polled_part("noc/_alarm_list.html", _context(), request)
-    return render(request, "noc/_alarms.html", {"live": live, "told": True})
+    return render(request, "noc/_alarms.html", {"live": live, "with_messages": True})
 
 
 def _context() -> dict[str, Any]:
