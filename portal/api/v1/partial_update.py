@@ -24,7 +24,7 @@ def changed_members(body: Any, document: Any, serializer: serializers.Serializer
     with in_readers_language():
         if not isinstance(body, dict):
             # A serializer accepts only a mapping, so this always raises, with DRF's text for the error.
-            return serializer.run_validation(body)
+            return dict(serializer.run_validation(body))
         current = json.loads(JSONRenderer().render(document))
         changed, refused = _compared(body, current, serializer.fields)
     if refused:
