@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +34,7 @@ func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
 	if *intentPath == "" {
 		return &usageError{"plan needs -intent FILE"}
 	}
-	document, err := os.ReadFile(*intentPath)
+	document, err := readInput(*intentPath)
 	if err != nil {
 		return err
 	}

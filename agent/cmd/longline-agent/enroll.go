@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -78,17 +77,11 @@ func checkEnroll(portal, tokenFile string, trust enroll.Trust) error {
 // readToken reads the token from a file. A command-line argument would be visible to all users through
 // ps(1).
 func readToken(path string) (string, error) {
-	file := os.Stdin
-	// The terminal belongs to the user who ran sudo or runuser: the agent's user may read it, but not open
-	// it again.
-	if path != "/dev/stdin" {
-		opened, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer opened.Close()
-		file = opened
+	file, err := openInput(path)
+	if err != nil {
+		return "", err
 	}
+	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxToken))
 	if err != nil {
 		return "", err

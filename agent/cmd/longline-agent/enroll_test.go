@@ -96,21 +96,8 @@ func TestEnrollWithInvalidOptionsSendsNoRequest(t *testing.T) {
 }
 
 func TestATokenIsReadFromAStandardInputThatCannotBeOpenedAgain(t *testing.T) {
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close()
-	// Another user's terminal: /dev/stdin leads elsewhere than the open file.
-	before := os.Stdin
-	os.Stdin = reader
-	t.Cleanup(func() { os.Stdin = before })
-	if _, err := writer.WriteString("the-token\n"); err != nil {
-		t.Fatal(err)
-	}
-	writer.Close()
-
-	token, err := readToken("/dev/stdin")
+	replaceStandardInput(t, "the-token\n")
+	token, err := readToken(standardInput)
 	if err != nil || token != "the-token" {
 		t.Errorf("got %q, %v", token, err)
 	}

@@ -120,7 +120,7 @@ OPTIONS
   -seconds N      the longest duration of the trace, 1 to 30 (default 5)
   -reason TEXT    the reason, which the portal and the agent show
   -for DURATION   the longest duration: 45m, 2h30m; up to 720h
-  -with FILE      print FILE with the entries that vppcfg needs
+  -with FILE      print FILE with the entries that vppcfg needs; /dev/stdin reads standard input
   -beside-lines   calibrate although lines carry frames here
   -ready          also require that the intent is applied
   -portal URL     https URL of the portal's web pages

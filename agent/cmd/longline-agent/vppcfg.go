@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 
 	"longline.dev/agent/internal/vppcfg"
@@ -39,7 +38,7 @@ func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 	var file []byte
 	if *with != "" {
 		var err error
-		if file, err = os.ReadFile(*with); err != nil {
+		if file, err = readInput(*with); err != nil {
 			return err
 		}
 	}
