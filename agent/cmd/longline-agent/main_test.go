@@ -28,6 +28,24 @@ import (
 // testTimeout limits how long a test waits for an expected event.
 const testTimeout = 20 * time.Second
 
+// processOutput is a file for the output of a process. A test may read it while the process writes.
+type processOutput struct{ *os.File }
+
+func newProcessOutput(t *testing.T) processOutput {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return processOutput{file}
+}
+
+func (o processOutput) String() string {
+	text, _ := os.ReadFile(o.Name())
+	return string(text)
+}
+
 // portal collects reports and requests the routes of two addresses.
 type portal struct {
 	*httptest.Server

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
@@ -44,10 +43,10 @@ func TestTheWholeAgentStaysBelow64MB(t *testing.T) {
 		t.Skip("SKIPPED: under -race the memory is mostly the race detector's")
 	}
 	a := newAgent(t)
-	var output bytes.Buffer
+	output := newProcessOutput(t)
 	process := exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(os.Environ(), asAgent+"="+a.config)
-	process.Stdout, process.Stderr = &output, &output
+	process.Stdout, process.Stderr = output.File, output.File
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func TestTheWholeAgentStaysBelow64MB(t *testing.T) {
 		in.Generation = generation + 1
 		in.Present[generation].Revision++
 		if answer := a.sendBody("PUT", "/v1/intent", in.Document()); answer["applied"] != true {
-			t.Fatalf("answered %v\n%s", answer, output.String())
+			t.Fatalf("answered %v\n%s", answer, output)
 		}
 	}
 	await(t, a.portal.counters, "samples of all ends", func(r map[string]any) bool {

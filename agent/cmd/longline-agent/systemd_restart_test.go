@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,12 +21,17 @@ import (
 
 // bootSystemd is a script that starts systemd in its own mount, process and control-group namespaces.
 // /usr/bin, /etc and /var/lib are those of this machine, overlaid with the folder $1. $2 is the folder of
-// VPP's sockets.
+// VPP's sockets, and $3 the version of the control groups.
 const bootSystemd = `set -eu
 mount -t proc proc /proc
+# The kernel refuses a second mount of version 2 directly on the first one.
 mount -t tmpfs tmpfs /sys/fs/cgroup
-mkdir /sys/fs/cgroup/systemd
-mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
+if [ "$3" = 2 ]; then
+    mount -t cgroup2 cgroup2 /sys/fs/cgroup
+else
+    mkdir /sys/fs/cgroup/systemd
+    mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
+fi
 for path in /usr/bin /etc /var/lib; do
     mkdir -p "$1/upper$path" "$1/work$path"
     mount -t overlay overlay -o "lowerdir=$path,upperdir=$1/upper$path,workdir=$1/work$path" "$path"
@@ -41,8 +47,54 @@ mount --bind "$1/units" /lib/systemd/system
 exec env -i PATH=/usr/bin:/bin container=longline /lib/systemd/systemd --system --unit=multi-user.target --log-target=console --log-level=warning
 `
 
-// groups is the folder of systemd's control groups.
-const groups = "/sys/fs/cgroup/systemd"
+// enterGroup is a script that moves its process into the control group $1, and then starts the other
+// arguments in a control-group namespace with this group as the root. No process outside of the namespace
+// is in the group: version 2 enables no controllers in a group that has processes of its own.
+const enterGroup = `echo 0 >"$1/cgroup.procs" && shift && exec unshare --cgroup "$@"`
+
+// controlGroup is the group of a separate systemd.
+type controlGroup struct {
+	path    string
+	version string // "1" or "2"
+}
+
+// newControlGroupOrSkip makes a control group for a systemd. It skips the test on a machine that cannot
+// start a separate systemd.
+func newControlGroupOrSkip(t *testing.T) controlGroup {
+	t.Helper()
+	const skipped = "SKIPPED, NOT TRIED WITH A REAL SYSTEMD"
+	if os.Geteuid() != 0 {
+		t.Skip(skipped + ": only root can start a systemd")
+	}
+	for _, program := range []string{"/lib/systemd/systemd", "/usr/bin/systemctl", "/usr/bin/unshare", "/usr/bin/nsenter"} {
+		if _, err := os.Stat(program); err != nil {
+			t.Skipf("%s: %v", skipped, err)
+		}
+	}
+	if out, err := exec.Command("unshare", "--mount", "--pid", "--fork", "--cgroup", "true").CombinedOutput(); err != nil {
+		t.Skipf("%s: it needs namespaces: %v %s", skipped, err, out)
+	}
+	var refused []error
+	for _, candidate := range []struct{ parent, mark, version string }{
+		{"/sys/fs/cgroup", "cgroup.controllers", "2"},
+		{"/sys/fs/cgroup/unified", "cgroup.controllers", "2"}, // next to the first version
+		{"/sys/fs/cgroup/systemd", "cgroup.procs", "1"},
+	} {
+		if _, err := os.Stat(filepath.Join(candidate.parent, candidate.mark)); err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		path, err := os.MkdirTemp(candidate.parent, "longline-test-")
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		t.Cleanup(func() { removeGroup(t, path) })
+		return controlGroup{path, candidate.version}
+	}
+	t.Skipf("%s: it needs a control group:\n%v", skipped, errors.Join(refused...))
+	return controlGroup{}
+}
 
 // removeGroup removes a control group and its children after their processes have ended.
 func removeGroup(t *testing.T, group string) {
@@ -71,35 +123,21 @@ func removeGroup(t *testing.T, group string) {
 type machine struct {
 	t       *testing.T
 	process *exec.Cmd
-	output  *strings.Builder
+	output  processOutput
 }
 
-// bootOrSkip starts systemd. files maps paths on the machine to their contents.
-func bootOrSkip(t *testing.T, sockets string, files map[string]string) *machine {
+// boot starts systemd. files maps paths on the machine to their contents.
+func boot(t *testing.T, group controlGroup, sockets string, files map[string]string) *machine {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can start a systemd")
-	}
-	for _, program := range []string{"/lib/systemd/systemd", "/usr/bin/systemctl", "/usr/bin/unshare", "/usr/bin/nsenter"} {
-		if _, err := os.Stat(program); err != nil {
-			t.Skipf("SKIPPED, NOT TRIED WITH A REAL SYSTEMD: %v", err)
-		}
-	}
-	if _, err := os.Stat(groups); err != nil {
-		t.Skipf("SKIPPED, NOT TRIED WITH A REAL SYSTEMD: it needs the control groups of the first version: %v", err)
-	}
 	folder := t.TempDir()
-	group := filepath.Join(groups, filepath.Base(filepath.Dir(folder)))
-	allow(t, os.Mkdir(group, 0o755))
-	t.Cleanup(func() { removeGroup(t, group) })
 	for path, content := range files {
 		path = filepath.Join(folder, "upper", path)
 		allow(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755))
 	}
-	m := &machine{t: t, output: &strings.Builder{}}
-	m.process = exec.Command("sh", "-c", `echo $$ >"$1/cgroup.procs"; shift; exec "$@"`, "sh", group,
-		"unshare", "--mount", "--pid", "--fork", "--kill-child", "--cgroup", "sh", "-c", bootSystemd, "sh", folder, sockets)
-	m.process.Stdout, m.process.Stderr = m.output, m.output
+	m := &machine{t: t, output: newProcessOutput(t)}
+	m.process = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child",
+		"sh", "-c", enterGroup, "sh", group.path, "sh", "-c", bootSystemd, "sh", folder, sockets, group.version)
+	m.process.Stdout, m.process.Stderr = m.output.File, m.output.File
 	m.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	allow(t, m.process.Start())
 	t.Cleanup(func() {
@@ -118,9 +156,12 @@ func bootOrSkip(t *testing.T, sockets string, files map[string]string) *machine 
 // run runs a program on the machine.
 func (m *machine) run(program string, arguments ...string) (string, error) {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", m.process.Process.Pid, m.process.Process.Pid))
+	if err != nil {
+		return "", err
+	}
 	first := strings.Fields(string(children))
-	if err != nil || len(first) == 0 {
-		return "", fmt.Errorf("systemd is not there yet: %w", err)
+	if len(first) == 0 {
+		return "", errors.New("systemd is not running")
 	}
 	out, err := exec.Command("nsenter", append([]string{"-t", first[0], "-m", "-p", "-C", program}, arguments...)...).CombinedOutput()
 	return string(out), err
@@ -165,15 +206,16 @@ func count(t *testing.T, v *realvpp.VPP, name, direction string) int {
 // TestSystemctlAndThePackageRestartTheAgentWithoutALostFrame uses the packaged unit and the package's
 // scripts under a separate systemd, while frames pass through a real VPP.
 func TestSystemctlAndThePackageRestartTheAgentWithoutALostFrame(t *testing.T) {
+	group := newControlGroupOrSkip(t)
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"ping"}, Group: vppGroup})
 	a := newAgent(t)
 	folder := filepath.Dir(real.APISocket())
 	files := map[string]string{"/etc/machine-id": strings.Repeat("1", 32) + "\n"}
-	add := func(to, from string, change ...string) {
+	add := func(to, from string) {
 		t.Helper()
 		content, err := os.ReadFile(from)
 		allow(t, err)
-		files[to] = strings.NewReplacer(change...).Replace(string(content))
+		files[to] = string(content)
 	}
 	// The agent's own folder, /var/lib/longline, contains the certificates, as on a router.
 	tls := func(name string) string { return "/var/lib/longline/tls/" + name }
@@ -204,7 +246,7 @@ func TestSystemctlAndThePackageRestartTheAgentWithoutALostFrame(t *testing.T) {
 			allow(t, err)
 		}
 	}
-	m := bootOrSkip(t, folder, files)
+	m := boot(t, group, folder, files)
 	if out, err := m.run("chown", "-R", "longline:longline", "/var/lib/longline"); err != nil {
 		t.Fatal(err, out)
 	}

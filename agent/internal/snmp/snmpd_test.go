@@ -1,7 +1,6 @@
 package snmp
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -19,7 +18,6 @@ type master struct {
 	address string
 	process *exec.Cmd
 	ended   chan struct{}
-	log     bytes.Buffer
 }
 
 // startMasterOrSkip starts a master with these additional options, and stops it at the end of the test.
@@ -48,11 +46,19 @@ func startMasterOrSkip(t *testing.T, options ...string) *master {
 
 func (m *master) socket() string { return filepath.Join(m.folder, "master") }
 
+// log returns the path of the master's output. A test may read it while the master writes.
+func (m *master) log() string { return filepath.Join(m.folder, "log") }
+
 func (m *master) start(options ...string) {
 	m.t.Helper()
 	m.process = exec.Command("/usr/sbin/snmpd", append([]string{"-f", "-LOw", "-C", "-c", filepath.Join(m.folder, "snmpd.conf")}, options...)...)
 	m.process.Env = append(os.Environ(), "SNMP_PERSISTENT_DIR="+filepath.Join(m.folder, "kept"), "MIBS=")
-	m.process.Stdout, m.process.Stderr = &m.log, &m.log
+	output, err := os.OpenFile(m.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer output.Close()
+	m.process.Stdout, m.process.Stderr = output, output
 	if err := m.process.Start(); err != nil {
 		m.t.Fatal(err)
 	}
@@ -113,7 +119,8 @@ func (m *master) await(oid string, good func(string) bool) {
 		if _, value, ok := strings.Cut(strings.TrimSpace(out), " = "); ok && good(value) {
 			return
 		} else if time.Now().After(deadline) {
-			m.t.Fatalf("%s is still %q\n%s", oid, out, m.log.String())
+			log, _ := os.ReadFile(m.log())
+			m.t.Fatalf("%s is still %q\n%s", oid, out, log)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
