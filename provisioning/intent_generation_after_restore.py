@@ -56,7 +56,7 @@ def generation_adopt(
     with agent_of(router) as agent:
         held = agent.held()
     if isinstance(held, Unreachable):
-        raise StateUnavailable(f"{router.name} cannot be asked what it holds: {held.error}")
+        raise StateUnavailable(f"{router.name} does not report its state: {held.error}")
     return generation_count_from(
         router=router, held=held.generation, actor=actor, now=now, requested_at=requested_at
     )

@@ -45,11 +45,11 @@ def reconcile_preview(router: Router) -> ReconcilePreview:
     with agent_of(router) as agent:
         state = agent.state()
         if isinstance(state, Unreachable):
-            raise StateUnavailable(f"{router.name} cannot be asked what it holds: {state.error}")
+            raise StateUnavailable(f"{router.name} does not report its state: {state.error}")
         plan = agent.plan(intent.document())
     match plan:
         case Unreachable(error):
-            raise StateUnavailable(f"{router.name} cannot be asked what it would do: {error}")
+            raise StateUnavailable(f"{router.name} does not return a plan: {error}")
         case Refused(problem=problem):
             detail = problem.get("detail") or problem["type"]
             raise StateUnavailable(f"{router.name} does not say what it would do: {detail}")

@@ -39,7 +39,7 @@ class Claim:
 
         The retry is sooner if something changed meanwhile, because the response may not include it.
         """
-        ask_at = retry_in and Case(
+        next_query_at = retry_in and Case(
             When(changed=True, then=Value(now + FIRST_PAUSE)),
             default=Value(now + retry_in),
         )
@@ -52,8 +52,8 @@ class Claim:
             last_answered_at=now,
             answered=self.wanted,
             # Changes that were requested since are not in the acknowledged intent.
-            ask_anew=Case(When(wanted=self.wanted, then=Value(False)), default=F("ask_anew")),
-            ask_at=ask_at,
+            intent_requested=Case(When(wanted=self.wanted, then=Value(False)), default=F("intent_requested")),
+            next_query_at=next_query_at,
         )
 
     def release_failed(self, *, error: str, now: datetime) -> None:

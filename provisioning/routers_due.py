@@ -23,8 +23,8 @@ def routers_due(*, now: datetime) -> list[int]:
     They have unconfirmed ends, have another intent than the portal's, or another part of their intent
     changed.
 
-    Ends that were never sent are sent at once, and unconfirmed ends at their ``ask_at``. A router whose
-    freeze ended waits until an operator acknowledges the differences, and then gets an intent.
+    Ends that were never sent are sent at once, and unconfirmed ends at their ``next_query_at``. A router
+    whose freeze ended waits until an operator acknowledges the differences, and then gets an intent.
     """
     free = (
         Router.objects.exclude(agent_url="")
@@ -32,9 +32,11 @@ def routers_due(*, now: datetime) -> list[int]:
         .filter(Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__"))
     )
     ends = unconfirmed_ends().exclude(
-        status_revision=F("vll__revision"), port__router__convergence__ask_at__gt=now
+        status_revision=F("vll__revision"), port__router__convergence__next_query_at__gt=now
     )
-    left = VllTombstone.objects.exclude(~Q(status=VllEnd.Status.UNASKED), router__convergence__ask_at__gt=now)
+    left = VllTombstone.objects.exclude(
+        ~Q(status=VllEnd.Status.UNANSWERED), router__convergence__next_query_at__gt=now
+    )
     wanting = Q(pk__in=ends.values("port__router")) | Q(pk__in=left.values("router"))
     return sorted(
         set(free.filter(wanting).values_list("pk", flat=True))

@@ -85,7 +85,7 @@ def _behind(kind: str, what: str, about: str) -> Q:
         return Q(pk__in=_ending(port=about))
     if what == "path" and kind == Kind.BLACK_HOLE:
         path = TunnelPath.objects.filter(_path(about)).first()
-        beyond = lines_beyond(path, path.proven_ip_mtu or 0) if path else []
+        beyond = lines_beyond(path, path.verified_ip_mtu or 0) if path else []
         return Q(pk__in=[line.pk for line in beyond])
     if what == "path":
         a, z, family = about.split(":")

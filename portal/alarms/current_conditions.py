@@ -64,7 +64,7 @@ def find_conditions(now: datetime) -> CheckResult:
             with transaction.atomic():
                 found = list(source(now))
         except Exception:
-            log.exception("could not look for %s", ", ".join(kinds))
+            log.exception("cannot check the conditions of %s", ", ".join(kinds))
             result.unchecked.update(kinds)
         else:
             result.found.extend(found)

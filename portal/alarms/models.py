@@ -111,7 +111,7 @@ class AlarmRound(models.Model):
 
     at = models.DateTimeField()
     # Kinds that could not be checked: their alarms stay unchanged.
-    unseen = models.JSONField(default=list)
+    unchecked_kinds = models.JSONField(default=list, db_column="unseen")
     # The number of lines in service by health: {"up": 12, ...}.
     lines = models.JSONField(default=dict)
 

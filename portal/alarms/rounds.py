@@ -46,7 +46,7 @@ def alarms_watch(*, now: datetime) -> bool:
     lines = in_service_counts(Vll.objects.all())
     AlarmRound.objects.filter(pk=_THE_ROW).update(
         at=now,
-        unseen=sorted(kind.value for kind in result.unchecked),
+        unchecked_kinds=sorted(kind.value for kind in result.unchecked),
         lines={state.value: count for state, count in lines.items()},
     )
     return True

@@ -146,11 +146,17 @@ def with_before(
     earlier = every.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
     # The prefix marks a field of the event, so that it is not taken for a column of the row.
     found = events.annotate(pgh_previous=Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1]))
-    rows = list(found.values())
+    rows = [_with_columns(model, row) for row in found.values()]
     was = {row["pgh_id"]: row for row in rows}
     missing = {row["pgh_previous"] for row in rows} - was.keys() - {None}
-    was |= {row["pgh_id"]: row for row in every.filter(pgh_id__in=missing).values()}
+    was |= {row["pgh_id"]: _with_columns(model, row) for row in every.filter(pgh_id__in=missing).values()}
     return [(row, was.get(row["pgh_previous"], {})) for row in rows]
+
+
+def _with_columns(model: type[models.Model], row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row with the names of its columns, which stay the same when a field is renamed."""
+    columns = {field.attname: field.column for field in EVENTS[model]._meta.concrete_fields}
+    return {columns.get(name, name): value for name, value in row.items()}
 
 
 def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Change:

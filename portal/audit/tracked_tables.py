@@ -41,7 +41,7 @@ TRACKED: dict[type[models.Model], str] = {
     Site: "id name latitude longitude",
     Router: "id name site loopback4 loopback6 underlay_table agent_url cpu cores line_test_pps calibration"
     " maintenance_since drained_since held_since frozen_since dead_since retired_at",
-    RouterFreeze: "id router reason by since until end_asked_at ended_at closed_at looked_by",
+    RouterFreeze: "id router reason by since until end_requested_at ended_at closed_at acknowledged_by",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
     RouterEnrolment: "id router offered_by made_with created_at expires_at used_at",
     Port: "id router interface description kind customer speed_bps bookable_bps"
@@ -78,15 +78,15 @@ UNTRACKED: dict[type[models.Model], str] = {
     Port: "booked_bps",
     # Adoption and release follow from orders; the tags are those that routers reported.
     Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
-    VllEnd: "status status_revision status_at status_look reason link_up link_since held_down reachable"
-    " observed_in_sync policed path_state path_since_ms drift contested vlan_loss changed_since_report"
-    " access_tag_before tunnel_tag_before",
+    VllEnd: "status status_revision status_at status_observation reason link_up link_since held_down"
+    " reachable observed_in_sync policed path_state path_since_ms drift contested vlan_loss"
+    " changed_since_report access_tag_before tunnel_tag_before",
     # The events' own context contains the request id of every change.
     Order: "state_at alarmed_at request_id",
     # The state of the routers at the time of the report.
     TroubleReport: "finding",
     Quarantine: "first_ms last_ms samples waited first_received_at last_received_at counted_at",
-    Webhook: "secret previous_secret failures failing_since resting_until called_until claim claimed_until",
+    Webhook: "secret previous_secret failures failing_since paused_until called_until claim claimed_until",
 }
 
 _BY_ORDERS = "follows from orders and holds, which are tracked"

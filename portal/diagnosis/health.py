@@ -234,7 +234,7 @@ def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
     """
     if path.black_hole_since is None:
         return Finding.PATH_LOSES if path.finding else None
-    return Finding.LARGE_FRAMES_LOST if line.tunnel_packet > (path.proven_ip_mtu or 0) else None
+    return Finding.LARGE_FRAMES_LOST if line.tunnel_packet > (path.verified_ip_mtu or 0) else None
 
 
 def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:

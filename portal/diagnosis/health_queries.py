@@ -116,7 +116,7 @@ def _is_too_large(path: TunnelPath) -> Q:
     beyond = Q(pk__in=())
     for transport in Transport:
         for gre_key in (True, False):
-            room = (path.proven_ip_mtu or 0) - overhead(transport, MtuPolicy.EXACT, gre_key=gre_key)
+            room = (path.verified_ip_mtu or 0) - overhead(transport, MtuPolicy.EXACT, gre_key=gre_key)
             of_it = Q(encapsulation=transport.encapsulation, gre_key__isnull=not gre_key, frame__gt=room)
             if transport.family == path.family:
                 beyond |= of_it

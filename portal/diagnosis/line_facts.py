@@ -217,7 +217,7 @@ def _end(
 ) -> EndFacts:
     router = end.port.router
     seen: ObservedRouter | None = getattr(router, "observed", None)
-    settled = end.status_revision == vll.revision and end.status != VllEnd.Status.UNASKED
+    settled = end.status_revision == vll.revision and end.status != VllEnd.Status.UNANSWERED
     return EndFacts(
         router=router.name,
         port=end.port.interface,
@@ -311,7 +311,7 @@ def _path_mtu(vll: Vll) -> PathMtuFacts | None:
         return None
     return PathMtuFacts(
         needed=vll.tunnel_packet,
-        verified=path.proven_ip_mtu,
+        verified=path.verified_ip_mtu,
         finding=FramesFinding(path.finding) if path.finding else None,
         at=path.probed_at,
         detail=black_hole_sentence(path) if path.black_hole_since else path.finding,

@@ -7,7 +7,7 @@ from django.db.models import Q
 class Event(models.Model):
     """A fact for timelines, audit and notifications.
 
-    Append-only, except for ``untold`` and ``fan_out_retry_at``.
+    Append-only, except for ``pending_notification`` and ``fan_out_retry_at``.
 
     It contains ids instead of relations, so that any app may announce events.
 
@@ -24,13 +24,13 @@ class Event(models.Model):
     request_id = models.CharField(max_length=64, blank=True)
     data = models.JSONField(default=dict)
     # Notifications of the event are pending: portal.notifications selects rows by this column, in any order.
-    untold = models.BooleanField(default=False, db_default=False)
+    pending_notification = models.BooleanField(default=False, db_default=False, db_column="untold")
     # Not before this time, because creating the notifications failed; null: no failure.
     fan_out_retry_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [
-            models.Index(fields=["id"], condition=Q(untold=True), name="event_untold"),
+            models.Index(fields=["id"], condition=Q(pending_notification=True), name="event_untold"),
             models.Index(fields=["vll_id", "-id"], condition=Q(vll_id__isnull=False), name="event_by_vll"),
             models.Index(
                 fields=["router_id", "-id"], condition=Q(router_id__isnull=False), name="event_by_router"

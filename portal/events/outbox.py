@@ -52,7 +52,7 @@ def announce(
             actor=actor,
             request_id=current_request_id.get(),
             data=data or {},
-            untold=kind in NOTIFIED_KINDS,
+            pending_notification=kind in NOTIFIED_KINDS,
         )
     )
 

@@ -77,7 +77,9 @@ def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
         return False
     found = Import.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     this = (
-        found.select_related("asked_by", "made_with", "begun_by", "begun_with").filter(pk=import_id).first()
+        found.select_related("requested_by", "made_with", "begun_by", "begun_with")
+        .filter(pk=import_id)
+        .first()
     )
     if this is None or not this.is_running:
         return False

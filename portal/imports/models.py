@@ -37,7 +37,9 @@ class Import(models.Model):
     kind = models.CharField(max_length=20)
     state = models.CharField(max_length=10, choices=ImportState)
     file_name = models.CharField(max_length=100, blank=True)
-    asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    requested_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, related_name="+", db_column="asked_by_id"
+    )
     # The API token that sent it and whose rights it needs to continue; null for an upload on the page.
     made_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField()
@@ -112,7 +114,7 @@ class Import(models.Model):
     def acting(self) -> tuple[User, ApiToken | None]:
         """The user and token whose rights apply: those of the confirmation, before it those of the upload."""
         if self.begun_by is None:
-            return self.asked_by, self.made_with
+            return self.requested_by, self.made_with
         return self.begun_by, self.begun_with
 
     @property

@@ -21,7 +21,7 @@ def imports(user: User) -> QuerySet[Import]:
     """
     if not user.is_noc:
         return Import.objects.none()
-    found = Import.objects.filter(kind__in=KINDS).select_related("asked_by", "begun_by", "ended_by")
+    found = Import.objects.filter(kind__in=KINDS).select_related("requested_by", "begun_by", "ended_by")
     return found.order_by("-created_at", "-id")
 
 

@@ -42,7 +42,7 @@ def import_stage(
         kind=kind.slug,
         state=ImportState.IMPORTING if at_once else ImportState.CHECKING,
         file_name=made_plain(PurePath(file_name.replace("\0", "")).name)[:100],
-        asked_by=actor.user,
+        requested_by=actor.user,
         made_with=actor.token,
         created_at=now,
         begun_at=now if at_once else None,

@@ -77,8 +77,8 @@ class NetboxRun(models.Model):
 
     why = models.CharField(max_length=10, choices=Why)
     # The requester, "" for a scheduled run.
-    asked_by = models.CharField(max_length=150, blank=True)
-    asked_at = models.DateTimeField()
+    requested_by = models.CharField(max_length=150, blank=True, db_column="asked_by")
+    requested_at = models.DateTimeField(db_column="asked_at")
     dry = models.BooleanField(default=False)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -28,7 +28,9 @@ def run_request(*, dry: bool, requester: str, now: datetime) -> None:
     """Request a run. An existing waiting request is sufficient."""
     try:
         with transaction.atomic():
-            NetboxRun.objects.create(why=NetboxRun.Why.PERSON, asked_by=requester, asked_at=now, dry=dry)
+            NetboxRun.objects.create(
+                why=NetboxRun.Why.PERSON, requested_by=requester, requested_at=now, dry=dry
+            )
     except IntegrityError:
         return
     send_task(SYNC, now=now)
@@ -53,11 +55,11 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
     A requested run waits until the worker is free. It is dropped if its requester may no longer request it.
     """
     for requested in NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id"):
-        person = User.objects.filter(username=requested.asked_by).first()
-        if not requested.asked_by or (person and permissions.may_remove_from_the_network(person)):
+        person = User.objects.filter(username=requested.requested_by).first()
+        if not requested.requested_by or (person and permissions.may_remove_from_the_network(person)):
             return requested
         NetboxRun.objects.filter(pk=requested.pk).update(
-            finished_at=now, error={"code": "not_allowed", "facts": {"person": requested.asked_by}}
+            finished_at=now, error={"code": "not_allowed", "facts": {"person": requested.requested_by}}
         )
     row = state()
     if not row.may_be_tried(now):
@@ -69,7 +71,7 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
         why = NetboxRun.Why.SCHEDULE
     if why is None:
         return None
-    return NetboxRun(why=why, asked_at=now, dry=not configuration.applies)
+    return NetboxRun(why=why, requested_at=now, dry=not configuration.applies)
 
 
 class Report:

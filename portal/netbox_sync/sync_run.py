@@ -110,7 +110,7 @@ def _reported_missing() -> set[tuple[str, str]]:
 
 
 def _apply(difference: Difference, run: NetboxRun, progress: Progress) -> None:
-    applier, total = Applier(actor=run.asked_by, now=clock.now()), len(difference.changes)
+    applier, total = Applier(actor=run.requested_by, now=clock.now()), len(difference.changes)
     done = []
     for number, change in enumerate(difference.changes, start=1):
         progress("changes", number, total)

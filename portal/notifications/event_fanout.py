@@ -42,7 +42,9 @@ def events_fan_out(*, now: datetime) -> int:
     """
     total = 0
     failures: list[Exception] = []
-    due = Event.objects.filter(Q(fan_out_retry_at=None) | Q(fan_out_retry_at__lte=now), untold=True)
+    due = Event.objects.filter(
+        Q(fan_out_retry_at=None) | Q(fan_out_retry_at__lte=now), pending_notification=True
+    )
     for _ in range(_ROUNDS):
         waiting = list(due.order_by("id").values_list("pk", flat=True)[:BATCH])
         if not waiting:
@@ -81,7 +83,7 @@ def _postpone(pk: int, *, now: datetime) -> None:
 
 @transaction.atomic
 def _fan_out_batch(waiting: Sequence[int], *, now: datetime) -> int:
-    pending = Event.objects.filter(pk__in=waiting, untold=True).order_by("id")
+    pending = Event.objects.filter(pk__in=waiting, pending_notification=True).order_by("id")
     events = list(pending.select_for_update(skip_locked=True))
     if not events:
         return 0
@@ -95,7 +97,7 @@ def _fan_out_batch(waiting: Sequence[int], *, now: datetime) -> int:
     mails = [mail for event in others for mail in readers.mails(event, now=now)]
     Mail.objects.bulk_create(mails, batch_size=1000)
     lines_collect(about_lines, {event.pk: readers.of(event) for event in about_lines}, now=now)
-    Event.objects.filter(pk__in=[event.pk for event in events]).update(untold=False)
+    Event.objects.filter(pk__in=[event.pk for event in events]).update(pending_notification=False)
     return len(events)
 
 

@@ -17,10 +17,10 @@ from portal.notifications.models import Group, Mail, MailLine
 
 DOWN, UP, DRIFT, BLACK_HOLE = "vll.op-down", "vll.op-up", "vll.drift", "vll.black_hole"
 STATUS_OF = {
-    DOWN: MailLine.Said.DOWN,
-    UP: MailLine.Said.UP,
-    DRIFT: MailLine.Said.DRIFT,
-    BLACK_HOLE: MailLine.Said.BLACK_HOLE,
+    DOWN: MailLine.Status.DOWN,
+    UP: MailLine.Status.UP,
+    DRIFT: MailLine.Status.DRIFT,
+    BLACK_HOLE: MailLine.Status.BLACK_HOLE,
 }
 _LONGEST = timedelta(minutes=5)
 # The pause between two mails of one cause to one reader: a spreading outage is reported sooner than drift.
@@ -76,7 +76,7 @@ def lines_collect(
                 settled = min(event.at + SETTLES_IN, mail.created_at + _LONGEST)
                 mail.next_try_at = max(mail.next_try_at or now, settled)
             lines[mail.pk, vll] = MailLine(
-                mail=mail, vll_id=vll, event_id=event.pk, said=STATUS_OF[event.kind]
+                mail=mail, vll_id=vll, event_id=event.pk, status=STATUS_OF[event.kind]
             )
     MailLine.objects.bulk_create(
         lines.values(),
@@ -92,7 +92,7 @@ def _mailed_down(users: Iterable[int], vlls: Iterable[UUID]) -> dict[tuple[int, 
     """Return by reader and line the cause in the newest mail about an outage."""
     states = (Mail.State.PENDING, Mail.State.SENT)
     rows = MailLine.objects.filter(
-        said=MailLine.Said.DOWN, vll_id__in=vlls, mail__user__in=users, mail__state__in=states
+        status=MailLine.Status.DOWN, vll_id__in=vlls, mail__user__in=users, mail__state__in=states
     )
     return {
         (user, vll): cause or OTHER

@@ -81,7 +81,7 @@ def _lines(found: Mail, updates: Sequence[LineUpdate]) -> dict[str, Any]:
             {
                 "line": mail.one_line(str(each.line)),
                 "customer": mail.one_line(each.line.customer.name),
-                "is_up": each.said == MailLine.Said.UP,
+                "is_up": each.status == MailLine.Status.UP,
                 "link": absolute_url(reverse("web:vll", args=[each.line.pk])),
             }
             for each in updates[:MOST_LINES]

@@ -16,7 +16,7 @@ from portal.telemetry.router_silences import SILENT as ROUTER_SILENT
 from portal.vll.models import Vll
 from portal.vll.states import IN_SERVICE, OperStatus
 
-_Said = MailLine.Said
+_Status = MailLine.Status
 # Events that end a status: the next status, or the end of the service.
 _GONE = ("vll.suspended", "vll.pendingTerminate", "vll.terminated")
 _ENDS = {
@@ -34,7 +34,7 @@ class LineUpdate:
     """A line, and the status that the reader gets."""
 
     line: Vll
-    said: str
+    status: str
     event_id: int
 
 
@@ -47,7 +47,7 @@ def current_updates(found: Mail) -> list[LineUpdate] | None:
     last = _last_mailed(found, lines)
     silent = found.cause.startswith(f"{SILENT}:")
     updates = [
-        LineUpdate(vll, lines[vll.pk].said, lines[vll.pk].event_id)
+        LineUpdate(vll, lines[vll.pk].status, lines[vll.pk].event_id)
         for vll in _lines_of_reader(found).filter(pk__in=lines).order_by("description", "pk")
         if ended.get(vll.pk, 0) <= lines[vll.pk].event_id
         and _is_new(found.kind, last.get(vll.pk), silent=silent)
@@ -60,8 +60,8 @@ def _is_new(kind: str, last: str | None, *, silent: bool) -> bool:
     about the silent router covered.
     """
     if kind == DOWN:
-        return last != _Said.DOWN and not (silent and last == _Said.SILENT)
-    return kind != UP or last == _Said.DOWN
+        return last != _Status.DOWN and not (silent and last == _Status.SILENT)
+    return kind != UP or last == _Status.DOWN
 
 
 def _of_router(found: Mail) -> list[LineUpdate] | None:
@@ -74,7 +74,7 @@ def _of_router(found: Mail) -> list[LineUpdate] | None:
     here = _lines_of_reader(found).filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE).distinct()
     if found.kind == ROUTER_SILENT:
         is_silent = RouterSilence.objects.filter(router=router_id, until__isnull=True).exists()
-        updates = [LineUpdate(vll, _Said.SILENT, event_id) for vll in here.order_by("description", "pk")]
+        updates = [LineUpdate(vll, _Status.SILENT, event_id) for vll in here.order_by("description", "pk")]
         return updates if is_silent and (updates or found.group == Group.NOC) else None
     sent = Mail.objects.filter(
         user=found.user, kind__in=ABOUT_ROUTERS, cause=silent_router(router_id), state=Mail.State.SENT
@@ -82,7 +82,7 @@ def _of_router(found: Mail) -> list[LineUpdate] | None:
     if sent.values_list("kind", flat=True).first() != ROUTER_SILENT:
         return None
     return [
-        LineUpdate(vll, _Said.UP if vll.oper_status == OperStatus.UP else _Said.DOWN, event_id)
+        LineUpdate(vll, _Status.UP if vll.oper_status == OperStatus.UP else _Status.DOWN, event_id)
         for vll in here.order_by("description", "pk")
     ]
 
@@ -105,8 +105,8 @@ def _last_mailed(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
     """Return by line the status that this reader last got."""
     rows = MailLine.objects.filter(
         mail__user=found.user, mail__state=Mail.State.SENT, vll_id__in=list(vlls)
-    ).exclude(said__in=(_Said.DRIFT, _Said.BLACK_HOLE))
-    return dict(rows.order_by("event_id", "pk").values_list("vll_id", "said"))
+    ).exclude(status__in=(_Status.DRIFT, _Status.BLACK_HOLE))
+    return dict(rows.order_by("event_id", "pk").values_list("vll_id", "status"))
 
 
 def updates_record(found: Mail, updates: Iterable[LineUpdate]) -> None:
@@ -118,5 +118,6 @@ def updates_record(found: Mail, updates: Iterable[LineUpdate]) -> None:
         return
     found.lines.all().delete()
     MailLine.objects.bulk_create(
-        MailLine(mail=found, vll_id=each.line.pk, event_id=each.event_id, said=each.said) for each in updates
+        MailLine(mail=found, vll_id=each.line.pk, event_id=each.event_id, status=each.status)
+        for each in updates
     )

@@ -82,13 +82,13 @@ def _waiting(now: datetime) -> Any:
         Webhook.objects.filter(Exists(due), disabled_at__isnull=True)
         .filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
         .filter(Q(called_until__isnull=True) | Q(called_until__lt=now))
-        .filter(Q(resting_until__isnull=True) | Q(resting_until__lte=now))
+        .filter(Q(paused_until__isnull=True) | Q(paused_until__lte=now))
     )
 
 
 def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
     """Return the delivery that is due longest, and renew the claim; None also if the claim was lost."""
-    rested = Q(resting_until__isnull=True) | Q(resting_until__lte=now)
+    rested = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
     mine = Webhook.objects.filter(rested, pk=webhook_id, claim=claim, disabled_at__isnull=True)
     if not mine.update(claimed_until=now + _CLAIMED_FOR):
         return None
@@ -125,7 +125,7 @@ def _settle(
     if outcome.delivered:
         _moved(delivery, Delivery.State.DELIVERED, None)
         if webhook.failures:
-            Webhook.objects.filter(pk=webhook.pk).update(failures=0, failing_since=None, resting_until=None)
+            Webhook.objects.filter(pk=webhook.pk).update(failures=0, failing_since=None, paused_until=None)
         return True
     requested = requested_wait(outcome.retry_after, now=now)
     again = next_try(delivery.tries, now=now, draw=draw, requested=requested)
@@ -137,7 +137,7 @@ def _settle(
     Webhook.objects.filter(pk=webhook.pk).update(
         failures=failures,
         failing_since=since,
-        resting_until=cooldown_until(failures, now=now, requested=requested),
+        paused_until=cooldown_until(failures, now=now, requested=requested),
     )
     if gone:
         webhook_disable(webhook=webhook, because=Webhook.Disabled.GONE, now=now)

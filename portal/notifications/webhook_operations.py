@@ -79,7 +79,7 @@ def webhook_change(
     changed: dict[str, object] = {}
     if url is not None and url != webhook.url:
         address = usable_url(url, allowed=rules(of_the_noc=webhook.customer_id is None))
-        changed |= {"url": address, "failures": 0, "failing_since": None, "resting_until": None}
+        changed |= {"url": address, "failures": 0, "failing_since": None, "paused_until": None}
     if description is not None:
         changed["description"] = description
     if types is not None:
@@ -125,7 +125,7 @@ def webhook_disable(*, webhook: Webhook, because: str, now: datetime) -> bool:
 def webhook_enable(*, webhook: Webhook) -> None:
     """Resume deliveries from the next event on; the log contains missed events, which can be sent again."""
     Webhook.objects.filter(pk=webhook.pk).update(
-        disabled_at=None, disabled_because="", failures=0, failing_since=None, resting_until=None
+        disabled_at=None, disabled_because="", failures=0, failing_since=None, paused_until=None
     )
 
 
@@ -163,7 +163,7 @@ def _wake(webhook: Webhook) -> None:
     """End the pause of the webhook: a user who requests a delivery knows more than the earlier
     failures show.
     """
-    Webhook.objects.filter(pk=webhook.pk).update(resting_until=None)
+    Webhook.objects.filter(pk=webhook.pk).update(paused_until=None)
 
 
 def deliveries_forget(*, before: datetime) -> int:

@@ -30,17 +30,17 @@ _answering = 0
 
 def uptime_note(*, now: datetime) -> None:
     """Record that a process of the agent API works and reaches the database."""
-    going_on = AgentApiUptime.objects.filter(seen_at__gte=now - _RESTART)
-    if not going_on.update(seen_at=now):
-        AgentApiUptime.objects.create(began_at=now, seen_at=now)
+    going_on = AgentApiUptime.objects.filter(last_recorded_at__gte=now - _RESTART)
+    if not going_on.update(last_recorded_at=now):
+        AgentApiUptime.objects.create(began_at=now, last_recorded_at=now)
 
 
 def listened(since: datetime, until: datetime) -> list[Span]:
     """Return the parts of that time in which the agent API received reports."""
-    rows = AgentApiUptime.objects.filter(seen_at__gt=since - _BEAT, began_at__lt=until)
+    rows = AgentApiUptime.objects.filter(last_recorded_at__gt=since - _BEAT, began_at__lt=until)
     return merged(
-        (max(began_at, since), min(seen_at + _BEAT, until))
-        for began_at, seen_at in rows.values_list("began_at", "seen_at")
+        (max(began_at, since), min(last_recorded_at + _BEAT, until))
+        for began_at, last_recorded_at in rows.values_list("began_at", "last_recorded_at")
     )
 
 

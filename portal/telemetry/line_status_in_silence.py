@@ -7,8 +7,9 @@ samples of it are accepted, but not after its month is frozen.
 
 The cost of a judgement depends on the new data only, and not on the length of the silence. The roll-up
 records which 5 minutes of a silence it counted (UnjudgedFiveMinutes). A judgement reads only those, in
-portions, and stores the result: ``spoken_spans`` for the router, judged intervals for its lines. When nothing
-is left to read, it decides which time counts as down. It rewrites only the time whose verdict has changed.
+portions, and stores the result: ``forwarded_spans`` for the router, judged intervals for its lines. When
+nothing is left to read, it decides which time counts as down. It rewrites only the time whose verdict has
+changed.
 """
 
 import logging
@@ -51,7 +52,7 @@ _MOST_UNCOUNTED = 20_000
 _OTHER = {"a": "z", "z": "a"}
 _VERDICT = (
     "forwarded_at",
-    "spoken_spans",
+    "forwarded_spans",
     "down_spans",
     "counts_as_down",
     "judged_until",
@@ -146,7 +147,7 @@ def _begin_again(silence_id: int, now: datetime) -> None:
             {"silence": silence.pk, "since": since, "until": silence.until or now},
         )
     RouterSilence.objects.filter(pk=silence.pk).update(
-        judge_again=False, judged_until=silence.since, judged_interval=0, spoken_spans=[]
+        judge_again=False, judged_until=silence.since, judged_interval=0, forwarded_spans=[]
     )
 
 
@@ -164,7 +165,7 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
     starts, is_more = _take(silence, span, max(1, ROWS_TOGETHER // max(1, len(lines))))
     forwarded, spoken = _counted(silence.router_id, starts)
     forwarded = {vll: spoken_for(span, spans, over=over) for vll, spans in forwarded.items()}
-    silence.spoken_spans = _as_json(merged([*_from_json(silence.spoken_spans), *spoken]))
+    silence.forwarded_spans = _as_json(merged([*_from_json(silence.forwarded_spans), *spoken]))
     # Lock all lines together, in the common order.
     lines_lock(lines)
     newer = _newer(silence, lines)
@@ -185,7 +186,7 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
     Does nothing while the roll-up is far behind.
     """
     over = silence.until is not None
-    spoken = spoken_for(span, _from_json(silence.spoken_spans), over=over)
+    spoken = spoken_for(span, _from_json(silence.forwarded_spans), over=over)
     listening = listened(*span)
     longest = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
     before = _from_json(silence.down_spans)

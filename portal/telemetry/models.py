@@ -159,13 +159,13 @@ class AgentApiUptime(models.Model):
     """A time in which the agent API received reports, as its processes record it every few seconds."""
 
     began_at = models.DateTimeField()
-    seen_at = models.DateTimeField()
+    last_recorded_at = models.DateTimeField(db_column="seen_at")
 
     class Meta:
-        indexes = [models.Index(fields=["seen_at"], name="agent_api_uptime_by_end")]
+        indexes = [models.Index(fields=["last_recorded_at"], name="agent_api_uptime_by_end")]
 
     def __str__(self) -> str:
-        return f"{self.began_at:%Y-%m-%d %H:%M:%S} to {self.seen_at:%Y-%m-%d %H:%M:%S}"
+        return f"{self.began_at:%Y-%m-%d %H:%M:%S} to {self.last_recorded_at:%Y-%m-%d %H:%M:%S}"
 
 
 class Quarantine(models.Model):

@@ -123,7 +123,7 @@ def _restarted(before: datetime | None, now: datetime | None) -> bool:
 
 def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
     """Return whether an unconfirmed end is now observed as ordered: agents keep trying on their own."""
-    if not RouterConvergence.objects.filter(router=router, ask_at__isnull=False).exists():
+    if not RouterConvergence.objects.filter(router=router, next_query_at__isnull=False).exists():
         return False
     waiting = unconfirmed_ends().filter(port__router=router, vll__wanted_present=True)
     wanted = {

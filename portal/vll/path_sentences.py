@@ -21,7 +21,7 @@ def black_hole_facts(path: TunnelPath) -> dict[str, Any]:
         "z": path.z_router.name,
         "family": path.family,
         "needed": path.needed_ip_mtu,
-        "proven": path.proven_ip_mtu or 0,
+        "proven": path.verified_ip_mtu or 0,
     }
 
 

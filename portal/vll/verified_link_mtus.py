@@ -29,7 +29,7 @@ def verified_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, V
     A path with several equal routes verifies none of its links: the frames took only one of them.
     """
     since = now - timedelta(seconds=_ROUNDS * settings.LONGLINE_PROBE_EVERY_S)
-    paths = TunnelPath.objects.filter(in_use=True, proven_at__gte=since).order_by("proven_ip_mtu", "pk")
+    paths = TunnelPath.objects.filter(in_use=True, verified_at__gte=since).order_by("verified_ip_mtu", "pk")
     found: dict[Hashable, VerifiedMtu] = {}
     for path in paths[:MAX_PAIRS]:
         used = topology.used_links(
@@ -40,5 +40,5 @@ def verified_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, V
             continue
         for link in used.primary:
             # Paths are sorted by this size, so the largest one is stored last.
-            found[link.id] = VerifiedMtu(path.proven_ip_mtu or 0, path.proven_at or now)
+            found[link.id] = VerifiedMtu(path.verified_ip_mtu or 0, path.verified_at or now)
     return found

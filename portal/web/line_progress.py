@@ -81,12 +81,12 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 
 
 def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
-    if vll.lifecycle in TERMINAL_LIFECYCLES and end.status == VllEnd.Status.UNASKED:
+    if vll.lifecycle in TERMINAL_LIFECYCLES and end.status == VllEnd.Status.UNANSWERED:
         return EndStep(end, _("Never built"), "muted", note="", unpoliced=_unpoliced(end))
-    if order is not None and order.state == OrderState.HELD and end.status == VllEnd.Status.UNASKED:
-        label, tone = END_LOOKS[VllEnd.Status.UNASKED]
+    if order is not None and order.state == OrderState.HELD and end.status == VllEnd.Status.UNANSWERED:
+        label, tone = END_LOOKS[VllEnd.Status.UNANSWERED]
         return EndStep(end, _(label), tone, note="", unpoliced=_unpoliced(end))
-    if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
+    if end.status_revision != vll.revision or end.status == VllEnd.Status.UNANSWERED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
         why = maintenance_notice(end.port.router)
         return EndStep(

@@ -6,7 +6,7 @@ from portal.vll.models import VllEnd
 
 # Labels that follow a number of ends.
 END_COUNTS: dict[str, str] = {
-    VllEnd.Status.UNASKED: gettext_noop("not sent yet"),
+    VllEnd.Status.UNANSWERED: gettext_noop("not sent yet"),
     VllEnd.Status.VERIFIED: gettext_noop("verified"),
     VllEnd.Status.TESTING: gettext_noop("testing"),
     VllEnd.Status.REMOVED: gettext_noop("removed"),
@@ -15,7 +15,7 @@ END_COUNTS: dict[str, str] = {
     VllEnd.Status.FAILED: gettext_noop("failed"),
 }
 END_LOOKS: dict[str, tuple[str, str]] = {
-    VllEnd.Status.UNASKED: (gettext_noop("Not queried yet"), "muted"),
+    VllEnd.Status.UNANSWERED: (gettext_noop("Not queried yet"), "muted"),
     VllEnd.Status.VERIFIED: (gettext_noop("In place"), "success"),
     VllEnd.Status.TESTING: (gettext_noop("Being tested"), "info"),
     VllEnd.Status.REMOVED: (gettext_noop("Removed"), "muted"),

@@ -258,10 +258,10 @@ def add_netbox_runs(line: Vll) -> None:
         {"code": "kept", "subject": "rhino", "facts": {"field": "site", "ours": "Bern", "theirs": "Zürich"}},
     ]
     counts = {"changes": 2, "findings": 2}
-    of_all = {"asked_at": now, "started_at": now, "finished_at": now}
+    of_all = {"requested_at": now, "started_at": now, "finished_at": now}
     NetboxRun.objects.create(
         why="person",
-        asked_by="nina",
+        requested_by="nina",
         dry=True,
         changes=changes,
         findings=findings,
@@ -270,7 +270,7 @@ def add_netbox_runs(line: Vll) -> None:
     )
     error = {"code": "token_refused", "facts": {"status": 403, "detail": "Invalid token"}}
     NetboxRun.objects.create(why="webhook", error=error, **of_all)
-    NetboxRun.objects.create(why="schedule", asked_at=now, started_at=now, phase="lines", done=3, total=9)
+    NetboxRun.objects.create(why="schedule", requested_at=now, started_at=now, phase="lines", done=3, total=9)
     NetboxState.objects.create(pk=1, release="4.4.10", error=error, failing_since=now, retry_at=now)
     taken = {"code": "interface_taken", "facts": {"interface": "host-cust1.101", "by": "Theirs"}}
     ExportedVll.objects.create(vll=line, error=taken)
@@ -295,8 +295,8 @@ def add_plan(pending_order: Order, isp: Isp) -> None:
     silent = {"differences": [difference], "operations": [], "ends": [], "error": "ConnectTimeout"}
     PlanResult.objects.create(
         order=pending_order,
-        asked_by="nora",
-        asked_at=clock.now(),
+        requested_by="nora",
+        requested_at=clock.now(),
         finished_at=clock.now(),
         routers=[
             {"router": isp.routers[name].pk, "name": name, "generation": 0, **part}

@@ -98,7 +98,7 @@ def ids(
         frame=line.vll.frame,
         created_at=now,
     )
-    PlanResult.objects.create(order=line, asked_by="nina", asked_at=now, finished_at=now, routers=[])
+    PlanResult.objects.create(order=line, requested_by="nina", requested_at=now, finished_at=now, routers=[])
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
     webhook, _ = webhook_create(user=ada, customer=dairy, url="https://hooks.customer.example/old", now=now)
     return {

@@ -241,7 +241,7 @@ def report(agents: Agents, placed: Order) -> Callable[..., None]:
     # The last attempt and the next one are both a good while away.
     agents.messages()
     RouterConvergence.objects.filter(router=agents.isp.routers["rhino"]).update(
-        last_answered_at=agents.now - timedelta(minutes=2), ask_at=agents.now + timedelta(minutes=3)
+        last_answered_at=agents.now - timedelta(minutes=2), next_query_at=agents.now + timedelta(minutes=3)
     )
     agents.sent.clear()
     return say
@@ -265,7 +265,7 @@ def test_router_gets_its_intent_when_the_port_appears(
     agents.sweep(timedelta(seconds=5))
     placed.refresh_from_db()
     assert (placed.state, placed.vll.ends.get(side="a").status) == ("completed", "verified")
-    assert RouterConvergence.objects.get(router=isp.routers["rhino"]).ask_at is None
+    assert RouterConvergence.objects.get(router=isp.routers["rhino"]).next_query_at is None
 
 
 def test_port_set_up_ends_the_pause_and_its_link_does_not(
@@ -334,11 +334,11 @@ def test_change_during_an_attempt_is_sent_without_a_pause(
     rhino.answer = comes_meanwhile
     converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
     waiting = RouterConvergence.objects.get(router=isp.routers["rhino"])
-    assert waiting.ask_at == agents.now + FIRST_PAUSE
+    assert waiting.next_query_at == agents.now + FIRST_PAUSE
     agents.rhino_answers(a=ABSENT)
     converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
     waiting.refresh_from_db()
-    assert waiting.ask_at == agents.now + LONGEST_PAUSE
+    assert waiting.next_query_at == agents.now + LONGEST_PAUSE
 
 
 def test_other_order_and_new_revision_are_sent_immediately(

@@ -258,7 +258,7 @@ class TestClaims:
         assert is_at_rest(router, now=clock.now())
         assert router not in routers_due(now=clock.now())
 
-    @pytest.mark.parametrize("written", ["ask_anew", "wanted"])
+    @pytest.mark.parametrize("written", ["intent_requested", "wanted"])
     def test_previous_and_current_release_read_each_others_requests(
         self, isp: Isp, alice: User, rhino: StandInAgent, written: str
     ) -> None:
@@ -267,13 +267,13 @@ class TestClaims:
         router = isp.routers["rhino"].pk
         if written == "wanted":
             intents_renew([router], now=clock.now())
-            assert convergence(isp).ask_anew
+            assert convergence(isp).intent_requested
         else:
-            RouterConvergence.objects.filter(router=router).update(ask_anew=True)
+            RouterConvergence.objects.filter(router=router).update(intent_requested=True)
         assert not is_at_rest(router, now=clock.now())
         assert converge_promptly(router)
         row = convergence(isp)
-        assert (row.ask_anew, row.answered) == (False, row.wanted)
+        assert (row.intent_requested, row.answered) == (False, row.wanted)
 
     def test_settled_router_is_not_sent_again(self, isp: Isp, alice: User, rhino: StandInAgent) -> None:
         order(isp, alice)

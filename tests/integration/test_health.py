@@ -182,10 +182,10 @@ class TestAPathThatLoses:
         now, packet = clock.now(), vll.frame + 36
         for proven, state in ((packet - 1, "degraded"), (packet, "up")):
             TunnelPath.objects.update(
-                finding="large_frames_lost", proven_ip_mtu=proven, proven_at=now, black_hole_since=now
+                finding="large_frames_lost", verified_ip_mtu=proven, verified_at=now, black_hole_since=now
             )
             assert told(vll)[0] == state
-        TunnelPath.objects.update(proven_ip_mtu=1500)
+        TunnelPath.objects.update(verified_ip_mtu=1500)
         assert told(vll)[1] == "The network loses this line's large frames; smaller ones get through."
 
     def test_loss_of_any_frames_degrades_all_lines(self, vll: Vll, path: TunnelPath) -> None:

@@ -27,7 +27,7 @@ def line(isp: Isp, alice: User) -> Vll:
     for router in isp.routers.values():
         RouterConvergence.objects.get_or_create(router=router)
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(labels=True)
-    RouterConvergence.objects.update(answered=F("wanted"), ask_anew=False)
+    RouterConvergence.objects.update(answered=F("wanted"), intent_requested=False)
     return placed
 
 
@@ -41,7 +41,7 @@ def asked(isp: Isp) -> set[str]:
     """The routers that get an intent although nothing of their lines has changed, and forget it."""
     waiting = RouterConvergence.objects.filter(intent_is_wanted())
     names = set(waiting.values_list("router__name", flat=True))
-    waiting.update(answered=F("wanted"), ask_anew=False)
+    waiting.update(answered=F("wanted"), intent_requested=False)
     return names
 
 

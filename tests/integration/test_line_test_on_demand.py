@@ -75,7 +75,7 @@ def test_line_is_separated_tested_and_joined_again(
     assert (placed.action, line.admin_status, line.lifecycle) == ("test", "admin-testing", "active")
     assert (apart(isp, "rhino"), apart(isp, "hippo")) == ([True], [True])
     found = carried_through(line, placed)
-    assert (placed.state, found.state, found.asked_by) == ("completed", "passed", "alice")
+    assert (placed.state, found.state, found.requested_by) == ("completed", "passed", "alice")
     assert (line.lifecycle, line.admin_status, line.in_sync) == ("active", "admin-up", True)
     assert apart(isp, "rhino") == [False]
     assert placed.before == placed.after

@@ -272,7 +272,7 @@ def test_router_that_missed_the_decision_gets_it_again_unless_it_gives_a_reason(
 
     def asked() -> bool:
         wanted = RouterConvergence.objects.filter(intent_is_wanted())
-        return bool(wanted.update(answered=F("wanted"), ask_anew=False))
+        return bool(wanted.update(answered=F("wanted"), intent_requested=False))
 
     assert asked()
     look(at, 14)

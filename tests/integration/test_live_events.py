@@ -87,7 +87,7 @@ def test_routine_writes_of_reports_are_not_notified(
     page = live.page(nora, "network", "lines", "ports").follows()
     ObservedRouter.objects.update(reported_at=clock.now(), sent_ms=7, digests={"ends": "other"})
     Router.objects.update(generation=700)
-    vll.ends.update(status_look=7, changed_since_report=False)
+    vll.ends.update(status_observation=7, changed_since_report=False)
     ObservedInterface.objects.filter(router__name="rhino").update(link_up=True)
     router_maintenance_set(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
     assert page.event() == ("changed", "network")
@@ -136,7 +136,7 @@ def test_the_noc_hears_of_the_exchange_with_netbox_and_not_that_a_worker_is_at_i
     state = NetboxState.objects.create(pk=1)
     page = live.page(nora, "netbox").follows()
     NetboxState.objects.update(claim=uuid4(), claimed_until=clock.now())
-    NetboxRun.objects.create(why="person", asked_at=clock.now())
+    NetboxRun.objects.create(why="person", requested_at=clock.now())
     assert page.event() == ("changed", "netbox")
     NetboxRun.objects.update(finished_at=clock.now())
     assert page.event() == ("changed", "netbox")
@@ -170,7 +170,7 @@ def test_a_webhooks_page_is_notified_of_its_deliveries_and_not_of_another_custom
 
 def test_the_noc_hears_that_routers_have_planned_an_order(live: LiveProcess, nora: User, vll: Vll) -> None:
     page = live.page(nora, f"line:{vll.pk}").follows()
-    PlanResult.objects.create(order=vll.orders.get(), asked_by="nora", asked_at=clock.now())
+    PlanResult.objects.create(order=vll.orders.get(), requested_by="nora", requested_at=clock.now())
     assert page.event() == ("changed", f"line:{vll.pk}")
     PlanResult.objects.update(finished_at=clock.now())
     assert page.event() == ("changed", f"line:{vll.pk}")

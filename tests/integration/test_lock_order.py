@@ -150,7 +150,9 @@ def test_an_answer_that_comes_while_an_older_report_is_taken_in_is_not_undone(is
     with a_thread(report) as start, transaction.atomic():
         Vll.objects.select_for_update().get(pk=vll.pk)
         start()
-        VllEnd.objects.filter(vll=vll, side="a").update(status_look=2000, status_at=clock.now(), policed=True)
+        VllEnd.objects.filter(vll=vll, side="a").update(
+            status_observation=2000, status_at=clock.now(), policed=True
+        )
     end = vll.ends.get(side="a")
     assert (end.policed, end.link_up) == (True, None)
 

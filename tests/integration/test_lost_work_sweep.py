@@ -128,7 +128,7 @@ def wait(isp: Isp, name: str, *, until: datetime) -> None:
     claim = claim_router(isp.routers[name].pk, now=clock.now())
     assert claim is not None
     claim.release_accepted(retry_in=until - clock.now(), now=clock.now())
-    RouterConvergence.objects.filter(router=isp.routers[name]).update(ask_at=until)
+    RouterConvergence.objects.filter(router=isp.routers[name]).update(next_query_at=until)
 
 
 @pytest.mark.parametrize("status", ["pending", "conflict", "failed"])

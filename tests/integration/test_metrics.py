@@ -102,8 +102,8 @@ def test_paths_that_lose_large_packets_are_counted(isp: Isp, scrape: Callable[[]
             family=family,
             probe_transport=f"vxlan{family}",
             round_trips_due_at=clock.now(),
-            proven_ip_mtu=8000,
-            proven_at=clock.now(),
+            verified_ip_mtu=8000,
+            verified_at=clock.now(),
             black_hole_since=since,
         )
     value = scrape()

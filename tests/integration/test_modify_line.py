@@ -238,7 +238,7 @@ class TestMovingAnEnd:
         assert VniLease.objects.get(vni=vni).free_at is None
         assert isp.routers["rhino"].pk in routers_due(now=clock.now())
         left(vll, "a", isp.routers["rhino"], status="pending")
-        RouterConvergence.objects.create(router=isp.routers["rhino"], ask_at=clock.now() + FIRST_PAUSE)
+        RouterConvergence.objects.create(router=isp.routers["rhino"], next_query_at=clock.now() + FIRST_PAUSE)
         assert isp.routers["rhino"].pk not in routers_due(now=clock.now())
         with pytest.raises(VlanTaken):
             order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=7))

@@ -182,7 +182,7 @@ def test_frames_of_the_largest_size_in_use_prove_the_path(
     sent(path)
     sizes = {(each["side"], each["frame"], each["count"]) for each in underlay.asked if each["count"] == 10}
     assert sizes == {(side, size, 10) for side in "az" for size in (64, NEEDED - 36)}
-    assert (path.proven_ip_mtu, path.finding, path.black_hole_since) == (NEEDED, "", None)
+    assert (path.verified_ip_mtu, path.finding, path.black_hole_since) == (NEEDED, "", None)
     assert path.probe_due_at is not None
     assert path.probed_at is not None
     assert path.probe_due_at - path.probed_at == timedelta(minutes=5)
@@ -197,14 +197,14 @@ def test_frames_of_the_largest_size_in_use_prove_the_path(
     ).vll
     activate(larger)
     tunnel_paths_keep(now=clock.now())
-    assert sent(path).proven_ip_mtu == 8000 + 14 + 36
+    assert sent(path).verified_ip_mtu == 8000 + 14 + 36
 
 
 def test_a_black_hole_is_found_told_and_taken_back(vll: Vll, path: TunnelPath, underlay: Underlay) -> None:
     sent(path)
     underlay.largest = 1400
     sent(path)
-    assert (path.finding, path.proven_ip_mtu) == ("large-frames-lost", 1400 + 36)
+    assert (path.finding, path.verified_ip_mtu) == ("large-frames-lost", 1400 + 36)
     [row] = alarm()
     assert row == (
         "rhino – hippo: MTU black hole between rhino and hippo over IPv4: packets of 1,550 bytes are lost,"
@@ -217,7 +217,7 @@ def test_a_black_hole_is_found_told_and_taken_back(vll: Vll, path: TunnelPath, u
     assert (told("vll.black_hole"), told("router.black_hole"), told("vll.black_hole_gone")) == (1, 2, 0)
     underlay.largest = 65535
     sent(path)
-    assert (path.finding, path.proven_ip_mtu, path.black_hole_since) == ("", NEEDED, None)
+    assert (path.finding, path.verified_ip_mtu, path.black_hole_since) == ("", NEEDED, None)
     assert (alarm(), told("vll.black_hole_gone")) == ([], 1)
 
 
@@ -253,14 +253,14 @@ def test_packets_in_pieces_are_a_finding_too(path: TunnelPath, underlay: Underla
     underlay.send_test_frames = in_pieces  # type: ignore[method-assign]
     sent(path)
     assert path.black_hole_since is not None
-    assert path.proven_ip_mtu == 1000 + 36
+    assert path.verified_ip_mtu == 1000 + 36
 
 
 def test_that_nothing_arrives_is_no_black_hole(path: TunnelPath, underlay: Underlay) -> None:
     sent(path)
     underlay.largest = 0
     sent(path)
-    assert (path.finding, path.black_hole_since, path.proven_ip_mtu) == ("nothing-arrives", None, NEEDED)
+    assert (path.finding, path.black_hole_since, path.verified_ip_mtu) == ("nothing-arrives", None, NEEDED)
     assert alarm() == []
 
 
@@ -273,7 +273,7 @@ def test_one_worker_sends_and_another_takes_over_where_it_died(path: TunnelPath,
     underlay.outcome = None
     assert path_probe(path.pk, now=lambda: now + CLAIM)
     path.refresh_from_db()
-    assert path.proven_ip_mtu == NEEDED
+    assert path.verified_ip_mtu == NEEDED
 
 
 def test_no_line_gets_the_vni_of_probes() -> None:

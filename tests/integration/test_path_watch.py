@@ -147,7 +147,7 @@ def test_router_with_outdated_watch_settings_gets_one_intent(isp: Isp, line: Vll
     waits = RouterConvergence.objects.filter(router=rhino)
 
     def told(sent_ms: int, watching: WatchReport | None) -> bool:
-        waits.update(answered=F("wanted"), ask_anew=False)
+        waits.update(answered=F("wanted"), intent_requested=False)
         report = observed_report(sent_ms=sent_ms, path_watch=True, watching=watching)
         assert observation_take(router=rhino, report=report, now=clock.now())
         rhino.refresh_from_db()

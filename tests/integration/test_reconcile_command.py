@@ -48,7 +48,7 @@ def test_a_dry_run_lists_what_the_database_does_not_know_and_what_would_be_done(
         "rhino holds generation 5, ahead of the database's 0",
         f"  quarantined {LOST} a: host-cust1.7, vxlan_tunnel7 (VNI 70001)",
         f"  make        {vll} a",
-        "routers asked: 1; lines quarantined: 1; ends to make: 1, to change: 0, to remove: 0, hindered: 0",
+        "routers queried: 1; lines quarantined: 1; ends to make: 1, to change: 0, to remove: 0, hindered: 0",
     ]
     assert rhino.intents == []
     assert Router.objects.get(name="rhino").generation == 0
@@ -78,7 +78,7 @@ def test_an_end_that_is_there_and_differs_is_changed(isp: Isp, alice: User, rhin
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
 def test_a_silent_router_is_named_and_the_others_are_done(rhino: StandInAgent, options: list[str]) -> None:
-    with pytest.raises(CommandError, match="hippo cannot be asked what it holds"):
+    with pytest.raises(CommandError, match="hippo does not report its state"):
         reconcile("--all", *options)
     assert Router.objects.get(name="rhino").generation == (0 if options else 5)
 

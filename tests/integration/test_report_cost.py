@@ -161,7 +161,7 @@ def test_what_an_answer_changed_is_compared_with_a_report_that_says_the_same_aga
 
 def test_what_an_answer_overtook_is_compared_once_the_answer_is_old(isp: Isp, lines: list[Vll]) -> None:
     both(isp, lines, second=0)
-    VllEnd.objects.filter(vll=lines[0]).update(status_look=2000, status_at=NOW)
+    VllEnd.objects.filter(vll=lines[0]).update(status_observation=2000, status_at=NOW)
     take(isp, "rhino", ends_of(lines, "a"), second=10, look=2001)
     # By a clock that was set back.
     for second, link_up in ((20, True), (30, True), (40, False)):

@@ -104,7 +104,7 @@ def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: 
     freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     rhino.refresh_from_db()
     made.refresh_from_db()
-    assert (rhino.frozen_since, made.looked_by) == (None, nora.username)
+    assert (rhino.frozen_since, made.acknowledged_by) == (None, nora.username)
     assert RouterConvergence.objects.filter(intent_is_wanted(), router=rhino).exists()
     told(rhino, made.pk, over=True)
     assert rhino.frozen_since is None
@@ -120,7 +120,7 @@ def test_where_nothing_was_changed_nobody_has_to_look(rhino: Router, nora: User)
     assert rhino.frozen_since
     told(rhino)
     made.refresh_from_db()
-    assert (rhino.frozen_since, made.looked_by) == (None, "")
+    assert (rhino.frozen_since, made.acknowledged_by) == (None, "")
 
 
 def test_a_freeze_that_its_agent_never_heard_of_ends_at_once(rhino: Router, nora: User) -> None:
@@ -185,7 +185,7 @@ def test_the_word_that_somebody_has_looked_is_sent_until_it_is_heard(rhino: Rout
         router=rhino,
         defaults={
             "last_answered_at": clock.now() - timedelta(minutes=5),
-            "ask_at": clock.now() + timedelta(hours=1),
+            "next_query_at": clock.now() + timedelta(hours=1),
         },
     )
     assert rhino.pk not in routers_due(now=clock.now())
@@ -275,7 +275,7 @@ def test_no_agent_speaks_of_another_routers_freeze(isp: Isp, rhino: Router, nora
     told(isp.routers["hippo"], made.pk)
     rhino.refresh_from_db()
     made.refresh_from_db()
-    assert (rhino.frozen_since, made.looked_by) == (None, nora.username)
+    assert (rhino.frozen_since, made.acknowledged_by) == (None, nora.username)
 
 
 def test_a_customer_sees_the_applied_rate_and_no_drift_while_a_frozen_router_waits_with_a_change(

@@ -93,7 +93,7 @@ class Network:
     def hours_later(self, hours: int, *living: str) -> None:
         """As ``go_on``, with less to do: the agent API was there all the while."""
         self.now += timedelta(hours=hours)
-        AgentApiUptime.objects.update(seen_at=self.now)
+        AgentApiUptime.objects.update(last_recorded_at=self.now)
         ObservedRouter.objects.filter(router__name__in=living).update(reported_at=self.now)
         self.go_on(MINUTE, *living)
 
@@ -360,7 +360,7 @@ def test_a_silence_has_a_beginning_and_an_end_once(network: Network) -> None:
 
 def test_a_silence_that_nobody_watched_is_judged_when_it_ends(network: Network) -> None:
     network.now += timedelta(hours=1)
-    AgentApiUptime.objects.update(seen_at=network.now)
+    AgentApiUptime.objects.update(last_recorded_at=network.now)
     network.report("rhino", "hippo")
     mark_stale()
     assert network.status == "op-up"

@@ -238,8 +238,8 @@ def unwatched_paths(now: datetime) -> Iterator[AlarmCondition]:
 
 def black_holes(now: datetime) -> Iterator[AlarmCondition]:
     holes = TunnelPath.objects.filter(in_use=True, black_hole_since__isnull=False)
-    paths = list(holes.select_related("a_router", "z_router").order_by("proven_ip_mtu", "pk"))
-    lines = [lines_beyond(path, path.proven_ip_mtu or 0) for path in paths]
+    paths = list(holes.select_related("a_router", "z_router").order_by("verified_ip_mtu", "pk"))
+    lines = [lines_beyond(path, path.verified_ip_mtu or 0) for path in paths]
     for path, affected in zip(paths, named(map(summed, lines)), strict=True):
         yield AlarmCondition(
             kind=Kind.BLACK_HOLE,

@@ -32,7 +32,11 @@ NOT_RENEWED = timedelta(days=21)
 
 def reports_away(now: datetime) -> Iterator[AlarmCondition]:
     """Yield an alarm if no process of the agent API runs, although one did: no router's state is known."""
-    newest = AgentApiUptime.objects.order_by("-seen_at").values_list("seen_at", flat=True).first()
+    newest = (
+        AgentApiUptime.objects.order_by("-last_recorded_at")
+        .values_list("last_recorded_at", flat=True)
+        .first()
+    )
     if newest is not None and newest < now - _AWAY_AFTER:
         yield AlarmCondition(kind=Kind.REPORTS_AWAY, object=PORTAL, name=PORTAL, since=newest)
 

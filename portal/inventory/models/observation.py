@@ -99,7 +99,9 @@ class RouterSilence(models.Model):
     # The time until which it is judged; null: not yet, or by a release without this column.
     judged_until = models.DateTimeField(null=True)
     # The 5-minute intervals in which VPP forwarded, as far as they have been read: [[from, to], ...].
-    spoken_spans = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    forwarded_spans = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField()), db_column="spoken_spans"
+    )
     # The highest id of an interval of its lines at the last judgement; higher ids arrived later.
     judged_interval = models.BigIntegerField(default=0, db_default=0)
 

@@ -25,13 +25,13 @@ class RouterFreeze(models.Model):
     # When the agent first reported that it keeps the freeze; null: not yet.
     kept_since = models.DateTimeField(null=True, blank=True)
     # When a user requested an early end of a freeze of the portal.
-    end_asked_at = models.DateTimeField(null=True, blank=True)
+    end_requested_at = models.DateTimeField(null=True, blank=True, db_column="end_asked_at")
     # When the agent reported the end, or no longer the freeze; from then on an operator can check the
     # differences.
     ended_at = models.DateTimeField(null=True, blank=True)
-    # When an operator acknowledged the differences, or there were none: ``looked_by`` "".
+    # When an operator acknowledged the differences, or there were none: ``acknowledged_by`` "".
     closed_at = models.DateTimeField(null=True, blank=True)
-    looked_by = models.CharField(max_length=150, blank=True)
+    acknowledged_by = models.CharField(max_length=150, blank=True, db_column="looked_by")
 
     class Meta:
         constraints = [
@@ -48,4 +48,4 @@ class RouterFreeze(models.Model):
 
     def is_ending(self, now: datetime) -> bool:
         """Return whether it has ended, or ends as soon as its agent learns of the end."""
-        return self.ended_at is not None or self.end_asked_at is not None or self.until <= now
+        return self.ended_at is not None or self.end_requested_at is not None or self.until <= now

@@ -107,7 +107,7 @@ class Mail(models.Model):
 class MailLine(models.Model):
     """A line that a mail is about, and the status that the mail reports."""
 
-    class Said(models.TextChoices):
+    class Status(models.TextChoices):
         DOWN = "down"
         UP = "up"
         DRIFT = "drift"
@@ -119,13 +119,13 @@ class MailLine(models.Model):
     mail = models.ForeignKey(Mail, on_delete=models.CASCADE, related_name="lines", db_index=False)
     vll_id = models.UUIDField()
     event_id = models.BigIntegerField()
-    said = models.CharField(max_length=10, choices=Said)
+    status = models.CharField(max_length=10, choices=Status, db_column="said")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["mail", "vll_id"], name="a_mail_names_a_line_once"),
             models.CheckConstraint(
-                condition=Q(said__in=["down", "up", "drift", "silent", "black_hole"]),
+                condition=Q(status__in=["down", "up", "drift", "silent", "black_hole"]),
                 name="what_is_said_of_a_line_is_known",
             ),
         ]
@@ -133,7 +133,7 @@ class MailLine(models.Model):
         indexes = [models.Index(fields=["vll_id", "-event_id"], name="mail_line_by_vll")]
 
     def __str__(self) -> str:
-        return f"{self.vll_id}: {self.said}"
+        return f"{self.vll_id}: {self.status}"
 
 
 class ReportedMonth(models.Model):

@@ -48,7 +48,7 @@ class Webhook(models.Model):
     failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
     # No attempt before then: an address that does not respond is rarely tried, however much waits for it.
-    resting_until = models.DateTimeField(null=True)
+    paused_until = models.DateTimeField(null=True, db_column="resting_until")
     # A message about the webhook is on its way; it counts as lost after that time.
     called_until = models.DateTimeField(null=True)
     # The worker that sends, and the end of its claim: one request at a time.

@@ -64,7 +64,7 @@ class RouterConvergence(models.Model):
     last_answered_at = models.DateTimeField(null=True)
     # When the worker next queries the router about unconfirmed ends, unless something changes earlier; null:
     # now.
-    ask_at = models.DateTimeField(null=True)
+    next_query_at = models.DateTimeField(null=True, db_column="ask_at")
     # Whether something that unconfirmed ends may wait for has changed since a worker claimed the router.
     changed = models.BooleanField(default=False, db_default=False)
     # Counted up when the router's intent changes without an order, and when the NOC requests that the intent
@@ -74,7 +74,7 @@ class RouterConvergence(models.Model):
     answered = models.BigIntegerField(default=0, db_default=0)
     # The previous release reads and writes this flag instead of the two numbers. The next release drops the
     # column.
-    ask_anew = models.BooleanField(default=False, db_default=False)
+    intent_requested = models.BooleanField(default=False, db_default=False, db_column="ask_anew")
     # When and by whom a reconciliation was requested that is still pending, and when its task was last sent
     # (portal.vll.router_operations.actions).
     reconcile_requested_at = models.DateTimeField(null=True)
@@ -93,4 +93,4 @@ def intent_is_wanted(prefix: str = "") -> Q:
     ``prefix`` is the path to the rows, with its ``__``.
     """
     newer = Q(**{f"{prefix}wanted__gt": F(f"{prefix}answered")})
-    return newer | Q(**{f"{prefix}ask_anew": True})
+    return newer | Q(**{f"{prefix}intent_requested": True})

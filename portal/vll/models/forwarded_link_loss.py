@@ -20,7 +20,7 @@ class ForwardedLinkLoss(models.Model):
     # How often in a row an end was taken down without an hour of rest in between.
     times = models.PositiveIntegerField(default=0)
     # When the portal last sent this state to the end's router.
-    asked_at = models.DateTimeField()
+    sent_at = models.DateTimeField(db_column="asked_at")
 
     class Meta:
         constraints = [

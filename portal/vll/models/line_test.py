@@ -53,7 +53,7 @@ class LineTest(models.Model):
     frame = models.PositiveIntegerField()
     created_at = models.DateTimeField()
     # The user who requested the test; "" for a test that is part of an order.
-    asked_by = models.CharField(max_length=150, blank=True, default="")
+    requested_by = models.CharField(max_length=150, blank=True, default="", db_column="asked_by")
     scheduled_for = models.DateTimeField(null=True)
 
     # For a line in service: when the portal sent its routers the request to disconnect the customer, and when

@@ -27,7 +27,7 @@ class VllTombstone(models.Model):
     access_tag = models.CharField(max_length=63, blank=True, default="", db_default="")
     tunnel_tag = models.CharField(max_length=63, blank=True, default="", db_default="")
     # The router's newest answer about the end.
-    status = models.CharField(max_length=10, choices=VllEnd.Status, default=VllEnd.Status.UNASKED)
+    status = models.CharField(max_length=10, choices=VllEnd.Status, default=VllEnd.Status.UNANSWERED)
     status_at = models.DateTimeField(null=True)
     reason = models.JSONField(null=True)
 

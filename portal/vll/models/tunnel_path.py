@@ -47,8 +47,8 @@ class TunnelPath(models.Model):
     probed_at = models.DateTimeField(null=True)
     finding = models.CharField(max_length=20, blank=True, default="", db_default="")
     # The largest IP packet that passed in both directions when frames last did, in bytes, and when that was.
-    proven_ip_mtu = models.PositiveIntegerField(null=True)
-    proven_at = models.DateTimeField(null=True)
+    verified_ip_mtu = models.PositiveIntegerField(null=True, db_column="proven_ip_mtu")
+    verified_at = models.DateTimeField(null=True, db_column="proven_at")
     # Since when large packets are lost and small ones are not.
     black_hole_since = models.DateTimeField(null=True)
 
@@ -70,12 +70,12 @@ class TunnelPath(models.Model):
                 name="what_came_back_took_its_time",
             ),
             models.CheckConstraint(
-                condition=Q(proven_ip_mtu=None, proven_at=None)
-                | Q(proven_ip_mtu__isnull=False, proven_at__isnull=False),
+                condition=Q(verified_ip_mtu=None, verified_at=None)
+                | Q(verified_ip_mtu__isnull=False, verified_at__isnull=False),
                 name="what_is_proven_has_a_time",
             ),
             models.CheckConstraint(
-                condition=Q(black_hole_since=None) | Q(proven_ip_mtu__isnull=False),
+                condition=Q(black_hole_since=None) | Q(verified_ip_mtu__isnull=False),
                 name="a_black_hole_lets_small_packets_pass",
             ),
         ]

@@ -198,7 +198,7 @@ class VllEnd(models.Model):
     class Status(models.TextChoices):
         """The answer of the router's agent for this end, or no answer yet."""
 
-        UNASKED = "unasked"
+        UNANSWERED = "unasked"
         VERIFIED = "verified"
         # The router has built the end but does not connect it to the customer while the tunnel is tested.
         TESTING = "testing"
@@ -225,11 +225,11 @@ class VllEnd(models.Model):
     tunnel_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
 
     # The newest answer, and its revision (0: no answer yet).
-    status = models.CharField(max_length=10, choices=Status, default=Status.UNASKED)
+    status = models.CharField(max_length=10, choices=Status, default=Status.UNANSWERED)
     status_revision = models.PositiveIntegerField(default=0)
     status_at = models.DateTimeField(null=True)
     # The number of the agent's observation of VPP on which the answer is based; null: not reported.
-    status_look = models.BigIntegerField(null=True)
+    status_observation = models.BigIntegerField(null=True, db_column="status_look")
     reason = models.JSONField(null=True)
     # From the agent's observations; null: not reported.
     link_up = models.BooleanField(null=True)

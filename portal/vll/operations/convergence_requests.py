@@ -35,7 +35,7 @@ def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
 
     Call it in the transaction that changes the content of the intent. ``also``: other columns to write.
     """
-    return rows.update(wanted=F("wanted") + 1, ask_anew=True, **also)
+    return rows.update(wanted=F("wanted") + 1, intent_requested=True, **also)
 
 
 def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
@@ -48,7 +48,7 @@ def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
 def converge_routers_on_request(router_ids: Iterable[int], *, now: datetime) -> None:
     """Converge these routers now, because a user requests it, and skip all pauses after failures."""
     routers = sorted(set(router_ids))
-    intents_want(_locked(routers), failures=0, retry_at=None, ask_at=None, changed=True)
+    intents_want(_locked(routers), failures=0, retry_at=None, next_query_at=None, changed=True)
     converge_routers(routers, now=now)
 
 
@@ -66,7 +66,7 @@ def router_changed(router_id: int, *, now: datetime) -> bool:
     The portal waits for FIRST_PAUSE after the router's last answer, so frequent changes do not overload the
     portal or the router. The sweeper sends the later queries.
     """
-    waiting = RouterConvergence.objects.filter(router=router_id, ask_at__isnull=False)
+    waiting = RouterConvergence.objects.filter(router=router_id, next_query_at__isnull=False)
     soonest = Greatest(Value(now), F("last_answered_at") + FIRST_PAUSE, output_field=DateTimeField())
-    waiting.update(changed=True, ask_at=Least(F("ask_at"), soonest))
-    return waiting.filter(ask_at__lte=now).exists()
+    waiting.update(changed=True, next_query_at=Least(F("next_query_at"), soonest))
+    return waiting.filter(next_query_at__lte=now).exists()

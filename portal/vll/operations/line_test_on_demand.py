@@ -59,7 +59,7 @@ def line_test_order(
     RouterDoesNotAnswer, LineTestFrameOutOfRange.
     """
     vll = vll_lock(vll, user)
-    test = LineTest(vll=vll, frame=_frame(vll, frame), asked_by=user.username, created_at=now)
+    test = LineTest(vll=vll, frame=_frame(vll, frame), requested_by=user.username, created_at=now)
     return _begin(test, vll, retry_of=retry_of, now=now)
 
 
@@ -87,7 +87,7 @@ def line_test_schedule(
         vll=vll,
         state=LineTest.State.SCHEDULED,
         frame=_frame(vll, frame),
-        asked_by=user.username,
+        requested_by=user.username,
         scheduled_for=at,
         created_at=now,
     )
@@ -132,7 +132,7 @@ def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
     test = LineTest.objects.select_for_update().get(pk=pk)
     if test.state != LineTest.State.SCHEDULED or test.scheduled_for is None:
         return
-    user = User.objects.filter(username=test.asked_by).first()
+    user = User.objects.filter(username=test.requested_by).first()
     try:
         with transaction.atomic():
             if user is None:
@@ -154,7 +154,7 @@ def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = 
         vll=vll,
         action=OrderAction.TEST,
         revision=vll.revision + 1,
-        actor=test.asked_by,
+        actor=test.requested_by,
         now=now,
         before=content.as_json(),
         after=content.as_json(),

@@ -104,12 +104,12 @@ def _line_state(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _L
         links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
         # The portal repeats the request until the router has set the port up, so the link may come from then
         # on.
-        set_up_at = row.asked_at if row else None
+        set_up_at = row.sent_at if row else None
         wanted = held_next(held, links, times=times, set_up_at=set_up_at, timing=timing(), now=now)
     if wanted and not _can_be_held(ends[wanted]):
         wanted = ""
     unheeded: list[int] = []
-    if row is not None and wanted == held and now - row.asked_at >= SEND_AGAIN_AFTER:
+    if row is not None and wanted == held and now - row.sent_at >= SEND_AGAIN_AFTER:
         otherwise = (end for side, end in ends.items() if end.held_down != (side == held))
         unheeded = [end.port.router_id for end in otherwise if end.status == VllEnd.Status.VERIFIED]
     return _LineState(row, ends, held, wanted, unheeded)
@@ -122,13 +122,13 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
     state = _line_state(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
     if state.wanted == state.held:
         if state.unheeded:
-            ForwardedLinkLoss.objects.filter(pk=pk).update(asked_at=now)
+            ForwardedLinkLoss.objects.filter(pk=pk).update(sent_at=now)
             intents_renew(state.unheeded, now=now)
         return False
     row = state.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
     if state.wanted:
         row.times = times_next(row.times, turned_at=row.turned_at, now=now)
-    row.held, row.turned_at, row.asked_at = state.wanted, now, now
+    row.held, row.turned_at, row.sent_at = state.wanted, now, now
     row.save()
     side = state.wanted or state.held
     _announce(state.ends, side, FORWARDED if state.wanted else FORWARDED_NO_LONGER, now)

@@ -99,7 +99,7 @@ class _End(NamedTuple):
     port__router_id: int
     status: str
     status_revision: int
-    status_look: int | None
+    status_observation: int | None
     status_at: datetime | None
     changed_since_report: bool
     facts: _Facts
@@ -418,9 +418,9 @@ def _answered_since(end: _End, observation_number: int | None, now: datetime) ->
     """
     return (
         observation_number is not None
-        and end.status_look is not None
+        and end.status_observation is not None
         and end.status_at is not None
-        and observation_number < end.status_look
+        and observation_number < end.status_observation
         and now - end.status_at <= FRESH
     )
 

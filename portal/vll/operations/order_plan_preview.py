@@ -42,7 +42,7 @@ def plan_ask(*, user: User, order: Order, now: datetime) -> PlanResult:
     newest = plan_of(order)
     if newest is not None and state_of(newest, now=now) == PlanState.UNDER_WAY:
         return newest
-    plan = PlanResult.objects.create(order=order, asked_by=user.username, asked_at=now)
+    plan = PlanResult.objects.create(order=order, requested_by=user.username, requested_at=now)
     send_task(PLAN_ORDER, str(plan.pk), now=now)
     return plan
 
@@ -57,7 +57,7 @@ def plan_finish(
 
 def plan_of(order: Order) -> PlanResult | None:
     """The newest plan of the order, or None."""
-    return order.plans.order_by("-asked_at").first()
+    return order.plans.order_by("-requested_at").first()
 
 
 def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
@@ -66,7 +66,7 @@ def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
     It is stale if a router got other lines since, so its answer may be outdated.
     """
     if plan.finished_at is None:
-        return PlanState.UNDER_WAY if now - plan.asked_at < GIVEN_UP else PlanState.LOST
+        return PlanState.UNDER_WAY if now - plan.requested_at < GIVEN_UP else PlanState.LOST
     then = {entry["router"]: entry.get("told") for entry in plan.routers}
     since = intent_digests(then, apart=plan.order.vll_id)
     return PlanState.READY if then == since else PlanState.STALE

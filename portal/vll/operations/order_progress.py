@@ -82,7 +82,7 @@ def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: dat
                 status=answer.status,
                 status_revision=answer.revision,
                 status_at=now,
-                status_look=answer.look,
+                status_observation=answer.look,
                 reason=answer.reason,
                 policed=answer.policed,
             )

@@ -98,10 +98,10 @@ def path_probe_finish(probed: TunnelPath, findings: Findings, *, now: datetime) 
     path.probe_due_at = now + timedelta(seconds=settings.LONGLINE_PROBE_EVERY_S or CLAIM.total_seconds())
     path.finding = "" if findings.finding is None else findings.finding.value
     if findings.largest_passed is not None:
-        path.proven_ip_mtu, path.proven_at = findings.largest_passed + _overhead(probed), now
+        path.verified_ip_mtu, path.verified_at = findings.largest_passed + _overhead(probed), now
     if findings.finding is Finding.LARGE_FRAMES_LOST and path.black_hole_since is None:
         path.black_hole_since = now
-        _announce(path, BLACK_HOLE, lines_beyond(path, path.proven_ip_mtu or 0), now)
+        _announce(path, BLACK_HOLE, lines_beyond(path, path.verified_ip_mtu or 0), now)
     elif findings.passed and path.black_hole_since is not None:
         _announce(path, BLACK_HOLE_GONE, _lines_with_event(path, path.black_hole_since), now)
         path.black_hole_since = None
@@ -128,7 +128,7 @@ def _announce(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) 
         "path": str(path.pk),
         "routers": [path.a_router.name, path.z_router.name],
         "family": path.family,
-        "largest_passed": path.proven_ip_mtu,
+        "largest_passed": path.verified_ip_mtu,
         "needed": path.needed_ip_mtu,
     }
     for router in (path.a_router_id, path.z_router_id):

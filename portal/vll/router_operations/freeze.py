@@ -56,7 +56,7 @@ def router_freeze(*, router: Router, user: User, now: datetime, reason: str, unt
         return existing
     if existing is not None:
         # The differences of this freeze are reviewed together with those of the next one.
-        _set_closed(existing, looked_by="", now=now)
+        _set_closed(existing, acknowledged_by="", now=now)
     freeze = RouterFreeze.objects.create(
         router=locked, reason=reason, by=user.username, since=now, until=until
     )
@@ -74,14 +74,14 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
     freeze = _portals(locked)
     if freeze is None or freeze.ended_at is not None:
         raise RouterIsNotFrozen(router=locked.name)
-    if freeze.end_asked_at is not None:
+    if freeze.end_requested_at is not None:
         return
-    freeze.end_asked_at = now
-    freeze.save(update_fields=["end_asked_at"])
+    freeze.end_requested_at = now
+    freeze.save(update_fields=["end_requested_at"])
     announce("router.freeze_ended", now=now, router_id=locked.pk, actor=user.username)
     if freeze.kept_since is None:
         # The agent has not confirmed the freeze. If it did receive the freeze, freeze_reported reopens it.
-        _close(freeze, looked_by="", now=now)
+        _close(freeze, acknowledged_by="", now=now)
 
 
 @transaction.atomic
@@ -98,7 +98,7 @@ def freeze_acknowledge(*, router: Router, user: User, now: datetime) -> None:
     if not all(freeze.is_ending(now) for freeze in existing):
         raise FreezeNotOver(router=locked.name)
     for freeze in existing:
-        _close(freeze, looked_by=user.username, now=now)
+        _close(freeze, acknowledged_by=user.username, now=now)
     announce("router.freeze_looked", now=now, router_id=locked.pk, actor=user.username)
 
 
@@ -115,7 +115,7 @@ def freeze_reported(*, router: Router, report: FreezeReport | None, now: datetim
         elif freeze.by == "" or freeze.is_ending(now):
             # The agent no longer keeps this freeze, or did not receive it in time. It gets any other freeze
             # again.
-            _close(freeze, looked_by="", now=now)
+            _close(freeze, acknowledged_by="", now=now)
 
 
 def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
@@ -142,11 +142,11 @@ def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
         if freeze.kept_since is None:
             freeze.kept_since = now
             freeze.save(update_fields=["kept_since"])
-    elif not (report.over and freeze.looked_by) and not _open(router).exists():
+    elif not (report.over and freeze.acknowledged_by) and not _open(router).exists():
         # The portal closed the freeze because it seemed unknown to the agent, or a user reviewed it too
         # early.
-        freeze.kept_since, freeze.ended_at, freeze.closed_at, freeze.looked_by = now, None, None, ""
-        freeze.save(update_fields=["kept_since", "ended_at", "closed_at", "looked_by"])
+        freeze.kept_since, freeze.ended_at, freeze.closed_at, freeze.acknowledged_by = now, None, None, ""
+        freeze.save(update_fields=["kept_since", "ended_at", "closed_at", "acknowledged_by"])
         _began(freeze, actor="", now=now)
 
 
@@ -162,8 +162,10 @@ def freeze_wanted(router: Router, *, now: datetime) -> dict[str, Any] | None:
 
 def last_acknowledged_freeze(router: Router) -> str:
     """Return the id of the last freeze whose differences a user has reviewed; "" for none."""
-    looked = RouterFreeze.objects.filter(router=router, closed_at__isnull=False).exclude(looked_by="")
-    last = looked.order_by("-closed_at").values_list("pk", flat=True).first()
+    acknowledged = RouterFreeze.objects.filter(router=router, closed_at__isnull=False).exclude(
+        acknowledged_by=""
+    )
+    last = acknowledged.order_by("-closed_at").values_list("pk", flat=True).first()
     return str(last or "")
 
 
@@ -197,18 +199,18 @@ def _began(freeze: RouterFreeze, *, actor: str, now: datetime) -> None:
 def _ended(freeze: RouterFreeze, *, now: datetime) -> None:
     freeze.ended_at = now
     freeze.save(update_fields=["ended_at"])
-    if freeze.end_asked_at is None:
+    if freeze.end_requested_at is None:
         announce("router.freeze_ended", now=now, router_id=freeze.router_id, actor="")
 
 
-def _set_closed(freeze: RouterFreeze, *, looked_by: str, now: datetime) -> None:
+def _set_closed(freeze: RouterFreeze, *, acknowledged_by: str, now: datetime) -> None:
     freeze.ended_at = freeze.ended_at or now
-    freeze.closed_at, freeze.looked_by = now, looked_by
-    freeze.save(update_fields=["ended_at", "closed_at", "looked_by"])
+    freeze.closed_at, freeze.acknowledged_by = now, acknowledged_by
+    freeze.save(update_fields=["ended_at", "closed_at", "acknowledged_by"])
 
 
-def _close(freeze: RouterFreeze, *, looked_by: str, now: datetime) -> None:
-    _set_closed(freeze, looked_by=looked_by, now=now)
+def _close(freeze: RouterFreeze, *, acknowledged_by: str, now: datetime) -> None:
+    _set_closed(freeze, acknowledged_by=acknowledged_by, now=now)
     if not _open(freeze.router).exists():
         Router.objects.filter(pk=freeze.router_id).update(frozen_since=None)
         converge_routers_on_request([freeze.router_id], now=now)

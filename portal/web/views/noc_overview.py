@@ -41,11 +41,11 @@ def _context() -> dict[str, Any]:
     unacknowledged = sum(each.unacknowledged for each in up)
     acknowledged = sum(each.acknowledged for each in up)
     silenced = sum(each.silenced for each in up)
-    unseen = last.unseen if last else []
+    unchecked = last.unchecked_kinds if last else []
     return {
         "last": last,
         "late": queries.is_late(last, now),
-        "unseen": [sentences.kind_label(kind) for kind in unseen],
+        "unchecked": [sentences.kind_label(kind) for kind in unchecked],
         "unacknowledged": queries.unacknowledged(now)[:SHOWN] if unacknowledged else [],
         "unacknowledged_count": unacknowledged,
         "acknowledged": queries.acknowledged(now)[:SHOWN] if acknowledged else [],
@@ -54,7 +54,7 @@ def _context() -> dict[str, Any]:
         "silenced_count": silenced,
         "shown": SHOWN,
         "in_order": [
-            kind.label for kind in Kind if kind not in {each.kind for each in up} and kind not in unseen
+            kind.label for kind in Kind if kind not in {each.kind for each in up} and kind not in unchecked
         ]
         if last
         else [],

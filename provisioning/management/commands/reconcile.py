@@ -17,14 +17,14 @@ from provisioning.reconcile_preview import End, ReconcilePreview, reconcile_prev
 
 class Command(BaseCommand):
     help = (
-        "Lets routers whose agents are ahead of a restored database be converged again. With --dry-run: lists"
-        " what they have beyond the database (it stays, quarantined), and what they would do."
+        "Converge routers again whose agents are ahead of a restored database. With --dry-run: list the lines"
+        " that the database lacks (they stay, quarantined), and the changes that the routers would make."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("routers", nargs="*", metavar="router", help="its name")
-        parser.add_argument("--all", action="store_true", help="every router with an agent")
-        parser.add_argument("--dry-run", action="store_true", help="agents are asked, and nothing is changed")
+        parser.add_argument("routers", nargs="*", metavar="router", help="the name of a router")
+        parser.add_argument("--all", action="store_true", help="all routers with an agent")
+        parser.add_argument("--dry-run", action="store_true", help="query the agents and change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         routers = self._routers(options["routers"], all_of_them=options["all"])
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         lines = {end[0] for preview in previews for end in preview.quarantined}
         ends = Counter(what for preview in previews for what, _, _ in _rows(preview))
         self.stdout.write(
-            f"routers asked: {len(previews)}; lines quarantined: {len(lines)}; ends to make: {ends['make']},"
+            f"routers queried: {len(previews)}; lines quarantined: {len(lines)}; ends to make: {ends['make']},"
             f" to change: {ends['change']}, to remove: {ends['remove']}, hindered: {ends['hindered']}"
         )
 

@@ -97,7 +97,7 @@ def test_the_page_says_when_nobody_looks(isp: Isp, browser: Client) -> None:
     shown = text(browser.get("/noc/"))
     assert "Alarms were last checked at" in shown
     assert "Nothing is wrong" not in shown
-    AlarmRound.objects.update(at=clock.now(), unseen=["router_silent"])
+    AlarmRound.objects.update(at=clock.now(), unchecked_kinds=["router_silent"])
     shown = text(browser.get("/noc/"))
     assert "These could not be checked, and the worker's log says why: Routers silent" in shown
     assert "Routers silent: none" not in shown

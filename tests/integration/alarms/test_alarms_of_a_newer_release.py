@@ -71,7 +71,9 @@ def test_a_round_of_this_release_does_not_clear_it(unknown: Alarm, now: datetime
 
 
 def test_a_kind_that_a_newer_round_could_not_check_is_named(unknown: Alarm, browser: Client) -> None:
-    AlarmRound.objects.update_or_create(pk=1, defaults={"at": clock.now(), "unseen": [KIND, "netbox"]})
+    AlarmRound.objects.update_or_create(
+        pk=1, defaults={"at": clock.now(), "unchecked_kinds": [KIND, "netbox"]}
+    )
     shown = text(browser.get("/noc/"))
     assert f"These could not be checked, and the worker's log says why: {KIND}, NetBox does not" in shown
 

@@ -150,8 +150,8 @@ def test_a_black_hole_counts_the_lines_whose_packets_it_swallows(
         family=4,
         round_trips_due_at=now,
         needed_ip_mtu=1568,
-        proven_ip_mtu=1400,
-        proven_at=now,
+        verified_ip_mtu=1400,
+        verified_at=now,
         black_hole_since=now,
     )
     assert alarms_raised() == [f"MTU black hole on {a} – {z}"]

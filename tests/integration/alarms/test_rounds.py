@@ -114,7 +114,7 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
     monkeypatch.setattr(current_conditions, "SOURCES", sources)
     Router.objects.filter(name="hippo").update(held_since=now)
     assert alarms_raised() == ["rhino is silent", "hippo is held, frozen or under maintenance"]
-    assert AlarmRound.objects.get().unseen == ["router_silent"]
+    assert AlarmRound.objects.get().unchecked_kinds == ["router_silent"]
 
 
 def test_of_each_kind_only_so_many_are_raised(
@@ -175,11 +175,11 @@ def test_a_round_takes_no_more_statements_for_many_alarms_than_for_few(isp: Isp,
 
 
 def test_where_the_portal_itself_is_deaf_that_is_the_one_alarm(isp: Isp, now: datetime) -> None:
-    AgentApiUptime.objects.create(began_at=now - timedelta(hours=1), seen_at=now - MINUTE)
+    AgentApiUptime.objects.create(began_at=now - timedelta(hours=1), last_recorded_at=now - MINUTE)
     assert alarms_raised() == ["The portal hears from no router"]
     [alarm] = Alarm.objects.all()
     assert (alarm.object, alarm.raised_at) == (PORTAL, now - MINUTE)
-    AgentApiUptime.objects.update(seen_at=now)
+    AgentApiUptime.objects.update(last_recorded_at=now)
     assert alarms_raised() == []
 
 

@@ -250,7 +250,7 @@ def test_import_runs_in_the_name_of_the_user_who_started_it(isp: Isp, nora: User
     order = Order.objects.get()
     assert order.ordered_by == "nina"
     assert object_history(Vll, order.vll_id)[0].by["username"] == "nina"
-    assert (this.asked_by, this.begun_by, this.ended_by) == (nora, nina, None)
+    assert (this.requested_by, this.begun_by, this.ended_by) == (nora, nina, None)
 
 
 def test_import_stops_when_its_user_loses_the_right(nora: User, nina: User) -> None:

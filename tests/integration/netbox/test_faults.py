@@ -217,7 +217,7 @@ def gone() -> set[str]:
 
 
 def synchronized() -> None:
-    NetboxRun.objects.create(why="person", asked_at=clock.now())
+    NetboxRun.objects.create(why="person", requested_at=clock.now())
     sync_due(now=clock.now())
 
 

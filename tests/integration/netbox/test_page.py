@@ -119,7 +119,7 @@ def test_one_works_at_netbox_at_a_time(configured: Callable[..., None], nina: Us
 
 
 def test_a_run_whose_worker_was_killed_is_ended_by_the_next(configured: Callable[..., None]) -> None:
-    killed = NetboxRun.objects.create(why="schedule", asked_at=clock.now(), started_at=clock.now())
+    killed = NetboxRun.objects.create(why="schedule", requested_at=clock.now(), started_at=clock.now())
     with stand_in_netbox(two_routers) as stand_in:
         configured(stand_in.url)
         sync_due(now=clock.now())

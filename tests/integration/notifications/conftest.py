@@ -37,7 +37,7 @@ def webhook(receiver: Receiver, ada: User, dairy: Customer) -> Webhook:
         user=ada, customer=dairy, url=receiver.url, now=clock.now() - timedelta(minutes=1)
     )
     # All notifications of these events are done.
-    Event.objects.update(untold=False)
+    Event.objects.update(pending_notification=False)
     return made
 
 

@@ -94,7 +94,7 @@ def test_webhooks_hear_nothing_of_accounts(
     forgot()
     send_all()
     assert subjects(server) == ["Choose a new password"]
-    assert Event.objects.get(kind="account.password_reset_asked").untold is False
+    assert Event.objects.get(kind="account.password_reset_asked").pending_notification is False
     assert not Delivery.objects.exists()
 
 

@@ -74,7 +74,7 @@ class TestFailingEvents:
         with pytest.raises(ExceptionGroup):
             events_fan_out(now=clock.now())
         assert types(webhook).count("order.accepted") == 2
-        assert list(Event.objects.filter(untold=True).values_list("pk", flat=True)) == [broken]
+        assert list(Event.objects.filter(pending_notification=True).values_list("pk", flat=True)) == [broken]
 
     def test_a_failing_event_gets_neither_deliveries_nor_mails(
         self, webhook: Webhook, isp: Isp, alice: User
@@ -87,7 +87,7 @@ class TestFailingEvents:
         with pytest.raises(ExceptionGroup) as raised:
             events_fan_out(now=clock.now())
         assert len(raised.value.exceptions) == 2
-        assert set(Event.objects.filter(untold=True).values_list("pk", flat=True)) == broken
+        assert set(Event.objects.filter(pending_notification=True).values_list("pk", flat=True)) == broken
         assert not Delivery.objects.exists()
         assert not Mail.objects.exists()
 
@@ -225,9 +225,9 @@ class TestOnce:
         placed = order(isp, alice)
         late = Event.objects.get(kind="order.acknowledged")
         activate(placed.vll)
-        Event.objects.filter(pk=late.pk).update(untold=False)
+        Event.objects.filter(pk=late.pk).update(pending_notification=False)
         events_fan_out(now=clock.now())
-        Event.objects.filter(pk=late.pk).update(untold=True)
+        Event.objects.filter(pk=late.pk).update(pending_notification=True)
         events_fan_out(now=clock.now())
         assert types(webhook) == ["order.accepted", "order.started", "order.completed", "vll.active"]
 

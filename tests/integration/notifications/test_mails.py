@@ -155,7 +155,7 @@ class TestFlapping:
     def line(self, isp: Isp, alice: User) -> Vll:
         vll = order(isp, alice).vll
         activate(vll)
-        Event.objects.update(untold=False)
+        Event.objects.update(pending_notification=False)
         return vll
 
     def turns(self, line: Vll, status: OperStatus) -> None:

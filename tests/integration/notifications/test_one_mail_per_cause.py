@@ -51,7 +51,7 @@ def lines(isp: Isp, alice: User, nora: User) -> list[Vll]:
         made.append(vll)
     Vll.objects.update(oper_status=OperStatus.UP)
     VllEnd.objects.update(link_up=True, reachable=True, observed_in_sync=True)
-    Event.objects.update(untold=False)
+    Event.objects.update(pending_notification=False)
     return made
 
 
@@ -91,8 +91,8 @@ class TestBlackHole:
             z_router=isp.routers["hippo"],
             family=4,
             needed_ip_mtu=9000,
-            proven_ip_mtu=8000,
-            proven_at=clock.now(),
+            verified_ip_mtu=8000,
+            verified_at=clock.now(),
             black_hole_since=clock.now(),
             round_trips_due_at=clock.now(),
         )
@@ -277,7 +277,7 @@ class TestStatus:
         turn(lines, OperStatus.DOWN)
         send_all(after=3 * MINUTE)
         mails_forget(before=clock.now() + timedelta(days=30))
-        assert MailLine.objects.filter(mail__user__username="alice", said="down").count() == 6
+        assert MailLine.objects.filter(mail__user__username="alice", status="down").count() == 6
 
 
 class TestSilentRouters:

@@ -98,7 +98,7 @@ def test_each_attempt_has_the_same_id_and_body_and_a_new_time(
     receiver.answers = [500, 204, 204]
     webhook_test(webhook=webhook, now=clock.now())
     send(webhook)
-    Webhook.objects.update(resting_until=None)
+    Webhook.objects.update(paused_until=None)
     Delivery.objects.update(next_try_at=clock.now())
     send(webhook)
     delivery_redeliver(delivery=Delivery.objects.select_related("webhook").get(), now=clock.now())

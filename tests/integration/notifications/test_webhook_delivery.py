@@ -104,7 +104,7 @@ class TestSchedule:
         assert turn(webhook, time, TOOK) == 3
         assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
         webhook.refresh_from_db()
-        assert (webhook.failures, webhook.failing_since, webhook.resting_until) == (0, None, None)
+        assert (webhook.failures, webhook.failing_since, webhook.paused_until) == (0, None, None)
 
 
 class TestRequestedPause:
@@ -116,7 +116,7 @@ class TestRequestedPause:
         waiting(webhook, time)
         assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (1, 1)
         Delivery.objects.filter(pk=first.pk).update(state="failed", next_try_at=None)
-        Webhook.objects.update(resting_until=time.now + timedelta(hours=1))
+        Webhook.objects.update(paused_until=time.now + timedelta(hours=1))
         delivery_redeliver(delivery=first, now=time.now)
         assert turn(webhook, time, TOOK) == 1
 
@@ -128,7 +128,7 @@ class TestRequestedPause:
         turn(webhook, time, Outcome(status, "status", "", 3, retry_after="1200"))
         webhook.refresh_from_db()
         requested_until = time.now + timedelta(minutes=20)
-        assert webhook.resting_until == requested_until
+        assert webhook.paused_until == requested_until
         assert Delivery.objects.get(tries=1).next_try_at == requested_until
         time.now = requested_until - timedelta(seconds=1)
         assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (0, 0)
@@ -163,7 +163,7 @@ class TestFairness:
         assert turn(webhook, time, TOOK) == 0
         assert webhooks_call(now=time.now) == 0
         webhook.refresh_from_db()
-        assert webhook.resting_until == time.now + timedelta(seconds=5)
+        assert webhook.paused_until == time.now + timedelta(seconds=5)
 
     def test_rests_grow_to_five_minutes(self, webhook: Webhook, time: Clock) -> None:
         waiting(webhook, time, 50)
@@ -171,9 +171,9 @@ class TestFairness:
         for _ in range(9):
             turn(webhook, time, REFUSED)
             webhook.refresh_from_db()
-            assert webhook.resting_until
-            rests.append((webhook.resting_until - time.now).total_seconds())
-            time.now = webhook.resting_until
+            assert webhook.paused_until
+            rests.append((webhook.paused_until - time.now).total_seconds())
+            time.now = webhook.paused_until
         assert rests == [5, 10, 20, 40, 80, 160, 300, 300, 300]
 
     def test_a_turn_ends_in_time_and_goes_on_later(self, webhook: Webhook, time: Clock) -> None:

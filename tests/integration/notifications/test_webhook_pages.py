@@ -62,7 +62,7 @@ def test_a_test_is_sent_and_sent_again_from_the_log(ada: User, webhook: Webhook,
     shown = text(browser.get(here))
     assert "The receiver refused it: HTTP 503" in shown
     Delivery.objects.update(state="failed", next_try_at=None)
-    Webhook.objects.update(resting_until=None)
+    Webhook.objects.update(paused_until=None)
     delivery = Delivery.objects.get()
     browser.post(f"/webhooks/deliveries/{delivery.pk}/again/")
     webhook_deliver(webhook_id=webhook.pk, clock=clock.now)

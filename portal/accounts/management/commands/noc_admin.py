@@ -19,7 +19,7 @@ from portal.core.errors import DomainError
 
 class Command(BaseCommand):
     help = (
-        "Makes a NOC admin. The password is asked for, or read from standard input where that is no terminal."
+        "Create a NOC admin. Prompts for the password, or reads it from standard input if that is not a terminal."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

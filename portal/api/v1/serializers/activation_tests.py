@@ -128,6 +128,7 @@ class ActivationTestSerializer(serializers.ModelSerializer[LineTest]):
             "started_at",
             "finished_at",
         ]
+        extra_kwargs = {"asked_by": {"source": "requested_by"}}
 
     @extend_schema_field(serializers.ChoiceField(choices=LineTest.Reason.choices, allow_null=True))
     def get_reason(self, test: LineTest) -> str | None:

@@ -98,7 +98,7 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
         read_only_fields = fields
 
     def get_fields(self) -> dict[str, Any]:
-        by = serializers.CharField(source="asked_by.username", help_text="The user who sent the table.")
+        by = serializers.CharField(source="requested_by.username", help_text="The user who sent the table.")
         return super().get_fields() | {"asked_by": by}
 
 

@@ -26,7 +26,7 @@ JOB_STATUS: dict[str, str] = {
 WAITING, UNDONE = "waiting", "undone"
 STEP_STATUS = [
     WAITING,
-    *(status.value for status in VllEnd.Status if status is not VllEnd.Status.UNASKED),
+    *(status.value for status in VllEnd.Status if status is not VllEnd.Status.UNANSWERED),
     UNDONE,
 ]
 

@@ -84,6 +84,7 @@ class PlanSerializer(serializers.ModelSerializer[PlanResult]):
     class Meta:
         model = PlanResult
         fields = ["id", "state", "asked_by", "asked_at", "finished_at", "refusal", "routers"]
+        extra_kwargs = {"asked_by": {"source": "requested_by"}, "asked_at": {"source": "requested_at"}}
 
     @extend_schema_field({"type": "string", "enum": PlanState.values})
     def get_state(self, plan: PlanResult) -> str:

@@ -44,7 +44,7 @@ class Command(BaseCommand):
         if mine is None:
             raise CommandError("another run is in progress; the page NetBox shows it")
         now, requester = clock.now(), getpass.getuser()
-        run = NetboxRun(why=NetboxRun.Why.PERSON, asked_by=requester, asked_at=now)
+        run = NetboxRun(why=NetboxRun.Why.PERSON, requested_by=requester, requested_at=now)
         try:
             run_make(run, at, mine)
         except NetboxError as error:
