@@ -77,8 +77,9 @@ class Command(BaseCommand):
         lines = {end[0] for preview in previews for end in preview.quarantined}
         ends = Counter(what for preview in previews for what, _, _ in _rows(preview))
         self.stdout.write(
-            f"routers queried: {len(previews)}; lines quarantined: {len(lines)}; ends to make: {ends['make']},"
-            f" to change: {ends['change']}, to remove: {ends['remove']}, hindered: {ends['hindered']}"
+            f"routers queried: {len(previews)}; lines quarantined: {len(lines)};"
+            f" ends to make: {ends['make']}, to change: {ends['change']},"
+            f" to remove: {ends['remove']}, hindered: {ends['hindered']}"
         )
 
 

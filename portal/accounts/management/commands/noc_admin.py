@@ -19,7 +19,7 @@ from portal.core.errors import DomainError
 
 class Command(BaseCommand):
     help = (
-        "Create a NOC admin. Prompts for the password, or reads it from standard input if that is not a terminal."
+        "Create a NOC admin. Prompts for the password, or reads it from a standard input that is no terminal."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

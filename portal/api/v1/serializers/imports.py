@@ -96,6 +96,7 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
             "stopped_by",
         )
         read_only_fields = fields
+        extra_kwargs = {"asked_by": {"source": "requested_by"}}
 
     def get_fields(self) -> dict[str, Any]:
         by = serializers.CharField(source="requested_by.username", help_text="The user who sent the table.")
