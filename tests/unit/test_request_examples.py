@@ -34,7 +34,7 @@ def example(**changes: Any) -> ExampleRequest:
         "if_match": "",
         "drawn_key": False,
         "signed": True,
-        "answered_in": "application/json",
+        "response_type": "application/json",
     }
     return ExampleRequest(**{**given, **changes})
 
@@ -126,7 +126,7 @@ def test_documented_requests_are_equal_in_curl_and_httpie(slug: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_a_request_without_body_and_token_sends_none(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = example(method=method, signed=False, answered_in="")
+    request = example(method=method, signed=False, response_type="")
     sent = (method, request.url, {}, None)
     assert of_curl(curl(request)) == sent
     assert of_httpie(httpie(request)) == sent
@@ -142,12 +142,12 @@ def test_each_request_has_a_new_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answered_in", "shown"),
+    ("response_type", "shown"),
     [
         ("application/json", "print(response.json())"),
         ("text/csv", "print(response.text)"),
         ("", "print(response.status_code)"),
     ],
 )
-def test_python_prints_the_response(answered_in: str, shown: str) -> None:
-    assert python(example(answered_in=answered_in)).endswith(shown)
+def test_python_prints_the_response(response_type: str, shown: str) -> None:
+    assert python(example(response_type=response_type)).endswith(shown)

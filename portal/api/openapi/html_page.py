@@ -100,7 +100,7 @@ def _first_request() -> dict[str, str]:
             if_match="",
             drawn_key=False,
             signed=True,
-            answered_in="application/json",
+            response_type="application/json",
         )
     )
 

@@ -6,7 +6,7 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
 from portal.accounts.models import Scope
-from portal.api.openapi.problem_details import problem_answers
+from portal.api.openapi.problem_details import problem_responses
 from portal.api.v1.etags import ConditionalRetrieveView
 from portal.api.v1.permission_classes import IsNoc, IsNocAdmin
 from portal.api.v1.serializers.strict_fields import StrictSerializer
@@ -60,16 +60,16 @@ class DocumentedOperation(AutoSchema):
             parameters.append(_if_match(required=must_match))
         if self.method == "GET" and isinstance(self.view, ConditionalRetrieveView):
             parameters.append(_IF_NONE_MATCH)
-        for answer in operation["responses"].values():
-            if "text/csv" in answer.get("content", {}):
+        for response in operation["responses"].values():
+            if "text/csv" in response.get("content", {}):
                 # Also for a list: the CSV file is one text, not an array of texts.
-                answer["content"]["text/csv"]["schema"] = {"type": "string"}
+                response["content"]["text/csv"]["schema"] = {"type": "string"}
         _describe_headers(operation, conditional=must_match is not None or _IF_NONE_MATCH in parameters)
         if _IF_NONE_MATCH in parameters:
             operation["responses"]["304"] = {"description": "Unchanged since the response with this ETag."}
         statuses = self._statuses(operation, must_match)
         orders = operation["operationId"] in _ORDERS
-        operation["responses"] |= problem_answers(self.registry, statuses, orders=orders)
+        operation["responses"] |= problem_responses(self.registry, statuses, orders=orders)
         return operation
 
     def _is_create_operation(self) -> bool:
@@ -152,16 +152,16 @@ def _if_match(*, required: bool) -> dict[str, Any]:
 
 
 def _describe_headers(operation: dict[str, Any], *, conditional: bool) -> None:
-    for status, answer in operation["responses"].items():
+    for status, response in operation["responses"].items():
         names = []
         if status == "202":
             names = ["Location", "Retry-After"]
         elif status == "200" and conditional:
             names = ["ETag"]
         if names:
-            answer["headers"] = {name: _HEADERS[name] for name in names}
-        if not answer.get("description"):
-            answer["description"] = _MEANING.get(status, "Done.")
+            response["headers"] = {name: _HEADERS[name] for name in names}
+        if not response.get("description"):
+            response["description"] = _MEANING.get(status, "Done.")
 
 
 _MEANING = {

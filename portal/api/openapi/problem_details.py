@@ -109,7 +109,7 @@ _RETRY_AFTER = {
 }
 
 
-def problem_answers(registry: ComponentRegistry, statuses: list[int], *, orders: bool) -> dict[str, Any]:
+def problem_responses(registry: ComponentRegistry, statuses: list[int], *, orders: bool) -> dict[str, Any]:
     """Return the responses for these statuses, which share one component.
 
     ``orders``: the operation orders a line.
@@ -119,10 +119,10 @@ def problem_answers(registry: ComponentRegistry, statuses: list[int], *, orders:
     )
     registry.register_on_missing(component)
     problems = _PROBLEMS | _OF_ORDERS if orders else _PROBLEMS
-    return {str(status): _answer(status, problems[status], component.ref) for status in statuses}
+    return {str(status): _response(status, problems[status], component.ref) for status in statuses}
 
 
-def _answer(status: int, problem: tuple[str, str, str], schema: Any) -> dict[str, Any]:
+def _response(status: int, problem: tuple[str, str, str], schema: Any) -> dict[str, Any]:
     meaning, kind, detail = problem
     example = {
         "type": f"https://portal.example.net/{ERRORS_PAGE}#{kind}",
@@ -131,5 +131,5 @@ def _answer(status: int, problem: tuple[str, str, str], schema: Any) -> dict[str
         "detail": detail,
         "request_id": "4f6e1b3a0c0d4bb1a2d95f0f2f3c7a51",
     }
-    answer = {"description": meaning, "content": {CONTENT_TYPE: {"schema": schema, "example": example}}}
-    return {**answer, "headers": _RETRY_AFTER} if status in (429, 503) else answer
+    response = {"description": meaning, "content": {CONTENT_TYPE: {"schema": schema, "example": example}}}
+    return {**response, "headers": _RETRY_AFTER} if status in (429, 503) else response

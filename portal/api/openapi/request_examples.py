@@ -14,7 +14,7 @@ class ExampleRequest:
 
     * ``drawn_key``: with an Idempotency-Key that each run of the example generates.
     * ``signed``: with an API token.
-    * ``answered_in``: the media type of the response, "" for a response without a body.
+    * ``response_type``: the media type of the response, "" for a response without a body.
     """
 
     method: str
@@ -23,7 +23,7 @@ class ExampleRequest:
     if_match: str
     drawn_key: bool
     signed: bool
-    answered_in: str
+    response_type: str
 
 
 def examples(request: ExampleRequest) -> dict[str, str]:
@@ -63,7 +63,7 @@ def python(request: ExampleRequest) -> str:
         arguments.append(f"json={_literal(request.body)},")
     indented = "\n".join(arguments).replace("\n", "\n    ")
     shown = {"": "response.status_code", "application/json": "response.json()"}.get(
-        request.answered_in, "response.text"
+        request.response_type, "response.text"
     )
     imports = [name for name, used in (("os", request.signed), ("uuid", request.drawn_key)) if used]
     return "\n".join(

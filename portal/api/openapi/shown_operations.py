@@ -36,7 +36,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A response for success. ``component``: the name of its object, if the page describes it separately."""
 
     status: str
@@ -71,7 +71,7 @@ class Operation:
     parameters: list[Parameter]
     members: list[Member]
     body: str
-    answers: list[Answer]
+    responses: list[Response]
     problems: list[Problem]
     examples: dict[str, str]
 
@@ -114,9 +114,9 @@ def operations(group: Group, base_url: str) -> tuple[list[Operation], list[Compo
             parameters=_parameters(operation),
             members=list(flat(_content(operation.get("requestBody", {}))[1].get("schema", {}), components)),
             body=_example(operation.get("requestBody", {})),
-            answers=[
-                _answer(status, answer, shared, components)
-                for status, answer in _answers(operation)
+            responses=[
+                _response(status, response, shared, components)
+                for status, response in _responses(operation)
                 if status < "400"
             ],
             problems=[each for each in _problems(operation) if each not in common],
@@ -177,29 +177,31 @@ def _example(part: dict[str, Any]) -> str:
     return example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
 
 
-def _answers(operation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _responses(operation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return sorted(operation["responses"].items())
 
 
-def _answer(status: str, answer: dict[str, Any], shared: list[str], components: dict[str, Schema]) -> Answer:
-    _, media = _content(answer)
+def _response(
+    status: str, response: dict[str, Any], shared: list[str], components: dict[str, Schema]
+) -> Response:
+    _, media = _content(response)
     schema = media.get("schema", {})
     component = component_of(schema)
     whole = component if component in shared else ""
-    return Answer(
+    return Response(
         status=status,
-        description=answer.get("description", ""),
-        headers=list(answer.get("headers", {})),
+        description=response.get("description", ""),
+        headers=list(response.get("headers", {})),
         component=whole,
         members=[] if whole else list(linked(resolved(schema, components), components)),
-        example=_example(answer),
+        example=_example(response),
     )
 
 
 def _problems(operation: dict[str, Any]) -> list[Problem]:
     return [
-        Problem(status, answer["description"], _content(answer)[1]["example"]["type"].partition("#")[2])
-        for status, answer in _answers(operation)
+        Problem(status, response["description"], _content(response)[1]["example"]["type"].partition("#")[2])
+        for status, response in _responses(operation)
         if status >= "400"
     ]
 
@@ -208,15 +210,15 @@ def _shared(operations: list[dict[str, Any]], components: dict[str, Schema]) -> 
     """Return the components that the page describes separately: parts of responses, and bodies of several
     responses.
     """
-    answers = [
-        _content(answer)[1].get("schema", {})
+    responses = [
+        _content(response)[1].get("schema", {})
         for operation in operations
-        for status, answer in _answers(operation)
+        for status, response in _responses(operation)
         if status < "400"
     ]
-    whole = Counter(component_of(schema) for schema in answers)
+    whole = Counter(component_of(schema) for schema in responses)
     unread = [
-        each.component for schema in answers for each in linked(resolved(schema, components), components)
+        each.component for schema in responses for each in linked(resolved(schema, components), components)
     ]
     within: set[str] = set()
     while unread:
@@ -237,7 +239,7 @@ def _request(path: str, method: str, operation: dict[str, Any], base_url: str) -
     for name, each in given.items():
         if each["in"] == "path":
             path = path.replace(f"{{{name}}}", str(each["example"]))
-    answer = next(answer for status, answer in _answers(operation) if status < "300")
+    response = next(response for status, response in _responses(operation) if status < "300")
     _, media = _content(operation.get("requestBody", {}))
     return ExampleRequest(
         method=method.upper(),
@@ -246,5 +248,5 @@ def _request(path: str, method: str, operation: dict[str, Any], base_url: str) -
         if_match=given.get("If-Match", {}).get("example", ""),
         drawn_key="Idempotency-Key" in given,
         signed=_scopes(operation) is not None,
-        answered_in=_content(answer)[0],
+        response_type=_content(response)[0],
     )

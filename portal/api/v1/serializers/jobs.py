@@ -90,13 +90,13 @@ def _ended(order: Order, side: str) -> dict[str, Any]:
 def _under_way(order: Order) -> list[dict[str, Any]]:
     steps = []
     for end in order.vll.ends.all():
-        answered = end.status_revision == order.vll.revision
+        has_responded = end.status_revision == order.vll.revision
         steps.append(
             {
                 "end": end.side,
                 "router": end.port.router.name,
-                "status": end.status if answered else WAITING,
-                "reason": end.reason if answered else maintenance_notice(end.port.router),
+                "status": end.status if has_responded else WAITING,
+                "reason": end.reason if has_responded else maintenance_notice(end.port.router),
             }
         )
     return steps
