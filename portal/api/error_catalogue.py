@@ -18,6 +18,7 @@ KINDS = {
     "idempotency-key-in-flight": (409, _("A request with this Idempotency-Key is being worked on")),
     "idempotency-key-missing": (400, _("This portal requires an Idempotency-Key with every POST")),
     "idempotency-key-reused": (422, _("This Idempotency-Key was used for another request")),
+    "identity-not-verified": (403, _("The session needs your password or a code")),
     "internal": (500, _("The portal made a mistake")),
     "invalid": (422, _("Members or parameters cannot be accepted")),
     "invalid-report": (422, _("Members of an agent's report cannot be accepted")),

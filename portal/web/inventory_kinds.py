@@ -65,6 +65,8 @@ class Kind:
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]
+    # Whether a removal ends access of people, so that the user has to enter the password or a code.
+    removal_ends_access: bool = False
     # The page after a new row was created, from the form's values and the query of the form's address; "" for
     # the list.
     leads_to: Callable[[dict[str, Any], QueryDict], str] = lambda _wanted, _opened: ""
@@ -293,6 +295,7 @@ CUSTOMERS = Kind(
     create=operations.customer_create,
     change=customer_change,
     remove=customer_remove,
+    removal_ends_access=True,
 )
 VNI_RANGES = Kind(
     slug="vni-ranges",

@@ -20,8 +20,9 @@ from portal.vll.models import Vll
 from portal.web.partial_requests import page_of
 
 # For a POST that gives or removes access. An open session is not enough: the user must have entered the
-# password or a code of the second factor within the last five minutes.
-proves_identity = reauthentication_required(allow_get=True)
+# password or a code of the second factor within the last five minutes. The API has the same rule
+# (portal.api.v1.permission_classes.ProvesIdentity).
+proves_identity = reauthentication_required(enabled=lambda request: request.method not in ("GET", "HEAD"))
 
 
 class SignedInRequest(HttpRequest):

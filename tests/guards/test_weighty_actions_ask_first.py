@@ -39,7 +39,6 @@ HARMLESS = {
     ("web:noc-router-actions", "maintenance-end"),
     ("web:webhook-enable", ""),
     ("web:webhook-disable", ""),
-    ("web:noc-customer-reopen", ""),
     ("web:invitation-revoke", ""),
     # These repeat only what is already wanted.
     ("web:noc-order-force-retry", ""),
@@ -105,6 +104,8 @@ def test_only_harmless_actions_take_one_click() -> None:
         ("noc/_router_actions.html", "1"),
         ("noc/_router_vlan_losses.html", "1"),
         ("noc/_person_actions.html", "1"),
+        ("noc/customer.html", "1"),
+        ("noc/inventory_list.html", "1"),
         ("noc/_drain_row.html", "suspend"),
         ("noc/netbox.html", "apply"),
         ("webhooks/_actions.html", "1"),

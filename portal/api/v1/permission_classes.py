@@ -2,12 +2,20 @@
 
 from typing import Any
 
+from allauth.account.decorators import reauthentication_required
+from allauth.core.exceptions import ReauthenticationRequired
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework import status
+from rest_framework.exceptions import APIException, NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from portal.accounts.models import ApiToken, User
+from portal.api.language import in_readers_language
+from portal.core.absolute_urls import absolute_url
 
 
 def caller(request: Request) -> User:
@@ -38,3 +46,44 @@ class IsNocAdmin(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return caller(request).is_noc_admin
+
+
+class IdentityNotVerified(APIException):
+    """The operation needs the password or a code in addition to the session."""
+
+    status_code = status.HTTP_403_FORBIDDEN
+    default_code = "identity_not_verified"
+
+    def __init__(self) -> None:
+        with in_readers_language():
+            text = gettext(
+                "An open session alone may not do this. Enter your password or a code at %(address)s, and"
+                " send the request again within five minutes. Or send an API token."
+            )
+        super().__init__(text % {"address": absolute_url(reverse("account_reauthenticate"))})
+
+
+class ProvesIdentity(BasePermission):
+    """Refuses writes with a session until its user has entered the password or a code.
+
+    Pages have the same rule (``portal.web.page_guard.proves_identity``). API tokens have scopes instead. A
+    view whose other writes need no proof names the methods that do in ``proves_identity_for``.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if request.method not in getattr(view, "proves_identity_for", _WRITES) or token_of(request):
+            return True
+        try:
+            _require_proof(request._request)
+        except ReauthenticationRequired:
+            raise IdentityNotVerified from None
+        return True
+
+
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+@reauthentication_required
+def _require_proof(request: HttpRequest) -> HttpResponse:
+    """Raise ReauthenticationRequired without a recent password or code; the response is not used."""
+    return HttpResponse()

@@ -25,7 +25,7 @@ from portal.vll.guarded_inventory_deletion import customer_return
 from portal.vll.states import OrderState
 from portal.web.customer_onboarding import add_port_address, steps_of
 from portal.web.inventory_kinds import KINDS
-from portal.web.page_guard import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, proves_identity, requires
 from portal.web.pagination import newest_first
 
 # The rows of each list; a link leads to the others.
@@ -96,6 +96,7 @@ def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
 
 
 @requires(permissions.may_remove_from_the_network)
+@proves_identity
 @require_POST
 def reopen(request: SignedInRequest, customer_id: int) -> HttpResponse:
     """Reopen a customer. API tokens and invitations do not come back."""

@@ -16,7 +16,7 @@ from portal.web.forms.interface_choice import PicksInterfaces
 from portal.web.forms.version_field import VersionedForm
 from portal.web.inventory_kinds import Kind
 from portal.web.list_filters import filtered
-from portal.web.page_guard import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, proves_identity, requires
 from portal.web.pagination import in_order
 from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
 
@@ -85,6 +85,11 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     """GET shows a confirmation; POST removes the row, or names the objects that use it."""
+    view = proves_identity(_remove) if kind.removal_ends_access else _remove
+    return view(request, kind, ids)
+
+
+def _remove(request: SignedInRequest, kind: Kind, ids: dict[str, int]) -> HttpResponse:
     row = _row(kind, ids)
     refusal = ""
     if request.method == "POST":

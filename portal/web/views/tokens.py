@@ -13,11 +13,12 @@ from portal.accounts.tokens import token_create, tokens_of
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
 from portal.web.forms.tokens import TokenForm
-from portal.web.page_guard import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, proves_identity, requires
 from portal.web.pagination import newest_first
 
 
 @requires(permissions.may_sign_in)
+@proves_identity
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:

@@ -16,7 +16,7 @@ from portal.allocation.models import ReservedVniRange
 from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
-from portal.api.v1.permission_classes import IsNocAdmin, caller
+from portal.api.v1.permission_classes import IsNocAdmin, ProvesIdentity, caller
 from portal.api.v1.serializers.inventory import (
     CustomerSerializer,
     LinkSerializer,
@@ -168,7 +168,8 @@ class CustomerView(InventoryItemView):
     no longer sign in.
     """
 
-    permission_classes = [NocOnly]
+    permission_classes = [NocOnly, ProvesIdentity]
+    proves_identity_for = frozenset({"DELETE"})
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
     write_serializer = CustomerWriteSerializer
@@ -183,7 +184,7 @@ class CustomerView(InventoryItemView):
 class CustomerReopenView(APIView):
     """The reopening of a retired customer."""
 
-    permission_classes = [IsNocAdmin]
+    permission_classes = [IsNocAdmin, ProvesIdentity]
 
     @extend_schema(request=None, responses={200: CustomerSerializer})
     @once_per_key

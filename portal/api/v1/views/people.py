@@ -20,7 +20,7 @@ from portal.accounts.noc_staff import noc_staff
 from portal.accounts.second_factor import with_second_factor
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permission_classes import IsNoc, IsNocAdmin, caller
+from portal.api.v1.permission_classes import IsNoc, IsNocAdmin, ProvesIdentity, caller
 from portal.api.v1.provenance import END, chosen
 from portal.api.v1.serializers.people import PersonSerializer
 from portal.api.v1.serializers.provenance import ProvenanceSerializer
@@ -54,7 +54,7 @@ class PersonView(generics.RetrieveAPIView[User]):
 class PersonCloseView(APIView):
     """The closing of an account. NOC staff can open it again on its page."""
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [IsAuthenticated, ProvesIdentity]
     noc_only = True
 
     @extend_schema(parameters=[END], request=None, responses={200: PersonSerializer})

@@ -23,7 +23,7 @@ from portal.api.v1.list_filters import InvitationFilters, MemberFilters
 from portal.api.v1.managed_customer import ADMINS_ONLY, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.partial_update import changed_members
-from portal.api.v1.permission_classes import caller, token_of
+from portal.api.v1.permission_classes import ProvesIdentity, caller, token_of
 from portal.api.v1.provenance import END, chosen
 from portal.api.v1.serializers.provenance import ProvenanceSerializer
 from portal.api.v1.serializers.strict_fields import validated
@@ -59,7 +59,7 @@ class MembersView(generics.ListAPIView[Membership]):
 class MemberView(ConditionalRetrieveView[Membership]):
     """One membership."""
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [IsAuthenticated, ProvesIdentity]
     writes_with = Scope.TEAM
     queryset = Membership.objects.none()
     serializer_class = MemberSerializer
@@ -116,7 +116,7 @@ class MemberMadeView(APIView):
 class InvitationsView(generics.ListAPIView[Invitation]):
     """The open invitations of the customers that you manage, newest first."""
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [IsAuthenticated, ProvesIdentity]
     writes_with = Scope.TEAM
     queryset = Invitation.objects.none()
     serializer_class = InvitationSerializer

@@ -14,7 +14,7 @@ from portal.accounts.tokens import token_create, tokens_of
 from portal.api.v1.cache_control import NO_STORE
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permission_classes import caller, token_of
+from portal.api.v1.permission_classes import ProvesIdentity, caller, token_of
 from portal.api.v1.provenance import END, chosen
 from portal.api.v1.serializers.provenance import ProvenanceSerializer
 from portal.api.v1.serializers.strict_fields import validated
@@ -26,7 +26,7 @@ from portal.core import clock
 class TokensView(generics.ListAPIView[ApiToken]):
     """Your API tokens that are not revoked."""
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [IsAuthenticated, ProvesIdentity]
     queryset = ApiToken.objects.none()
     serializer_class = TokenSerializer
     pagination_class = KeysetPagination
