@@ -198,7 +198,7 @@ func (w *worker) order() bool {
 // furnish creates a customer's port and the address where tunnels begin.
 func furnish(t *testing.T, real *realvpp.VPP) {
 	t.Helper()
-	session, err := vpp.Dialer{Socket: real.APISocket(), Timeout: testTimeout}.Dial(t.Context())
+	session, err := vpp.Dialer{Socket: real.APISocket(), Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 	allow(t, err)
 	defer session.Close()
 	for _, instance := range []uint32{0, 100} {

@@ -30,7 +30,7 @@ func TestVpptestctlDeletesTunnelsOfEachKind(t *testing.T) {
 
 func deletesTunnels(t *testing.T, socket string) {
 	t.Helper()
-	session, err := vpp.Dialer{Socket: socket, Timeout: timeout}.Dial(t.Context())
+	session, err := vpp.Dialer{Socket: socket, Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

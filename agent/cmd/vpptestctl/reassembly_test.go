@@ -14,7 +14,7 @@ import (
 func TestWalkSlowlyKeepsTheOtherReassemblySettings(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
 	reassembly := func(isIP6 bool) ip.IPReassemblyGetReply {
-		session, err := vpp.Dialer{Socket: real.APISocket(), Timeout: timeout}.Dial(t.Context())
+		session, err := vpp.Dialer{Socket: real.APISocket(), Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func newRouter(t *testing.T, api, stats string, n int) *router {
 	t.Cleanup(r.stats.Close)
 	r.dial = func() *vpp.Session {
 		t.Helper()
-		session, err := vpp.Dialer{Socket: api, Timeout: patience, BootMS: func(ctx context.Context) (int64, error) {
+		session, err := vpp.Dialer{Socket: api, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
 			return statseg.BootTime(ctx, stats)
 		}}.Dial(t.Context())
 		if err != nil {

@@ -25,7 +25,7 @@ var few = Options{Rounds: 1, Frames: 4 * 256}
 
 func dial(t *testing.T, socket, stats string) *vpp.Session {
 	t.Helper()
-	session, err := vpp.Dialer{Socket: socket, Timeout: 20 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+	session, err := vpp.Dialer{Socket: socket, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, stats)
 	}}.Dial(t.Context())
 	if err != nil {

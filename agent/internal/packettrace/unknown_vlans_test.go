@@ -41,7 +41,7 @@ func vlansOfPort(t *testing.T) (v *realvpp.VPP, session *vpp.Session) {
 		}
 	}
 	say("packet-generator enable-stream")
-	session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: 10 * time.Second}.Dial(t.Context())
+	session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func newReal(t *testing.T, real *realvpp.VPP, n int) *router {
 
 func (r *router) dial(socket string) {
 	r.t.Helper()
-	session, err := vpp.Dialer{Socket: socket, Timeout: patienceOfTests}.Dial(r.t.Context())
+	session, err := vpp.Dialer{Socket: socket, Timeout: realvpp.ReplyTimeout}.Dial(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}

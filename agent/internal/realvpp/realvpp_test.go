@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"go.fd.io/govpp/adapter/socketclient"
 
 	"longline.dev/agent/internal/vppsim"
 )
@@ -119,6 +122,24 @@ func TestStartedVPPRepliesUntilItIsStopped(t *testing.T) {
 	}
 	if _, err := os.Stat(v.folder); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+// TestTheCLIWaitsForAVPPWithoutCPUTime stops the process for longer than a client of govpp waits for the
+// first reply by default.
+func TestTheCLIWaitsForAVPPWithoutCPUTime(t *testing.T) {
+	v, err := Start(t.Context(), installed(t, "run"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	if err := syscall.Kill(v.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	resumed := time.AfterFunc(socketclient.DefaultConnectTimeout+500*time.Millisecond, func() { _ = syscall.Kill(v.PID(), syscall.SIGCONT) })
+	defer resumed.Stop()
+	if said, err := v.CLI("show version"); err != nil || !strings.Contains(said, "vpp v") {
+		t.Errorf("show version: %q, %v", said, err)
 	}
 }
 

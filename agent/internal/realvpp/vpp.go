@@ -15,8 +15,12 @@ import (
 // readyWithin allows for a machine under load. Normally a VPP is ready within one or two seconds.
 const readyWithin = 60 * time.Second
 
-// ReplyTimeout is how long tests wait for a reply of VPP. It allows for a machine under load, where a VPP
-// may get no processor for seconds. The agent's own timeout is part of its configuration.
+// answerWithin limits one attempt to reach a VPP that is starting. A VPP with a wrong clock accepts a
+// connection and hardly ever replies; then the output has to be read.
+const answerWithin = 10 * time.Second
+
+// ReplyTimeout is how long tests wait for a reply of a real VPP. It allows for a machine under load, where a
+// VPP may get no CPU time for seconds. The agent's own timeout is part of its configuration.
 const ReplyTimeout = 60 * time.Second
 
 // Options configure a private VPP.
@@ -139,7 +143,8 @@ func (v *VPP) awaitReady(ctx context.Context) error {
 	defer cancel()
 	for {
 		_, missing := os.Stat(v.StatsSocket())
-		err := errors.Join(missing, v.answers())
+		_, refused := v.cli("show version", answerWithin)
+		err := errors.Join(missing, refused)
 		if err == nil {
 			return v.clockRight()
 		}

@@ -11,7 +11,7 @@ import (
 func TestThePluginsOfVPPAreListedByName(t *testing.T) {
 	expectPlugins := func(t *testing.T, socket string, want ...string) {
 		t.Helper()
-		session, err := Dialer{Socket: socket, Timeout: testTimeout}.Dial(t.Context())
+		session, err := Dialer{Socket: socket, Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

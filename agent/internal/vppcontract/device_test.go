@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
-	"time"
 
 	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/adapter/statsclient"
@@ -18,6 +17,7 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/core"
 
+	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/vppsim"
 )
 
@@ -26,7 +26,7 @@ const (
 	anyIndex = interface_types.InterfaceIndex(none)
 	up       = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
 	linkUp   = interface_types.IF_STATUS_API_FLAG_LINK_UP
-	answerIn = 10 * time.Second
+	answerIn = realvpp.ReplyTimeout
 )
 
 // device is the VPP under test, real or simulated, with one client.
@@ -92,6 +92,7 @@ func (d *device) needs(messages ...api.Message) {
 func (d *device) connect() {
 	d.Helper()
 	d.client = socketclient.NewVppClient(d.socket)
+	d.client.SetConnectTimeout(answerIn)
 	conn, err := core.Connect(d.client)
 	if err != nil {
 		d.Fatal(err)
