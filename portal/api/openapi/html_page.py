@@ -49,7 +49,7 @@ def index(request: HttpRequest) -> HttpResponse:
             "languages": LANGUAGES,
             "first_request": _first_request(),
             "problems": problems_of_all(),
-            "asked": query,
+            "searched": query,
             "sections": [(title, groups) for title, groups in found if groups],
         },
     )
