@@ -74,12 +74,12 @@ def router_rows(router: Router) -> RouterRows:
     with connection.cursor() as cursor:
         cursor.execute(_IN_ONE.format(ends=ends[0], left=left[0]), [*ends[1], *left[1]])
         rows = cursor.fetchall()
-    standing = [json.loads(end) for end, _ in rows if end is not None]
+    wanted = [json.loads(end) for end, _ in rows if end is not None]
     gone = [json.loads(key) for _, key in rows if key is not None]
     # An agent without adoption would refuse the router's whole document because of such ends. It leaves ends
     # that are not in the document as they are, and reports them as quarantined.
     return RouterRows(
-        ends=tuple(_row(end) for end in standing if end["adoption"] or not _is_handed_over(end)),
+        ends=tuple(_row(end) for end in wanted if end["adoption"] or not _is_handed_over(end)),
         moved_away=tuple(_key(key) for key in gone if key["adoption"] or not key["release"]),
     )
 
@@ -89,7 +89,7 @@ def _is_handed_over(row: dict[str, Any]) -> bool:
 
 
 _IN_ONE = """
-SELECT to_jsonb(standing)::text, NULL FROM ({ends}) AS standing
+SELECT to_jsonb(wanted)::text, NULL FROM ({ends}) AS wanted
 UNION ALL SELECT NULL, to_jsonb(gone)::text FROM ({left}) AS gone
 """
 

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from portal.allocation.gre_key_leases import rested_gre_keys_free
-from portal.allocation.gre_pair_leases import rested_gre_pairs_free
-from portal.allocation.vni_leases import rested_vnis_free
+from portal.allocation.gre_key_leases import cooled_down_gre_keys_free
+from portal.allocation.gre_pair_leases import cooled_down_gre_pairs_free
+from portal.allocation.vni_leases import cooled_down_vnis_free
 from portal.core.each_row import each_row
 from portal.events.models import Outbox
 from portal.events.outbox import resend_tasks
@@ -47,9 +47,9 @@ def sweep(*, now: datetime) -> None:
         routers_resend,
         reconciliations_resend,
         behind_agents_announce,
-        rested_vnis_free,
-        rested_gre_keys_free,
-        rested_gre_pairs_free,
+        cooled_down_vnis_free,
+        cooled_down_gre_keys_free,
+        cooled_down_gre_pairs_free,
         published_forget,
     )
     with ExitStack() as round_:

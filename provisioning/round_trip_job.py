@@ -11,7 +11,7 @@ from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
 from portal.vll.models import TunnelPath
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
-from portal.vll.paths_in_use import lines_to_ask_of
+from portal.vll.paths_in_use import path_lines_on
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.converge_job import Clock, agent_of
 
@@ -42,7 +42,7 @@ def round_trips_measure(router_id: int, *, now: Clock = clock.now) -> int:
     if not paths:
         return 0
     router = Router.objects.select_related("observed").get(pk=router_id)
-    lines = lines_to_ask_of(router_id, paths)
+    lines = path_lines_on(router_id, paths)
     measured = 0
     with agent_of(router) as agent:
         for path in paths:

@@ -14,11 +14,11 @@ LATE_AFTER = timedelta(seconds=30)
 _ACKNOWLEDGED = Q(operator_state__acknowledged_at__isnull=False)
 _TALLY = f"""
 SELECT alarm.kind, alarm.severity,
-       count(*) FILTER (WHERE silenced IS NULL AND said.acknowledged_at IS NULL),
-       count(*) FILTER (WHERE silenced IS NULL AND said.acknowledged_at IS NOT NULL),
+       count(*) FILTER (WHERE silenced IS NULL AND state.acknowledged_at IS NULL),
+       count(*) FILTER (WHERE silenced IS NULL AND state.acknowledged_at IS NOT NULL),
        count(*) FILTER (WHERE silenced IS NOT NULL)
 FROM {Alarm._meta.db_table} AS alarm
-LEFT JOIN {OperatorState._meta.db_table} AS said ON said.alarm_id = alarm.id
+LEFT JOIN {OperatorState._meta.db_table} AS state ON state.alarm_id = alarm.id
 LEFT JOIN (SELECT DISTINCT earlier.kind, earlier.object
            FROM {OperatorState._meta.db_table} AS silence
            JOIN {Alarm._meta.db_table} AS earlier ON earlier.id = silence.alarm_id

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from portal.allocation.errors import GreKeysExhausted, TunnelKeyTaken
 from portal.allocation.models import LAST_GRE_KEY, GreKeyLease
-from portal.allocation.tunnel_lease_cooldown import leases_end, resting_take
+from portal.allocation.tunnel_lease_cooldown import cooling_down_take, leases_end
 
 _TRIES = 64
 
@@ -38,8 +38,10 @@ def gre_key_lease(*, holder: UUID, now: datetime) -> int:
 
 def gre_key_lease_named(key: int, *, holder: UUID, now: datetime) -> None:
     """Lease this key for ``holder``, even during its cool-down. Raises ``TunnelKeyTaken``."""
-    rests = GreKeyLease.objects.filter(gre_key=key)
-    if not _insert(key, holder, now, of_others=True) and not resting_take(rests, holder=holder, now=now):
+    in_cooldown = GreKeyLease.objects.filter(gre_key=key)
+    if not _insert(key, holder, now, of_others=True) and not cooling_down_take(
+        in_cooldown, holder=holder, now=now
+    ):
         raise TunnelKeyTaken(key=key)
 
 
@@ -48,7 +50,7 @@ def gre_key_release(*, holder: UUID, kept: QuerySet[GreKeyLease], rest: timedelt
     leases_end(GreKeyLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
 
 
-def rested_gre_keys_free(*, now: datetime) -> int:
+def cooled_down_gre_keys_free(*, now: datetime) -> int:
     """Free the keys at the end of their cool-down. Return their number."""
     return GreKeyLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from portal.allocation.errors import GrePairsExhausted, TunnelPairTaken
 from portal.allocation.models import GrePairLease
-from portal.allocation.tunnel_lease_cooldown import leases_end, resting_take
+from portal.allocation.tunnel_lease_cooldown import cooling_down_take, leases_end
 from portal.core.encapsulations import Encapsulation
 from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, TunnelAddress
 
@@ -31,8 +31,8 @@ def gre_pair_lease(
 
 def gre_pair_lease_named(pair: tuple[str, str], *, holder: UUID, now: datetime) -> None:
     """Lease this pair for ``holder``, even during its cool-down. Raises ``TunnelPairTaken``."""
-    rests = GrePairLease.objects.filter(is_pair(pair))
-    if not _insert(*pair, holder, now) and not resting_take(rests, holder=holder, now=now):
+    in_cooldown = GrePairLease.objects.filter(is_pair(pair))
+    if not _insert(*pair, holder, now) and not cooling_down_take(in_cooldown, holder=holder, now=now):
         raise TunnelPairTaken(pair=" – ".join(pair))
 
 
@@ -75,7 +75,7 @@ def is_pair(addresses: tuple[str, str]) -> Q:
     return Q(low__in=addresses, high__in=addresses)
 
 
-def rested_gre_pairs_free(*, now: datetime) -> int:
+def cooled_down_gre_pairs_free(*, now: datetime) -> int:
     """Free the pairs at the end of their cool-down. Return their number."""
     return GrePairLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 

@@ -42,10 +42,10 @@ def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> 
     leases.filter(released_at__isnull=False, free_at__isnull=True).update(free_at=now + rest)
 
 
-def resting_take(leases: QuerySet[Any], *, holder: UUID, now: datetime) -> bool:
+def cooling_down_take(leases: QuerySet[Any], *, holder: UUID, now: datetime) -> bool:
     """Lease the one of ``leases`` that is in cool-down and not in quarantine to ``holder``. Return success.
 
     For a found line: the user of the number on the routers is that line itself.
     """
-    resting = leases.filter(released_at__isnull=False, free_at__isnull=False)
-    return bool(resting.update(holder=holder, leased_at=now, released_at=None, free_at=None))
+    cooling_down = leases.filter(released_at__isnull=False, free_at__isnull=False)
+    return bool(cooling_down.update(holder=holder, leased_at=now, released_at=None, free_at=None))

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from portal.allocation.errors import TunnelKeyTaken, VniPoolExhausted
 from portal.allocation.models import VniLease
-from portal.allocation.tunnel_lease_cooldown import leases_end, resting_take
+from portal.allocation.tunnel_lease_cooldown import cooling_down_take, leases_end
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
 # Reserved for the portal's own probes between routers; never leased to a line. One VNI serves all probes,
@@ -82,8 +82,10 @@ def vni_lease(*, holder: UUID, now: datetime) -> int:
 
 def vni_lease_named(vni: int, *, holder: UUID, now: datetime) -> None:
     """Lease this VNI for ``holder``, even during its cool-down. Raises ``TunnelKeyTaken``."""
-    rests = VniLease.objects.filter(vni=vni)
-    if not _insert(vni, holder, now, of_others=True) and not resting_take(rests, holder=holder, now=now):
+    in_cooldown = VniLease.objects.filter(vni=vni)
+    if not _insert(vni, holder, now, of_others=True) and not cooling_down_take(
+        in_cooldown, holder=holder, now=now
+    ):
         raise TunnelKeyTaken(key=vni)
 
 
@@ -97,7 +99,7 @@ def vni_release(*, holder: UUID, kept: QuerySet[VniLease], rest: timedelta, now:
     leases_end(VniLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
 
 
-def rested_vnis_free(*, now: datetime) -> int:
+def cooled_down_vnis_free(*, now: datetime) -> int:
     """Free the VNIs at the end of their cool-down. Return their number."""
     return VniLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 

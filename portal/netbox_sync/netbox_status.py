@@ -12,7 +12,7 @@ from portal.netbox_sync.run_queue import stale_after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class NetboxStatus:
     """The state. ``stale``: the last import is older than two intervals. ``waiting``: lines not yet in
     NetBox.
     """
@@ -25,14 +25,14 @@ class Standing:
     error: str
 
 
-def standing(now: datetime) -> Standing | None:
+def netbox_status(now: datetime) -> NetboxStatus | None:
     """Return the state; None if no NetBox is configured. Writes nothing."""
     at = configuration()
     if at is None:
         return None
     state = NetboxState.objects.filter(pk=1).first() or NetboxState(pk=1)
     known_at = state.imported_at
-    return Standing(
+    return NetboxStatus(
         url=at.url,
         state=state,
         stale=known_at is None or known_at < now - stale_after(at),

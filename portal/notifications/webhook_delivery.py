@@ -88,8 +88,8 @@ def _waiting(now: datetime) -> Any:
 
 def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
     """Return the delivery that is due longest, and renew the claim; None also if the claim was lost."""
-    rested = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
-    mine = Webhook.objects.filter(rested, pk=webhook_id, claim=claim, disabled_at__isnull=True)
+    not_paused = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
+    mine = Webhook.objects.filter(not_paused, pk=webhook_id, claim=claim, disabled_at__isnull=True)
     if not mine.update(claimed_until=now + _CLAIMED_FOR):
         return None
     due = Delivery.objects.select_related("webhook").filter(webhook=webhook_id, next_try_at__lte=now)

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 _BEAT = timedelta(seconds=10)
 # The number of checks per heartbeat whether a thread is free.
-_LOOKS = 20
+_CHECKS = 20
 # A restart of the server loses nothing, because agents keep trying.
 _RESTART = timedelta(seconds=30)
 _lock = threading.Lock()
@@ -78,7 +78,7 @@ def _note_repeatedly(threads: int) -> None:
 def is_one_free(threads: int) -> bool:
     """Return whether a thread is free at some moment of the next heartbeat. Blocks until its end."""
     free = False
-    for _ in range(_LOOKS):
-        time.sleep(_BEAT.total_seconds() / _LOOKS)
+    for _ in range(_CHECKS):
+        time.sleep(_BEAT.total_seconds() / _CHECKS)
         free |= _answering < threads
     return free

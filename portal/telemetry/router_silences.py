@@ -37,11 +37,11 @@ def silences_due(*, now: datetime) -> list[int]:
     A silence is due when some of it was counted, when it has ended, and when it may have begun to count as
     down.
     """
-    last_word = Greatest("since", Coalesce("forwarded_at", "since"))
+    last_sign_of_life = Greatest("since", Coalesce("forwarded_at", "since"))
     silent_for = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
-    going_on = Q(until__isnull=True, counts_as_down=False, last_word__lt=now - silent_for)
+    going_on = Q(until__isnull=True, counts_as_down=False, last_sign_of_life__lt=now - silent_for)
     counted = Exists(UnjudgedFiveMinutes.objects.filter(silence=OuterRef("pk")))
-    due = RouterSilence.objects.annotate(last_word=last_word).filter(
+    due = RouterSilence.objects.annotate(last_sign_of_life=last_sign_of_life).filter(
         Q(judge_again=True) | going_on | Q(judged_until__lt=F("until")) | counted
     )
     return list(due.order_by(F("judged_until").asc(nulls_first=True), "pk").values_list("pk", flat=True))

@@ -38,7 +38,7 @@ from portal.vll.operations.line_request_check import (
     likely_transport,
 )
 from portal.vll.operations.modify_line import check_tombstones
-from portal.vll.operations.pre_order_holds import hold_look
+from portal.vll.operations.pre_order_holds import hold_read
 from portal.vll.operations.resource_leases import Leased, same_frames
 from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content
@@ -127,7 +127,7 @@ def feasibility_of(
     unknown: list[DomainError] = []
     if hold is not None:
         try:
-            leased = hold_look(user=user, hold=hold, now=now)
+            leased = hold_read(user=user, hold=hold, now=now)
         except DomainError as refusal:
             unknown = [refusal]
     topology = current_topology(now=now)
@@ -148,7 +148,7 @@ def feasibility_of(
             check_tombstones(line.leased, found.ports)
     foreign = foreign_frames(found.ports.values())
     ends = _ends(found, request, leased, foreign)
-    _look_at_leases(found, request, leased, foreign)
+    _check_leases(found, request, leased, foreign)
     offered: tuple[Option, ...] = ()
     capacities: list[RouterCapacity] = []
     assumed: list[Assumption] = []
@@ -187,7 +187,7 @@ def feasibility_of(
     )
 
 
-def _look_at_leases(
+def _check_leases(
     found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
 ) -> None:
     """Collect the refusals of the allocators, port by port and in their order."""
@@ -231,10 +231,10 @@ def _look_at_leases(
             booked[port.pk] = besides + request.cir_bps - own_bps
     if found.selected is not None:
         with found.noting():
-            _look_at_transport(found.selected, found.ports, leased.line if leased else None)
+            _check_transport(found.selected, found.ports, leased.line if leased else None)
 
 
-def _look_at_transport(selected: SelectedTransport, ports: Mapping[str, Port], line: Content | None) -> None:
+def _check_transport(selected: SelectedTransport, ports: Mapping[str, Port], line: Content | None) -> None:
     transport = selected.transport
     has_vni = line is not None and line.vni is not None
     if transport.encapsulation.leases_vni and not has_vni and not vni_available():

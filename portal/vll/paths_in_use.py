@@ -68,7 +68,7 @@ def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
     return [line for line in lines.order_by("created_at", "pk") if line.tunnel_packet > ip_mtu]
 
 
-def lines_to_ask_of(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
+def path_lines_on(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
     """Return, by path, an end on the router whose line has its tunnel on both routers, where there is one."""
     routers = {path.a_router_id for path in paths} | {path.z_router_id for path in paths}
     chosen = (

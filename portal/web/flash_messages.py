@@ -10,7 +10,7 @@ from portal.web.page_guard import SignedInRequest
 
 
 @contextmanager
-def telling(request: SignedInRequest, *, done: str) -> Iterator[None]:
+def result_message(request: SignedInRequest, *, done: str) -> Iterator[None]:
     """Run an operation and show ``done``, or the refusal. A refusal raises no error."""
     try:
         yield

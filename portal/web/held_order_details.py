@@ -63,7 +63,7 @@ def plan_parts(plan: PlanResult) -> list[PlanPart]:
 
     A plan that names no end gets the end that the other plan does not name.
     """
-    parts = [_part(said) for said in plan.routers]
+    parts = [_part(part) for part in plan.routers]
     unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))
     silent = [part for part in parts if not part.sides]
     if len(silent) == 1:
@@ -71,15 +71,15 @@ def plan_parts(plan: PlanResult) -> list[PlanPart]:
     return sorted(parts, key=lambda part: (part.sides or ["z"], part.name))
 
 
-def _part(said: dict[str, Any]) -> PlanPart:
-    named = [*said["differences"], *said["operations"], *said["ends"]]
+def _part(part: dict[str, Any]) -> PlanPart:
+    named = [*part["differences"], *part["operations"], *part["ends"]]
     return PlanPart(
-        router=said["router"],
-        name=said["name"],
-        generation=said["generation"],
+        router=part["router"],
+        name=part["name"],
+        generation=part["generation"],
         sides=sorted({each["end"] for each in named if each.get("end")}),
-        differences=said["differences"],
-        operations=said["operations"],
-        ends=said["ends"],
-        error=said["error"],
+        differences=part["differences"],
+        operations=part["operations"],
+        ends=part["ends"],
+        error=part["error"],
     )

@@ -72,7 +72,7 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
     order = vll.orders.order_by("-ordered_at", "-id").first()
     return Progress(
         order=order,
-        ends=[_as_last_heard(_step(end, vll, order), now) for end in vll.ends.all()],
+        ends=[_as_last_reported(_step(end, vll, order), now) for end in vll.ends.all()],
         events=queries.timeline(vll.pk),
         settled=_all_is_read(vll, order) and _settled(vll, order, now),
         poll_every=_poll_every(order, now),
@@ -109,7 +109,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
     )
 
 
-def _as_last_heard(step: EndStep, now: datetime) -> EndStep:
+def _as_last_reported(step: EndStep, now: datetime) -> EndStep:
     """Return ``step``, without a green badge where neither its router nor VPP reports."""
     seen = getattr(step.end.port.router, "observed", None)
     if seen is None or seen.is_current(reported_since=now - FRESH):

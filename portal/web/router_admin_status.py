@@ -11,15 +11,15 @@ def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
 
     A drain and a declaration of death include the maintenance, which is then not listed.
     """
-    said: list[tuple[Promise, str]] = []
+    states: list[tuple[Promise, str]] = []
     if router.dead_since is not None:
-        said.append((_("Declared dead"), "danger"))
+        states.append((_("Declared dead"), "danger"))
     if router.drained_since is not None:
-        said.append((_("Drained"), "warning"))
+        states.append((_("Drained"), "warning"))
     if router.held_since is not None:
-        said.append((_("On hold"), "warning"))
+        states.append((_("On hold"), "warning"))
     if router.frozen_since is not None:
-        said.append((_("Frozen"), "warning"))
+        states.append((_("Frozen"), "warning"))
     if router.maintenance_since is not None and router.dead_since is None and router.drained_since is None:
-        said.append((_("Under maintenance"), "warning"))
-    return said
+        states.append((_("Under maintenance"), "warning"))
+    return states

@@ -80,8 +80,8 @@ def _quarantined(answered: Attempt | None) -> list[dict[str, Any]]:
     return list(answer.get("quarantined", []))[:SHOWN]
 
 
-def _difference(end: VllEnd, said: dict[str, Any]) -> Difference:
+def _difference(end: VllEnd, found: dict[str, Any]) -> Difference:
     object_, field, desired, actual = (
-        str(said.get(name, "–")) for name in ("object", "field", "desired", "actual")
+        str(found.get(name, "–")) for name in ("object", "field", "desired", "actual")
     )
-    return Difference(end, object_, field, desired, actual, repairs=said.get("repairs", 0))
+    return Difference(end, object_, field, desired, actual, repairs=found.get("repairs", 0))

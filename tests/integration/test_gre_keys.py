@@ -265,7 +265,7 @@ def test_key_has_cool_down_and_quarantine_like_a_vni(keyed: Isp, alice: User) ->
     left(vll, "a", keyed.routers["rhino"])
     lease.refresh_from_db()
     assert lease.free_at is not None
-    assert gre_key_leases.rested_gre_keys_free(now=lease.free_at) == 1
+    assert gre_key_leases.cooled_down_gre_keys_free(now=lease.free_at) == 1
     assert not GreKeyLease.objects.exists()
 
 

@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 )
 
 from portal.accounts.models import Customer, User
-from portal.allocation.gre_key_leases import rested_gre_keys_free
-from portal.allocation.gre_pair_leases import rested_gre_pairs_free
+from portal.allocation.gre_key_leases import cooled_down_gre_keys_free
+from portal.allocation.gre_pair_leases import cooled_down_gre_pairs_free
 from portal.allocation.models import (
     BandwidthBooking,
     CoreBooking,
@@ -33,7 +33,7 @@ from portal.allocation.models import (
 )
 from portal.allocation.router_packet_capacity import end_load
 from portal.allocation.vlan_ranges import tag_keys
-from portal.allocation.vni_leases import rested_vnis_free
+from portal.allocation.vni_leases import cooled_down_vnis_free
 from portal.core import clock
 from portal.core.encapsulations import Encapsulation, Transport
 from portal.core.errors import DomainError
@@ -320,7 +320,7 @@ class Histories(RuleBasedStateMachine):
     @rule(passes=st.sampled_from([timedelta(seconds=5), timedelta(days=2)]))
     def sweep(self, passes: timedelta) -> None:
         self.now += passes
-        rested = (rested_vnis_free, rested_gre_keys_free, rested_gre_pairs_free)
+        rested = (cooled_down_vnis_free, cooled_down_gre_keys_free, cooled_down_gre_pairs_free)
         for part in (coolings_off_end, dead_routers_settle, *rested):
             part(now=self.now)
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from portal.accounts.models import User
+from portal.audit.history import router_history
 from portal.core import clock
 from portal.core.unix_time import to_ms
 from portal.events.models import Event
@@ -110,6 +111,10 @@ def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: 
     assert rhino.frozen_since is None
     assert kinds() == ["router.frozen", "router.freeze_ended", "router.freeze_looked"]
     assert last_acknowledged_freeze(rhino) == str(made.pk)
+    acknowledged, _, ended, _ = [each for each in router_history(rhino.pk) if each.what == "routerfreeze"]
+    # The audit trail and the API keep the names of the columns.
+    assert acknowledged.after["looked_by"] == nora.username
+    assert ended.after["end_asked_at"]
 
 
 def test_where_nothing_was_changed_nobody_has_to_look(rhino: Router, nora: User) -> None:

@@ -9,7 +9,7 @@ from portal.alarms.alarm_condition import PORTAL, AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.core.served_queues import unserved_queues
 from portal.events.models import Outbox
-from portal.netbox_sync.netbox_status import lines_in_error, standing
+from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook
 from portal.telemetry.models import Quarantine
 
@@ -70,7 +70,7 @@ def netbox(now: datetime) -> Iterator[AlarmCondition]:
     """Yield an alarm if NetBox cannot be read. Orders do not depend on NetBox, but the inventory becomes
     outdated.
     """
-    status = standing(now)
+    status = netbox_status(now)
     if status is None:
         return
     if status.error or status.stale:

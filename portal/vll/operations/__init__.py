@@ -22,7 +22,7 @@ from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.modify_line import Changes, check_may_order, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_approval import order_approve, order_reject
-from portal.vll.operations.order_plan_preview import plan_ask, plan_finish
+from portal.vll.operations.order_plan_preview import plan_finish, plan_request
 from portal.vll.operations.order_progress import answers_take
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.pre_order_holds import hold_make, hold_release, hold_renew, holds_expire
@@ -79,8 +79,8 @@ __all__ = [
     "order_retry",
     "order_suspend",
     "orders_overdue_alarm",
-    "plan_ask",
     "plan_finish",
+    "plan_request",
     "request_of",
     "scheduled_line_tests_begin",
     "similar_orders_of",

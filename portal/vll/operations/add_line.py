@@ -29,7 +29,7 @@ from portal.vll.operations.resource_leases import (
     leases_settle,
     transport_lease,
 )
-from portal.vll.operations.similar_orders import PAGE_ASKS_WITHIN, similar_orders
+from portal.vll.operations.similar_orders import CONFIRM_WITHIN, similar_orders
 from portal.vll.queries import with_ends
 from portal.vll.revision_content import Content, EndContent
 from portal.vll.states import AdminStatus, Handover, OrderAction
@@ -85,7 +85,7 @@ def order_add(
     accepted = found.accepted(request)
     # The ports are locked. If two equal orders arrive together, the second one finds the first.
     if refuse_similar:
-        since = now - PAGE_ASKS_WITHIN
+        since = now - CONFIRM_WITHIN
         if similar := similar_orders(customer=accepted.customer, request=request, since=since):
             raise SimilarOrder(order=str(similar[0]), count=len(similar))
     vll_id = uuid.uuid4()

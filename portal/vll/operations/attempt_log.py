@@ -38,7 +38,7 @@ def attempt_record(
         last is not None
         and (last.outcome, last.content_sha256) == (outcome, content_sha256)
         and last.generation <= generation
-        and _says_the_same(last.answer, answer)
+        and _is_same_answer(last.answer, answer)
     ):
         mine = Attempt.objects.filter(pk=last.pk, times=last.times)
         if mine.update(
@@ -61,7 +61,7 @@ def attempt_record(
     return 1
 
 
-def _says_the_same(before: dict[str, Any], answer: dict[str, Any]) -> bool:
+def _is_same_answer(before: dict[str, Any], answer: dict[str, Any]) -> bool:
     """Return whether the answers are equal except for numbers. An answer without ends repeats them all."""
     left_out = _NUMBERS if answer.get("ends") else _NUMBERS | _ENDS
     return _without(left_out, before) == _without(left_out, answer)
@@ -79,9 +79,9 @@ def attempts_forget(*, before: datetime) -> int:
     first, and only as many as one task may take.
     """
     begun = time.monotonic()
-    looked_at, forgotten = _forget_batch(before)
-    while looked_at == _BATCH and time.monotonic() - begun < _LONGEST_S:
-        looked_at, deleted = _forget_batch(before)
+    examined, forgotten = _forget_batch(before)
+    while examined == _BATCH and time.monotonic() - begun < _LONGEST_S:
+        examined, deleted = _forget_batch(before)
         forgotten += deleted
     return forgotten
 

@@ -194,7 +194,7 @@ def check_line(
             with found.noting():
                 found.selected = _selected(found, request, line, preferred, unchanged_path, own, now)
         transport = likely_transport(found, request)
-        found.refusals += _look_at_cores(found.ports, request.cir_bps, transport, own)
+        found.refusals += _check_cores(found.ports, request.cir_bps, transport, own)
     for side, port in found.ports.items() if fits_a_frame else ():
         with found.noting():
             _check_frame(port, side, request)
@@ -288,7 +288,7 @@ def _selected(
         except TransportRefused:
             pass  # auto chooses below
         else:
-            full = _look_at_cores(found.ports, request.cir_bps, kept.transport, own)
+            full = _check_cores(found.ports, request.cir_bps, kept.transport, own)
             if not full:
                 return kept
             found.passed_over = full
@@ -308,7 +308,7 @@ def likely_transport(found: LineCheck, request: LineRequest) -> Transport:
     return Transport.L2XC if local else AUTO_TUNNELS[0]
 
 
-def _look_at_cores(
+def _check_cores(
     ports: Mapping[str, Port], cir_bps: int, transport: Transport, own: Collection[UUID]
 ) -> list[RouterFull]:
     ends = core_loads(ports, cir_bps=cir_bps, transport=transport)

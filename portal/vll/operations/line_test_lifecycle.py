@@ -110,7 +110,7 @@ def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> Non
     )
 
 
-def line_test_ask(vll: Vll, *, now: datetime) -> None:
+def line_test_send(vll: Vll, *, now: datetime) -> None:
     """Send the task for the line's waiting test, now that its routers have the tunnel."""
     test = _waiting(vll)
     if test is not None and test.claimed_until is None and test.failures == 0:

@@ -345,13 +345,15 @@ def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperSta
     reported, not if something is gone.
     """
     both = tuple(ends)
-    seen = {_seen_at(end, forwarding.get(end.port__router_id)) for end in both}
+    statuses = {_status_at(end, forwarding.get(end.port__router_id)) for end in both}
     if is_path_down(end.facts.path_state for end in both):
-        seen.add(OperStatus.DOWN)
-    return next(status for status in (OperStatus.DOWN, OperStatus.UNKNOWN, OperStatus.UP) if status in seen)
+        statuses.add(OperStatus.DOWN)
+    return next(
+        status for status in (OperStatus.DOWN, OperStatus.UNKNOWN, OperStatus.UP) if status in statuses
+    )
 
 
-def _seen_at(end: _End, forwards: bool | None) -> OperStatus:
+def _status_at(end: _End, forwards: bool | None) -> OperStatus:
     """Return the status according to one end alone."""
     if forwards is False:
         return OperStatus.DOWN

@@ -29,7 +29,7 @@ class PlanState(models.TextChoices):
 
 
 @transaction.atomic
-def plan_ask(*, user: User, order: Order, now: datetime) -> PlanResult:
+def plan_request(*, user: User, order: Order, now: datetime) -> PlanResult:
     """Request a plan from both routers, or return the plan that is under way.
 
     Raises NotForYouToDecide, WrongOrderState.

@@ -11,7 +11,7 @@ from portal.inventory.models import Router
 from portal.vll.models import Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.force_order_end import forced_settle
 from portal.vll.operations.line_interruption import interruption_ends
-from portal.vll.operations.line_test_lifecycle import line_test_ask, line_test_not_possible
+from portal.vll.operations.line_test_lifecycle import line_test_not_possible, line_test_send
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import leases_settle
 from portal.vll.operations.revision_create import revise
@@ -49,7 +49,7 @@ def answers_take(
     by_vll: dict[Any, list[EndAnswer]] = {}
     for answer in answers:
         by_vll.setdefault(answer.vll, []).append(answer)
-    unsettled = _with_news(router, by_vll)
+    unsettled = _with_changes(router, by_vll)
     for vll_id in sorted(unsettled):
         if not go_on():
             return False
@@ -57,7 +57,7 @@ def answers_take(
     return True
 
 
-def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
+def _with_changes(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
     """Return the VLLs with new answers. An apply that repeats the stored answers writes nothing."""
     stored = stored_answers(router, by_vll)
     return {
@@ -145,7 +145,7 @@ def _settle_testing(vll: Vll, now: datetime) -> None:
     if VllEnd.Status.VERIFIED in statuses:
         line_test_not_possible(vll, now=now)
     else:
-        line_test_ask(vll, now=now)
+        line_test_send(vll, now=now)
 
 
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:

@@ -41,8 +41,8 @@ def probe_answers_take(*, router: Router, answers: Iterable[EndAnswer], now: dat
         path = paths.get(answer.vll)
         if path is None or path.side_of(router.pk) != answer.side:
             continue
-        said, revision = path.answer(answer.side)
-        if (said, revision) == (answer.status, answer.revision):
+        known, revision = path.answer(answer.side)
+        if (known, revision) == (answer.status, answer.revision):
             continue
         newest = {
             f"{answer.side}_answer": answer.status,

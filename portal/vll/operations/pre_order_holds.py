@@ -130,7 +130,7 @@ def hold_take(*, user: User, hold: uuid.UUID, now: datetime) -> Taken:
     return Taken(_locked(user, hold, now))
 
 
-def hold_look(*, user: User, hold: uuid.UUID, now: datetime) -> Leased:
+def hold_read(*, user: User, hold: uuid.UUID, now: datetime) -> Leased:
     """Return the leases that an order with this hold would take over.
 
     Raises HoldUnknown, NotAllowedToOrder.

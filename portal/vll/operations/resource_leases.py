@@ -268,7 +268,7 @@ def tunnel_release(holder: UUID, *, now: datetime) -> None:
     gre_pair_release(holder=holder, kept=_kept_gre_pairs(), rest=_rest(), now=now)
 
 
-def tunnels_rest(
+def tunnels_cool_down(
     *, vnis: Collection[int], gre_keys: Collection[int], gre_pairs: Collection[int], now: datetime
 ) -> None:
     """End the quarantine of those of these leases (ids) that no tombstone names any more."""

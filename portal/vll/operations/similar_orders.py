@@ -16,7 +16,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction
 # A client repeats a request within seconds.
 REPEATED_WITHIN = timedelta(minutes=1)
 # A user who goes back in the browser still finds the submitted form.
-PAGE_ASKS_WITHIN = timedelta(hours=1)
+CONFIRM_WITHIN = timedelta(hours=1)
 # The number of a customer's newest lines that are compared. It limits the cost during a burst of orders.
 _COMPARED = 100
 _SHOWN = 10

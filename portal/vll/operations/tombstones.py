@@ -11,7 +11,7 @@ from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.core.each_row import each_row
 from portal.inventory.models import Router
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
-from portal.vll.operations.resource_leases import leases_release, tunnels_rest
+from portal.vll.operations.resource_leases import leases_release, tunnels_cool_down
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.revision_content import Content
 
@@ -124,7 +124,7 @@ def _give_back(tombstone: VllTombstone, *, now: datetime) -> None:
     tunnels, leases = list(tombstone.tunnels.all()), tombstone.leases
     tombstone.delete()
     leases_release(leases, now=now)
-    tunnels_rest(
+    tunnels_cool_down(
         vnis=[tunnel.vni_id for tunnel in tunnels if tunnel.vni_id],
         gre_keys=[tunnel.gre_key_id for tunnel in tunnels if tunnel.gre_key_id],
         gre_pairs=[tunnel.gre_pair_id for tunnel in tunnels if tunnel.gre_pair_id],

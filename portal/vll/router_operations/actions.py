@@ -104,7 +104,7 @@ def _check_may_force(user: User) -> None:
 
 
 @transaction.atomic
-def generation_adopt_ask(*, router: Router, user: User, now: datetime) -> None:
+def generation_adopt_request(*, router: Router, user: User, now: datetime) -> None:
     """Request that the generation continues from the agent's number.
 
     The database's view becomes the wanted state. The request is kept until it is carried out, for

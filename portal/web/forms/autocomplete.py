@@ -58,14 +58,14 @@ class AutocompleteInput(forms.TextInput):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         datalist = f"{(attrs or {}).get('id', name)}-names"
-        asks = {
+        attributes = {
             "list": datalist,
             "hx-get": f"{reverse_lazy('web:noc-suggest', args=[self.of])}?of={name}",
             "hx-trigger": "input changed delay:250ms",
             "hx-target": f"#{datalist}",
             "hx-swap": "innerHTML",
         }
-        field = super().render(name, value, {**(attrs or {}), **asks}, renderer)
+        field = super().render(name, value, {**(attrs or {}), **attributes}, renderer)
         return format_html(
             '{}<datalist id="{}">{}</datalist>', field, datalist, options(suggestions(self.of))
         )

@@ -144,15 +144,15 @@ def sentence(event: Event) -> str:
     """Return the event in words. A test finds event kinds without a sentence."""
     text = _SENTENCES.get(event.kind, _OTHER)
     action = event.data.get("action")
-    said = f"{_(text)} ({_(_IN_BRACKETS[action])})" if action in _IN_BRACKETS else _(text)
+    shown = f"{_(text)} ({_(_IN_BRACKETS[action])})" if action in _IN_BRACKETS else _(text)
     if reason := announced_sentence(event.kind, event.data):
-        said += f": {stored_text_shown(reason)}"
+        shown += f": {stored_text_shown(reason)}"
     if "lost_at" in event.data:
-        said += f": {_link_loss(event)}"
+        shown += f": {_link_loss(event)}"
     if month := event.data.get("month"):
-        said += f" ({month})"
+        shown += f" ({month})"
     if passed_over := event.data.get("passed_over"):
-        said += ": " + _("{new}, because {old} would be too much for the cores of {routers}").format(
+        shown += ": " + _("{new}, because {old} would be too much for the cores of {routers}").format(
             new=event.data["transport"], old=passed_over, routers=", ".join(event.data["full_routers"])
         )
-    return said
+    return shown

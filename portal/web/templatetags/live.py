@@ -64,7 +64,7 @@ class _LivePart(template.Node):
     def render(self, context: Any) -> str:
         request = context["request"]
         part_id = str(self.part_id.resolve(context))
-        asks = {name: str(value.resolve(context)) for name, value in self.given.items()}
+        parameters = {name: str(value.resolve(context)) for name, value in self.given.items()}
         body = self.nodelist.render(context)
         if request.method != "GET":
             # A form that was returned with errors: a GET of its address shows another page.
@@ -76,7 +76,7 @@ class _LivePart(template.Node):
             part_id,
             request.get_full_path(),
             json.dumps({SEEN: seen}),
-            live(**asks),
+            live(**parameters),
             mark_safe(body),  # noqa: S308 - rendered by the template itself
         )
         live_parts(request)[part_id] = LivePart(html=html, seen=seen)

@@ -14,7 +14,7 @@ from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.vll.models import Vll
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.diagnosis import TroubleForm
 from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
@@ -36,7 +36,7 @@ def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
     form = TroubleForm(request.POST)
     if not form.is_valid():
         return render(request, "diagnosis/diagnosis.html", _context(request, vll, form), status=422)
-    with telling(request, done=_("The NOC has been notified.")):
+    with result_message(request, done=_("The NOC has been notified.")):
         trouble_report(user=request.user, vll=vll, note=form.cleaned_data["note"], now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 
@@ -46,7 +46,7 @@ def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
 def close(request: SignedInRequest, report_id: UUID) -> HttpResponse:
     """Close a trouble report, for the NOC."""
     found = get_object_or_404(TroubleReport, pk=report_id)
-    with telling(request, done=_("The report is closed.")):
+    with result_message(request, done=_("The report is closed.")):
         trouble_close(user=request.user, report=found, now=clock.now())
     return redirect("web:vll", vll_id=found.vll_id)
 

@@ -14,7 +14,7 @@ from portal.core.errors import DomainError
 from portal.vll import queries
 from portal.vll.models import Hold
 from portal.vll.operations import hold_make, hold_release, hold_renew
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.order import OrderForm
 from portal.web.hold_rows import held_of
 from portal.web.page_guard import SignedInRequest, requires
@@ -40,7 +40,7 @@ def holds(request: SignedInRequest) -> HttpResponse:
 @require_POST
 def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
     """Extend the hold by 900 s."""
-    with telling(request, done=_("The hold is renewed.")):
+    with result_message(request, done=_("The hold is renewed.")):
         hold_renew(user=request.user, hold=hold.pk, now=clock.now())
     return redirect("web:holds")
 
@@ -49,7 +49,7 @@ def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
 @require_POST
 def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
     """Release the port and the VLAN that the hold reserves."""
-    with telling(request, done=_("The hold is released.")):
+    with result_message(request, done=_("The hold is released.")):
         hold_release(user=request.user, hold=hold.pk, now=clock.now())
     return redirect("web:holds")
 

@@ -77,7 +77,7 @@ def _as_somebody_returning(request: HttpRequest, account: User, found: Invitatio
         else:
             # As on the sign-in page, a user with a second factor must enter it.
             signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))
-            _say_welcome(request, found)
+            _welcome_message(request, found)
             return signed_in
     return _form(request, found, form, account)
 
@@ -90,9 +90,9 @@ def _form(
 
 
 def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
-    _say_welcome(request, found)
+    _welcome_message(request, found)
     return redirect("web:overview")
 
 
-def _say_welcome(request: HttpRequest, found: Invitation) -> None:
+def _welcome_message(request: HttpRequest, found: Invitation) -> None:
     messages.success(request, _("Welcome to %(customer)s.") % {"customer": found.customer.name})

@@ -14,7 +14,7 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_test_call_off, line_test_order, line_test_schedule
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.line_test import LineTestForm
 from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
@@ -58,7 +58,7 @@ def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
 @require_POST
 def call_off(request: SignedInRequest, test: LineTest) -> HttpResponse:
     """Cancel a scheduled test."""
-    with telling(request, done=_("The test is called off.")):
+    with result_message(request, done=_("The test is called off.")):
         line_test_call_off(user=request.user, test=test, now=clock.now())
     return redirect("web:vll", vll_id=test.vll_id)
 

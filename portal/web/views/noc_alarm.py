@@ -18,7 +18,7 @@ from portal.core.errors import Conflict, DomainError
 from portal.core.reader_zone import moment_text
 from portal.diagnosis.health import with_health
 from portal.vll import queries as lines
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.alarms import AcknowledgeForm, AssignForm, SilenceForm
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import Page, newest_first
@@ -45,7 +45,7 @@ def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm, form = _alarm(alarm_id), AcknowledgeForm(request.POST)
     if not form.is_valid():
         return _page(request, alarm, acknowledging=form)
-    with telling(request, done=_("The alarm is acknowledged.")):
+    with result_message(request, done=_("The alarm is acknowledged.")):
         note = form.cleaned_data["note"]
         operations.alarm_acknowledge(alarm=alarm, user=request.user, note=note, now=clock.now())
     return _back(request, alarm)
@@ -55,7 +55,7 @@ def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @require_POST
 def unacknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm = _alarm(alarm_id)
-    with telling(request, done=_("The acknowledgement is undone.")):
+    with result_message(request, done=_("The acknowledgement is undone.")):
         operations.alarm_unacknowledge(alarm=alarm)
     return _back(request, alarm)
 
@@ -109,7 +109,7 @@ def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @require_POST
 def unsilence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm = _alarm(alarm_id)
-    with telling(request, done=_("The alarm is shown again.")):
+    with result_message(request, done=_("The alarm is shown again.")):
         operations.alarm_unsilence(alarm=alarm)
     return _back(request, alarm)
 

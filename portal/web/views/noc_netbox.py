@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from portal.accounts import permissions
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.netbox_status import last_complete_run, lines_in_error, standing
+from portal.netbox_sync.netbox_status import last_complete_run, lines_in_error, netbox_status
 from portal.netbox_sync.run_queue import run_request
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
@@ -21,7 +21,7 @@ LINES_SHOWN = 50
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
     """Show the page. Responds 204 while ``?seen=`` is still current, 404 where no NetBox is configured."""
-    status = standing(clock.now())
+    status = netbox_status(clock.now())
     if status is None:
         raise Http404
     context = {

@@ -20,7 +20,7 @@ from portal.vll.operations import (
     order_force_end,
     order_force_retry,
     order_reject,
-    plan_ask,
+    plan_request,
 )
 from portal.vll.operations.force_order_end import may_be_ended
 from portal.vll.operations.order_plan_preview import PlanState, plan_of, state_of
@@ -56,7 +56,7 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     order = _order(request.user, order_id)
     if request.method == "POST":
         try:
-            plan_ask(user=request.user, order=order, now=clock.now())
+            plan_request(user=request.user, order=order, now=clock.now())
         except DomainError as error:
             messages.error(request, error.sentence)
         if not request.htmx:

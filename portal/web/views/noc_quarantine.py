@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_decisions import given_up_at, quarantine_accept, quarantine_discard
 from portal.telemetry.sample_quarantine_preview import lines_of, month_previews, quarantines, span_of
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.noc_decision import DiscardForm
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
@@ -54,7 +54,9 @@ def page(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
 @require_POST
 def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
     """Accept the samples, with their times corrected by the measured offset."""
-    with telling(request, done=_("Accepted. The samples are being added; final months will be corrected.")):
+    with result_message(
+        request, done=_("Accepted. The samples are being added; final months will be corrected.")
+    ):
         quarantine_accept(quarantine=_quarantine(quarantine_id), user=request.user, now=clock.now())
     return redirect("web:noc-quarantine", quarantine_id=quarantine_id)
 
@@ -66,7 +68,7 @@ def discard(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
     found, form = _quarantine(quarantine_id), DiscardForm(request.POST)
     if not form.is_valid():
         return _page(request, found, form, status=UNPROCESSABLE)
-    with telling(request, done=_("Discarded.")):
+    with result_message(request, done=_("Discarded.")):
         quarantine_discard(quarantine=found, user=request.user, now=clock.now(), **form.cleaned_data)
     return redirect("web:noc-quarantine", quarantine_id=quarantine_id)
 

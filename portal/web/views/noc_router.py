@@ -26,7 +26,7 @@ from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.router_operations.actions import (
-    generation_adopt_ask,
+    generation_adopt_request,
     router_declare_alive,
     router_declare_dead,
     router_hold_set,
@@ -36,7 +36,7 @@ from portal.vll.router_operations.actions import (
 from portal.vll.router_operations.freeze import freeze_acknowledge, freeze_of, router_freeze, router_unfreeze
 from portal.vll.router_operations.rebuild import end_rebuild_request
 from portal.vll.states import TERMINAL_LIFECYCLES
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.router import CalibrationForm, DeadForm, FreezeForm
 from portal.web.loss_rows import router_loss_rows
 from portal.web.page_guard import SignedInRequest, requires
@@ -81,7 +81,7 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
         gettext_noop("%(router)s is being queried again. Its answer appears below."),
     ),
     "reconcile": (
-        lambda router, user: generation_adopt_ask(router=router, user=user, now=clock.now()),
+        lambda router, user: generation_adopt_request(router=router, user=user, now=clock.now()),
         gettext_noop("Reconciliation is requested; the events below will show the result."),
     ),
 }
@@ -101,7 +101,7 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     if action is None:
         return HttpResponse(status=400)
     do, done = action
-    with telling(request, done=_(done) % {"router": router}):
+    with result_message(request, done=_(done) % {"router": router}):
         do(router, request.user)
     return redirect("web:noc-router", router_id=router.pk)
 
@@ -146,7 +146,7 @@ def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
     if not form.is_valid():
         return _page(request, router, freezing=form)
     done = _("%(router)s is frozen as soon as its agent hears of it, within seconds.")
-    with telling(request, done=done % {"router": router}):
+    with result_message(request, done=done % {"router": router}):
         until = clock.now() + timedelta(hours=form.cleaned_data["hours"])
         router_freeze(
             router=router,

@@ -15,7 +15,7 @@ from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.notifications.queries import first_password_mail
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.staff import NocRoleForm, StaffForm
 from portal.web.page_guard import SignedInRequest, proves_identity, requires
 
@@ -66,7 +66,7 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
     form = NocRoleForm(request.POST)
     found = get_object_or_404(User, pk=user_id)
     if form.is_valid():
-        with telling(request, done=_("The role is changed.")):
+        with result_message(request, done=_("The role is changed.")):
             noc_role_change(person=found, role=form.cleaned_data["role"], now=clock.now())
     return redirect("web:noc-person", user_id=user_id)
 
@@ -80,7 +80,9 @@ def close(request: SignedInRequest, user_id: int) -> HttpResponse:
     made = made_by(found, viewer=request.user, now=now)
     if request.method != "POST":
         return render(request, "noc/close_account.html", {"person": found, "made": made})
-    with telling(request, done=_("The account is closed. Its sessions, API tokens and password are gone.")):
+    with result_message(
+        request, done=_("The account is closed. Its sessions, API tokens and password are gone.")
+    ):
         account_close_with(person=found, ending=made.chosen(request.POST.getlist("end")), now=now)
     return redirect("web:noc-person", user_id=user_id)
 
@@ -90,7 +92,7 @@ def close(request: SignedInRequest, user_id: int) -> HttpResponse:
 @require_POST
 def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)
-    with telling(request, done=_("The account is open. A link to choose a password is on its way.")):
+    with result_message(request, done=_("The account is open. A link to choose a password is on its way.")):
         account_reopen(person=found, now=clock.now())
     return redirect("web:noc-person", user_id=user_id)
 

@@ -13,7 +13,7 @@ from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.team import InviteForm, RoleForm
 from portal.web.page_guard import SignedInRequest, proves_identity, requires
 
@@ -81,7 +81,7 @@ def invite(request: SignedInRequest, found: Team) -> HttpResponse:
 def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
     if form.is_valid():
-        with telling(request, done=_("The role is changed.")):
+        with result_message(request, done=_("The role is changed.")):
             team.role_change(membership=member, role=form.cleaned_data["role"], now=clock.now())
     return redirect("web:team", customer_id=member.customer_id)
 
@@ -95,7 +95,7 @@ def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
     made = made_by_member(member, viewer=request.user, now=now)
     if request.method != "POST":
         return render(request, "team/remove_member.html", {"member": member, "made": made})
-    with telling(request, done=_("The member is removed.")):
+    with result_message(request, done=_("The member is removed.")):
         ending = made.chosen(request.POST.getlist("end"))
         member_remove_with(membership=member, ending=ending, now=now)
     still_visible = permissions.may_see(request.user, member.customer)
@@ -105,7 +105,7 @@ def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
 @requires(permissions.may_manage_team, of=visible_invitation)
 @require_POST
 def revoke(request: SignedInRequest, invitation: Invitation) -> HttpResponse:
-    with telling(request, done=_("The invitation is withdrawn.")):
+    with result_message(request, done=_("The invitation is withdrawn.")):
         invitations.invitation_revoke(invitation=invitation, now=clock.now())
     return redirect("web:team", customer_id=invitation.customer_id)
 

@@ -25,7 +25,7 @@ from portal.vll.operations import (
     vll_describe,
 )
 from portal.web.feasibility_panel import change_feasibility_context
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.line_change import ChangeForm
 from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
@@ -104,7 +104,7 @@ def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """GET shows a confirmation; POST suspends the line."""
     if request.method != "POST":
         return render(request, "vll/suspend.html", {"vll": vll})
-    with telling(request, done=_("The line is being suspended.")):
+    with result_message(request, done=_("The line is being suspended.")):
         order_suspend(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 
@@ -113,7 +113,7 @@ def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @require_POST
 def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Resume the line."""
-    with telling(request, done=_("The line is being resumed.")):
+    with result_message(request, done=_("The line is being resumed.")):
         order_resume(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 
@@ -122,7 +122,7 @@ def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @require_POST
 def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Cancel the removal."""
-    with telling(request, done=_("The removal is undone.")):
+    with result_message(request, done=_("The removal is undone.")):
         order_restore(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 
@@ -135,7 +135,7 @@ def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
     if order is None:
         messages.error(request, _("There is no order left to cancel: it has just finished."))
         return redirect("web:vll", vll_id=vll.pk)
-    with telling(request, done=_("The order is being cancelled.")):
+    with result_message(request, done=_("The order is being cancelled.")):
         order_cancel(user=request.user, order=order, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 
@@ -146,6 +146,6 @@ def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Place the last failed order again. A new line becomes a new VLL, and the response leads to its page."""
     order = vll.orders.order_by("-ordered_at", "-id")[0]
     shown = vll.pk
-    with telling(request, done=_("The order is placed again.")):
+    with result_message(request, done=_("The order is placed again.")):
         shown = order_retry(user=request.user, order=order, now=clock.now()).vll_id
     return redirect("web:vll", vll_id=shown)

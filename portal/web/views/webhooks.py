@@ -26,7 +26,7 @@ from portal.notifications.webhook_operations import (
     webhook_rotate,
     webhook_test,
 )
-from portal.web.flash_messages import telling
+from portal.web.flash_messages import result_message
 from portal.web.forms.webhooks import CustomerWebhookForm, WebhookAddForm, WebhookForm
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order, newest_first
@@ -115,7 +115,7 @@ def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_POST
 def test(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
-    with telling(request, done=_("The test is on its way; its result will appear below in a moment.")):
+    with result_message(request, done=_("The test is on its way; its result will appear below in a moment.")):
         webhook_test(webhook=webhook, now=clock.now())
     return redirect("web:webhook", webhook_id=webhook.pk)
 
@@ -149,7 +149,7 @@ def remove(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(permissions.may_manage_webhooks, of=visible_delivery)
 @require_POST
 def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
-    with telling(request, done=_("Sent again.")):
+    with result_message(request, done=_("Sent again.")):
         delivery_redeliver(delivery=delivery, now=clock.now())
     return redirect("web:webhook", webhook_id=delivery.webhook_id)
 

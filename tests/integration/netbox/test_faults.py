@@ -17,7 +17,7 @@ from portal.core import clock
 from portal.inventory.models import Router
 from portal.netbox_sync import http_session
 from portal.netbox_sync.models import NetboxRun, NetboxState
-from portal.netbox_sync.netbox_status import standing
+from portal.netbox_sync.netbox_status import netbox_status
 from portal.netbox_sync.sync_run import sync_due
 from portal.vll.states import OrderState
 from tests.integration.isp import Isp
@@ -96,11 +96,11 @@ def test_every_failure_is_told_and_netbox_left_alone_for_a_while(
         run = NetboxRun.objects.get()
         assert (run.error["code"], run.finished_at is not None) == (expected, True)
         assert state().retry_at >= now + timedelta(seconds=77 if expected == "busy" else 15)
-        stands = standing(now)
-        assert stands is not None
-        assert stands.stale
-        assert stands.error
-        assert "{" not in stands.error.replace('{"', "").replace("{'", "")
+        status = netbox_status(now)
+        assert status is not None
+        assert status.stale
+        assert status.error
+        assert "{" not in status.error.replace('{"', "").replace("{'", "")
         asked = len(stand_in.asked)
         sync_due(now=now + timedelta(seconds=5))
         assert len(stand_in.asked) == asked
@@ -287,13 +287,13 @@ def test_orders_go_on_without_netbox(configured: Callable[..., None], isp: Isp, 
         assert order(isp, alice).state == OrderState.ACKNOWLEDGED
     [alarm] = alarm_texts(Kind.NETBOX)
     assert "does not answer" in alarm
-    stands = standing(clock.now())
-    assert stands is not None
-    assert stands.waiting == 1
+    status = netbox_status(clock.now())
+    assert status is not None
+    assert status.waiting == 1
 
 
 def test_without_a_netbox_there_is_nothing_to_look_at(db: None) -> None:
-    assert standing(clock.now()) is None
+    assert netbox_status(clock.now()) is None
     sync_due(now=clock.now())
     assert not NetboxState.objects.exists()
     assert alarms_found(Kind.NETBOX) == alarms_found(Kind.NETBOX_LINES) == []
@@ -313,7 +313,7 @@ def test_a_token_that_may_not_make_custom_fields_is_told(
     with at(strict) as stand_in:
         sync_due(now=clock.now())
         assert stand_in.writes == [("POST", "/api/extras/custom-fields/")]
-    stands = standing(clock.now())
-    assert stands is not None
-    assert (code(), stands.stale, stands.waiting) == ("not_permitted", False, 1)
-    assert "does not let this token POST extras.custom-fields" in stands.error
+    status = netbox_status(clock.now())
+    assert status is not None
+    assert (code(), status.stale, status.waiting) == ("not_permitted", False, 1)
+    assert "does not let this token POST extras.custom-fields" in status.error

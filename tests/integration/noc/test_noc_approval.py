@@ -14,7 +14,7 @@ from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
-from portal.vll.operations import Changes, order_approve, order_modify, order_reject, plan_ask
+from portal.vll.operations import Changes, order_approve, order_modify, order_reject, plan_request
 from portal.vll.operations.order_plan_preview import GIVEN_UP, PlanState, state_of
 from provisioning.plan_preview import plan_make
 from tests.integration.certificates import certificates
@@ -50,7 +50,7 @@ def held(isp: Isp, alice: User) -> Order:
 
 def planned(nora: User, held: Order) -> PlanResult:
     """Return a plan, requested and made as a worker makes it."""
-    plan = plan_ask(user=nora, order=held, now=clock.now())
+    plan = plan_request(user=nora, order=held, now=clock.now())
     plan_make(plan.pk)
     plan.refresh_from_db()
     return plan
@@ -240,7 +240,7 @@ def test_only_a_finished_plan_of_this_order_counts(
     plan = {
         "nothing": uuid4,
         "another order": lambda: planned(nora, other).pk,
-        "an unfinished one": lambda: plan_ask(user=nora, order=held, now=clock.now()).pk,
+        "an unfinished one": lambda: plan_request(user=nora, order=held, now=clock.now()).pk,
     }[of]()
     with pytest.raises(PlanIsStale):
         order_approve(user=nora, order=held, now=clock.now(), plan=plan)
@@ -257,14 +257,14 @@ def test_page_says_that_the_underlay_no_longer_carries_the_line(held: Order, nor
 
 
 def test_lost_plan_can_be_requested_again(held: Order, nora: User) -> None:
-    asked = plan_ask(user=nora, order=held, now=clock.now() - GIVEN_UP)
+    asked = plan_request(user=nora, order=held, now=clock.now() - GIVEN_UP)
     assert state_of(asked, now=clock.now()) == "lost"
-    assert plan_ask(user=nora, order=held, now=clock.now()).pk != asked.pk
+    assert plan_request(user=nora, order=held, now=clock.now()).pk != asked.pk
 
 
 def test_plan_in_progress_is_not_requested_twice(held: Order, nora: User) -> None:
     now = clock.now()
-    assert plan_ask(user=nora, order=held, now=now).pk == plan_ask(user=nora, order=held, now=now).pk
+    assert plan_request(user=nora, order=held, now=now).pk == plan_request(user=nora, order=held, now=now).pk
     assert Outbox.objects.count() == 1
 
 
@@ -285,7 +285,7 @@ def test_decision_of_another_user_is_reported(held: Order, nora: User) -> None:
 
 def test_only_the_noc_plans(held: Order, alice: User) -> None:
     with pytest.raises(NotForYouToDecide):
-        plan_ask(user=alice, order=held, now=clock.now())
+        plan_request(user=alice, order=held, now=clock.now())
     assert signed_in(alice).get(f"/noc/orders/{held.pk}/").status_code == 403
 
 

@@ -17,7 +17,7 @@ from portal.vll.models import RouterConvergence
 from portal.vll.operations import order_delete
 from portal.vll.router_operations.actions import (
     RECONCILE_WITHIN,
-    generation_adopt_ask,
+    generation_adopt_request,
     reconciliations_resend,
     router_hold_set,
     router_maintenance_set,
@@ -86,7 +86,7 @@ def test_forced_retry_ends_the_pause_after_failures(isp: Isp, alice: User, nora:
 
 def test_portal_requests_a_reconciliation_by_its_task_name(isp: Isp, nora: User) -> None:
     now = clock.now()
-    generation_adopt_ask(router=isp.routers["rhino"], user=nora, now=now)
+    generation_adopt_request(router=isp.routers["rhino"], user=nora, now=now)
     asked = Outbox.objects.get()
     assert asked.task == tasks.adopt_generation.name
     assert asked.args == [isp.routers["rhino"].pk, "nora", now.isoformat()]
@@ -94,7 +94,7 @@ def test_portal_requests_a_reconciliation_by_its_task_name(isp: Isp, nora: User)
 
 def test_reconciliation_with_a_lost_task_is_resent_until_done(isp: Isp, nora: User) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
-    generation_adopt_ask(router=rhino, user=nora, now=now)
+    generation_adopt_request(router=rhino, user=nora, now=now)
 
     def sent(after: timedelta) -> list[list[Any]]:
         Outbox.objects.all().delete()
@@ -111,7 +111,7 @@ def test_reconciliation_with_a_lost_task_is_resent_until_done(isp: Isp, nora: Us
 
 def test_old_reconciliation_request_is_not_carried_out(isp: Isp, nora: User) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
-    generation_adopt_ask(router=rhino, user=nora, now=now)
+    generation_adopt_request(router=rhino, user=nora, now=now)
     assert reconciliations_resend(now=now + RECONCILE_WITHIN + timedelta(seconds=1)) == 0
     assert RouterConvergence.objects.get(router=rhino).reconcile_requested_at is None
 
@@ -126,7 +126,7 @@ def test_reconciliation_requested_by_a_closed_account_is_not_carried_out(
     )
     for user in (nora, nina):
         now = clock.now()
-        generation_adopt_ask(router=rhino, user=user, now=now)
+        generation_adopt_request(router=rhino, user=user, now=now)
         if user == nora:
             account_close(person=nora, now=clock.now())
         tasks.adopt_generation(rhino.pk, user.username, now.isoformat())
@@ -161,13 +161,13 @@ def test_message_of_a_finished_reconciliation_does_nothing(
 ) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
     requested = now - RECONCILE_WITHIN - timedelta(seconds=1) if over == "too old" else now
-    generation_adopt_ask(router=rhino, user=nora, now=requested)
+    generation_adopt_request(router=rhino, user=nora, now=requested)
     if over == "carried out":
         generation_count_from(router=rhino, held=7, actor="nora", now=now)
     elif over == "dropped":
         reconciliations_resend(now=now + RECONCILE_WITHIN + timedelta(seconds=1))
     elif over == "replaced":
-        generation_adopt_ask(router=rhino, user=nora, now=now + timedelta(seconds=1))
+        generation_adopt_request(router=rhino, user=nora, now=now + timedelta(seconds=1))
     agent = _Agent(9)
     _agent_is(monkeypatch, agent)
     tasks.adopt_generation(rhino.pk, "nora", requested.isoformat())
@@ -179,7 +179,7 @@ def test_reconciliation_dropped_during_the_query_changes_nothing(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
-    generation_adopt_ask(router=rhino, user=nora, now=now)
+    generation_adopt_request(router=rhino, user=nora, now=now)
     rows = RouterConvergence.objects.filter(router=rhino)
     _agent_is(monkeypatch, _Agent(9, lambda: rows.update(reconcile_requested_at=None)))
     tasks.adopt_generation(rhino.pk, "nora", now.isoformat())

@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 from portal.api.v1.permission_classes import IsNoc
 from portal.api.v1.serializers.netbox import NetboxSerializer
 from portal.core import clock
-from portal.netbox_sync.netbox_status import standing
+from portal.netbox_sync.netbox_status import netbox_status
 
 
 class NetboxView(APIView):
@@ -23,7 +23,7 @@ class NetboxView(APIView):
 
         For NOC staff.
         """
-        found = standing(clock.now())
+        found = netbox_status(clock.now())
         if found is None:
             nothing = dict.fromkeys(NetboxSerializer().fields)
             return Response(NetboxSerializer(nothing | {"configured": False}).data)

@@ -16,7 +16,7 @@ from portal.api.v1.permission_classes import IsNoc, caller
 from portal.api.v1.serializers.order_plans import PlanSerializer
 from portal.api.v1.views.lifecycle import OrderActionView
 from portal.core import clock
-from portal.vll.operations import plan_ask
+from portal.vll.operations import plan_request
 from portal.vll.operations.order_plan_preview import plan_of
 
 
@@ -47,7 +47,7 @@ class PlanView(OrderActionView):
         order = self.order(pk)
         if not caller(request).is_noc:
             raise PermissionDenied(IsNoc.message)
-        plan = plan_ask(user=caller(request), order=order, now=clock.now())
+        plan = plan_request(user=caller(request), order=order, now=clock.now())
         where = reverse("api-v1:order-plan", args=[order.pk], request=request)
         headers = {"Location": where, "Retry-After": "1"}
         return Response(PlanSerializer(plan).data, status=status.HTTP_202_ACCEPTED, headers=headers)

@@ -26,7 +26,7 @@ from portal.core import clock
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd
 from portal.vll.router_operations.actions import (
-    generation_adopt_ask,
+    generation_adopt_request,
     router_declare_alive,
     router_declare_dead,
     router_hold_set,
@@ -51,7 +51,7 @@ _DO: dict[str, Callable[..., Any]] = {
     "hold": lambda **request: router_hold_set(on=True, **request),
     "release": lambda **request: router_hold_set(on=False, **request),
     "retry": router_retry,
-    "reconcile": generation_adopt_ask,
+    "reconcile": generation_adopt_request,
     "declare-dead": router_declare_dead,
     "declare-alive": router_declare_alive,
     "freeze": router_freeze,
