@@ -49,7 +49,7 @@ exec env -i PATH=/usr/bin:/bin container=longline /lib/systemd/systemd --system 
 
 // enterGroup is a script that moves its process into the control group $1, and then starts the other
 // arguments in a control-group namespace with this group as the root. No process outside of the namespace
-// is in the group: version 2 enables no controllers in a group that has processes of its own.
+// is in the group: version 2 enables no controllers in a group that contains processes.
 const enterGroup = `echo 0 >"$1/cgroup.procs" && shift && exec unshare --cgroup "$@"`
 
 // controlGroup is the group of a separate systemd.
