@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -10,19 +11,14 @@ from django.db.models import BigIntegerField, F, Value
 from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
 from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
 
-# One round trip. The constraint port_bandwidth_is_never_overbooked limits the sum by the agreed speed. A
-# slower link has room for the same share of that speed (Port.bookable_now_bps). Existing bookings stay.
+# One round trip. The constraint port_bandwidth_is_never_overbooked limits the sum by the agreed speed. The
+# speed of the link can limit it further; existing bookings stay.
 _BOOK = """
 WITH booked AS (
-    UPDATE inventory_port AS port SET booked_bps = booked_bps + %(cir_bps)s
-    WHERE id = %(port)s AND booked_bps + %(cir_bps)s <= bookable_bps
-      AND (%(cir_bps)s <= 0 OR NOT EXISTS (
-          SELECT FROM inventory_observedinterface AS seen
-          WHERE seen.router_id = port.router_id AND seen.name = port.interface
-            AND seen.admin_up AND seen.link_up AND seen.speed_bps < port.speed_bps
-            AND port.booked_bps + %(cir_bps)s
-                > floor(port.bookable_bps::numeric * seen.speed_bps / port.speed_bps)))
+    UPDATE inventory_port SET booked_bps = booked_bps + %(cir_bps)s
+    WHERE id = %(port)s AND booked_bps + %(cir_bps)s <= least(bookable_bps, %(bookable_now_bps)s)
     RETURNING id
 )
 INSERT INTO allocation_bandwidthbooking (port_id, holder, side, cir_bps)
@@ -33,14 +29,22 @@ SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
 def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
     """Book the part of ``cir_bps`` (bit/s) above ``own_bps``, the line's bandwidth on this port.
 
-    Raises ``PortFull``. Callers lock all ports that they book first, in id order, to avoid deadlocks.
+    Raises ``PortFull``. Callers read the ports with the speed of their links, and lock all ports that they
+    book first, in id order, to avoid deadlocks.
     """
+    values: dict[str, Any] = {
+        "port": port.pk,
+        "holder": holder,
+        "side": side,
+        "cir_bps": cir_bps - own_bps,
+        "bookable_now_bps": port.bookable_now_bps,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_BOOK, {"port": port.pk, "holder": holder, "side": side, "cir_bps": cir_bps - own_bps})
+        cursor.execute(_BOOK, values)
         booked = bool(cursor.rowcount)
     if not booked:
-        port.refresh_from_db(fields=["booked_bps", "bookable_bps"])
-        raise _full(port, side, cir_bps, own_bps - port.booked_bps)
+        found = with_link_speed(Port.objects.select_related("router")).get(pk=port.pk)
+        raise _full(found, side, cir_bps, own_bps - found.booked_bps)
 
 
 def bandwidth_check(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:

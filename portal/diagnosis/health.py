@@ -61,9 +61,12 @@ class Health:
     since: datetime | None = None
 
 
-def with_health(lines: list[Vll]) -> list[Vll]:
-    """Return the same lines with their health, so that ``known_health`` of each runs no statement."""
-    for line, health in zip(lines, healths_of(lines).values(), strict=True):
+def with_health(lines: list[Vll], *, troubled: Collection[TunnelPath] | None = None) -> list[Vll]:
+    """Return the same lines with their health, so that ``known_health`` of each runs no statement.
+
+    ``troubled``: all rows of ``troubled_paths``, if the caller has read them.
+    """
+    for line, health in zip(lines, healths_of(lines, troubled=troubled).values(), strict=True):
         vars(line)["health"] = health
     return lines
 
@@ -92,15 +95,19 @@ def known_health(line: Vll) -> Health | None:
     return found
 
 
-def healths_of(lines: Sequence[Vll]) -> dict[UUID, Health | None]:
+def healths_of(
+    lines: Sequence[Vll], *, troubled: Collection[TunnelPath] | None = None
+) -> dict[UUID, Health | None]:
     """Return the health of each; None for a line that has ended. Three statements for any number of lines.
 
-    Prefetch the ends with ``port.router.observed``.
+    ``troubled``: all rows of ``troubled_paths``, if the caller has read them, which saves one of these
+    statements. Prefetch the ends with ``port.router.observed``.
     """
     current = [line for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES]
     orders = _open_orders(current)
-    tunnelled = [line for line in current if line.family and line.lifecycle == Lifecycle.ACTIVE]
-    paths = _troubled_paths(tunnelled)
+    if troubled is None:
+        troubled = _troubled_paths([line for line in current if line.family and _is_active(line)])
+    paths = {(path.a_router_id, path.z_router_id, path.family): path for path in troubled}
     overbooked = _overbooked(current)
     for line in lines:
         with_applied_rate(line, orders.get(line.pk))
@@ -242,22 +249,24 @@ def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:
     return {order.vll_id: order for order in found}
 
 
-def _troubled_paths(lines: Sequence[Vll]) -> dict[tuple[int, int, int | None], TunnelPath]:
+def _troubled_paths(lines: Sequence[Vll]) -> Collection[TunnelPath]:
     """Return the paths of these lines that lost frames in the last probe."""
     if not lines:
-        return {}
+        return ()
     routers = {end.port.router_id for line in lines for end in line.ends.all()}
-    troubled = troubled_paths().filter(a_router__in=routers)
-    return {(path.a_router_id, path.z_router_id, path.family): path for path in troubled}
+    return list(troubled_paths().filter(a_router__in=routers))
 
 
 def _overbooked(lines: Sequence[Vll]) -> set[int]:
     """Return the ids of those ports of lines in service that are too slow for what is booked on them."""
-    active = [line for line in lines if line.lifecycle == Lifecycle.ACTIVE]
-    if not active:
+    ports = {end.port_id for line in lines if _is_active(line) for end in line.ends.all()}
+    if not ports:
         return set()
-    ports = {end.port_id for line in active for end in line.ends.all()}
-    return overbooked_ports(Port.objects.filter(pk__in=ports))
+    return set(overbooked_ports(Port.objects.filter(pk__in=ports)).values_list("pk", flat=True))
+
+
+def _is_active(line: Vll) -> bool:
+    return line.lifecycle == Lifecycle.ACTIVE
 
 
 def troubled_paths() -> QuerySet[TunnelPath]:
@@ -265,8 +274,9 @@ def troubled_paths() -> QuerySet[TunnelPath]:
     return TunnelPath.objects.filter(Q(black_hole_since__isnull=False) | ~Q(finding=""), in_use=True)
 
 
-def _of(line: Vll, paths: dict[tuple[int, int, int | None], TunnelPath]) -> TunnelPath | None:
-    if not paths or line.family is None:
+def _of(line: Vll, paths: dict[tuple[int, int, int], TunnelPath]) -> TunnelPath | None:
+    """Return the path of the line's tunnel, if it is one of ``paths`` and the line is in service."""
+    if not paths or line.family is None or not _is_active(line):
         return None
     a, z = sorted(end.port.router_id for end in line.ends.all())
     return paths.get((a, z, line.family))

@@ -5,14 +5,28 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import models
-from django.db.models import Exists, FloatField, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Cast, Coalesce, Least, NullIf
+from django.db.models import (
+    BigIntegerField,
+    DecimalField,
+    Exists,
+    F,
+    FloatField,
+    Func,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Cast, Least, NullIf
+from django.db.models.lookups import LessThan
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from portal.inventory.models import ObservedInterface, Port
 
 Rows = TypeVar("Rows", bound=QuerySet[Port])
+# Two rates of 19 digits multiplied.
+_NUMERIC = DecimalField(max_digits=38, decimal_places=0)
 
 
 class LinkState(models.TextChoices):
@@ -56,36 +70,55 @@ def port_link(port: Port, *, reported_since: datetime) -> PortLink:
     return PortLink(state, observed.link_since, observed, router.reported_at)
 
 
+def bookable_at(link: Any, *, bookable: Any, speed: Any) -> Cast:
+    """Return the bandwidth (bit/s) that can be booked on a port while its link has the speed ``link``.
+
+    It is the same part of that speed that ``bookable`` is of the agreed ``speed``, rounded down. A faster
+    link has no more room than agreed, and neither has a link of unknown speed (null). The product of two
+    rates does not fit into a bigint, and a float would not be exact.
+    """
+    runs_at = Least(link, speed, output_field=BigIntegerField())
+    product = Cast(bookable, _NUMERIC) * Cast(runs_at, _NUMERIC)
+    return Cast(Func(product, speed, function="div", output_field=_NUMERIC), BigIntegerField())
+
+
 def with_link_speed(ports: Rows) -> Rows:
-    """Return the ports, read together with the speed of their links (``Port.link_bps``)."""
+    """Return the ports, read together with ``Port.link_bps`` and ``Port.bookable_now_bps``."""
     here = ObservedInterface.speeds_of_up_links().filter(
         router=OuterRef("router"), name=OuterRef("interface")
     )
-    return ports.annotate(link_bps=Subquery(here[:1]))
+    return ports.annotate(
+        link_bps=Subquery(here[:1]),
+        bookable_now_bps=bookable_at("link_bps", bookable="bookable_bps", speed="speed_bps"),
+    )
 
 
 def booked_ports(ports: QuerySet[Port]) -> QuerySet[Any]:
-    """Return the ports with bookings, with ``link_bps`` and ``booked_part``.
+    """Return the ports with bookings, read by ``with_link_speed``, with ``booked_part``.
 
     ``booked_part``: booked divided by bookable at the present speed of the link, above 1 if too much is
-    booked; None if nothing can be booked. It is a float: the product of two rates does not fit into a bigint.
+    booked; None if nothing can be booked.
     """
     rows: Any = with_link_speed(ports.filter(booked_bps__gt=0))
-    runs_at = Cast(Least(Coalesce("link_bps", "speed_bps"), "speed_bps"), FloatField())
-    bookable = Cast("bookable_bps", FloatField()) * runs_at / Cast("speed_bps", FloatField())
+    bookable = Cast("bookable_now_bps", FloatField())
     part = Cast("booked_bps", FloatField()) / NullIf(bookable, Value(0.0))
     annotated: QuerySet[Any] = rows.annotate(booked_part=part)
     return annotated
 
 
 def slow_ports(ports: QuerySet[Port]) -> QuerySet[Port]:
-    """Return those ports whose link is up and slower than the agreed speed, with their ``link_bps``."""
-    slower = ObservedInterface.speeds_of_up_links().filter(
+    """Return those ports whose link is up and slower than the agreed speed, read by ``with_link_speed``."""
+    return with_link_speed(ports.filter(Exists(_slower_links()))).order_by("pk")
+
+
+def overbooked_ports(ports: QuerySet[Port]) -> QuerySet[Port]:
+    """Return those ports whose lines have booked more than the link now carries."""
+    room = bookable_at(F("speed_bps"), bookable=OuterRef("bookable_bps"), speed=OuterRef("speed_bps"))
+    return ports.filter(Exists(_slower_links().filter(LessThan(room, OuterRef("booked_bps")))))
+
+
+def _slower_links() -> QuerySet[Any, Any]:
+    """Return the links of the port of the outer query that are up and slower than agreed."""
+    return ObservedInterface.speeds_of_up_links().filter(
         router=OuterRef("router"), name=OuterRef("interface"), speed_bps__lt=OuterRef("speed_bps")
     )
-    return with_link_speed(ports.filter(Exists(slower))).order_by("pk")
-
-
-def overbooked_ports(ports: QuerySet[Port]) -> set[int]:
-    """Return the ids of those ports whose lines have booked more than the link now carries."""
-    return {port.pk for port in slow_ports(ports.filter(booked_bps__gt=0)) if port.is_overbooked}

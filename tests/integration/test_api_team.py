@@ -13,6 +13,8 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Scope, User
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.events.models import Outbox
+from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.test_api_v1 import client as client_of
@@ -195,7 +197,7 @@ class TestPools:
             found["busiest_ports"]
         )
         (full,) = [port for port in found["fullest_ports"] if port["id"] == rhino.pk]
-        rhino.refresh_from_db()
+        rhino = with_link_speed(Port.objects.filter(pk=rhino.pk)).get()
         assert (full["booked_bps"], full["free_bps"]) == (rhino.booked_bps, rhino.free_bps)
         assert {router["name"] for router in found["fullest_routers"]} == {"hippo", "rhino"}
         assert all(router["booked_cores"] > 0 for router in found["fullest_routers"])

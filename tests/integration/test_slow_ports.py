@@ -15,6 +15,8 @@ from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.health import known_health
 from portal.diagnosis.health_queries import in_service_counts, with_health_state
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
+from portal.inventory.models.port import LinkSpeedNotRead
+from portal.inventory.port_link_state import overbooked_ports, with_link_speed
 from portal.telemetry.agent_api_uptime import uptime_note
 from portal.vll.models import Vll
 from tests.integration.isp import GBIT, Isp
@@ -43,16 +45,50 @@ def another(isp: Isp, alice: User, **wanted: Any) -> None:
     order(isp, alice, **ends, **wanted)
 
 
+def port_as_read() -> Port:
+    """Return rhino's first port with the speed of its link."""
+    return with_link_speed(Port.objects.select_related("router")).get(
+        router__name="rhino", interface="host-cust1"
+    )
+
+
 @pytest.mark.parametrize(
     ("bookable", "link_bps", "left"),
-    [(10, 10, 10), (10, 25, 10), (10, None, 10), (10, 4, 4), (20, 5, 10), (5, 5, 2.5)],
+    [
+        (10 * GBIT, 10 * GBIT, 10 * GBIT),
+        (10 * GBIT, 25 * GBIT, 10 * GBIT),
+        (10 * GBIT, None, 10 * GBIT),
+        (10 * GBIT, 4 * GBIT, 4 * GBIT),
+        (20 * GBIT, 5 * GBIT, 10 * GBIT),
+        (5 * GBIT, 5 * GBIT, 2.5 * GBIT),
+        (10 * GBIT, 0, 0),
+        # Rounded down, exactly: a float has 53 bits.
+        (10 * GBIT - 1, 3, 2),
+        (2**62, 5 * GBIT + 1, 2305843009674862553),
+    ],
 )
 def test_a_slower_link_has_room_for_the_same_part_of_its_speed(
-    bookable: int, link_bps: int | None, left: float
+    isp: Isp, bookable: int, link_bps: int | None, left: int
 ) -> None:
-    port = Port(speed_bps=10 * GBIT, bookable_bps=bookable * GBIT)
-    port.link_bps = None if link_bps is None else link_bps * GBIT
-    assert port.bookable_now_bps == left * GBIT
+    port = link(isp, link_bps)
+    Port.objects.filter(pk=port.pk).update(bookable_bps=bookable, oversubscription_percent=None)
+    assert port_as_read().bookable_now_bps == left
+
+
+@pytest.mark.parametrize("booked", [0, 4 * GBIT, 4 * GBIT + 1])
+@pytest.mark.parametrize("link_bps", [None, 0, 4 * GBIT, 10 * GBIT, 25 * GBIT])
+def test_queries_find_the_ports_that_are_overbooked(isp: Isp, booked: int, link_bps: int | None) -> None:
+    port = link(isp, link_bps)
+    Port.objects.filter(pk=port.pk).update(booked_bps=booked)
+    found = overbooked_ports(Port.objects.filter(pk=port.pk)).exists()
+    assert found == port_as_read().is_overbooked == (link_bps is not None and booked > link_bps)
+
+
+def test_a_port_that_was_read_without_its_link_runs_no_hidden_statement(isp: Isp) -> None:
+    port = Port.objects.get(pk=isp.ports[NAME].pk)
+    for figure in ("link_bps", "bookable_now_bps", "free_bps", "is_slow", "is_overbooked"):
+        with pytest.raises(LinkSpeedNotRead):
+            getattr(port, figure)
 
 
 def test_a_bond_that_lost_a_member_takes_no_more_than_is_left(isp: Isp, alice: User) -> None:
@@ -94,9 +130,10 @@ def test_other_links_change_nothing(
 
 
 def test_a_preview_says_the_same_as_the_order(isp: Isp, alice: User) -> None:
-    port = link(isp, 5 * GBIT)
+    link(isp, 5 * GBIT)
     said = signed_in(alice).post("/orders/new/check/", fields(isp, cir="6"), headers={"hx-request": "true"})
     assert "runs at 5 Gbit/s instead of 10 Gbit/s" in text(said)
+    port = port_as_read()
     with pytest.raises(PortFull) as refused:
         bandwidth_check(port=port, side="a", cir_bps=6 * GBIT, own_bps=0, booked_besides=0)
     assert refused.value.free_bps == 5 * GBIT
@@ -179,8 +216,8 @@ def another_document(isp: Isp) -> dict[str, Any]:
 def test_what_shrinks_on_an_overbooked_port_leaves_no_more_than_is_free(isp: Isp, alice: User) -> None:
     vll = order(isp, alice, cir_bps=8 * GBIT).vll
     activate(vll)
-    port = link(isp, 5 * GBIT)
-    port.refresh_from_db()
+    link(isp, 5 * GBIT)
+    port = port_as_read()
     assert (port.free_bps, port.free_after_bps(-GBIT), port.free_after_bps(-4 * GBIT)) == (0, 0, GBIT)
 
 

@@ -4,11 +4,14 @@ from django.utils.functional import cached_property
 
 from portal.accounts.models import Customer
 from portal.core.tenant_scope import TenantQuerySet
-from portal.inventory.models.observation import ObservedInterface
 from portal.inventory.models.router import Router
 
 # 50 times the speed: more than any ISP sells.
 MAX_OVERSUBSCRIPTION = 5000
+
+
+class LinkSpeedNotRead(RuntimeError):
+    """The port was read without ``with_link_speed``. A property must not run a statement for each port."""
 
 
 class Port(models.Model):
@@ -66,29 +69,21 @@ class Port(models.Model):
     def __str__(self) -> str:
         return f"{self.router}:{self.interface}"
 
-    # portal.inventory.port_link_state.with_link_speed reads it together with the ports of a list.
+    # portal.inventory.port_link_state.with_link_speed reads these two together with the port.
     @cached_property
     def link_bps(self) -> int | None:
         """Return the speed (bit/s) of the port's link while it is up; null where its router reports none."""
-        return (
-            ObservedInterface.speeds_of_up_links().filter(router=self.router_id, name=self.interface).first()
-        )
+        raise LinkSpeedNotRead
+
+    @cached_property
+    def bookable_now_bps(self) -> int:
+        """Return the bandwidth (bit/s) that can be booked at the speed of the link."""
+        raise LinkSpeedNotRead
 
     @property
     def is_slow(self) -> bool:
         """Whether the link is slower than the port's agreed speed."""
         return self.link_bps is not None and self.link_bps < self.speed_bps
-
-    @property
-    def bookable_now_bps(self) -> int:
-        """Return what can be booked (bit/s) at the speed of the link: the same part as of the agreed speed.
-
-        A faster link makes no more bookable than was agreed. ``portal.allocation.bandwidth_bookings`` has the
-        same rule in SQL.
-        """
-        if self.link_bps is None or self.link_bps >= self.speed_bps:
-            return self.bookable_bps
-        return self.bookable_bps * self.link_bps // self.speed_bps
 
     @property
     def free_bps(self) -> int:

@@ -27,6 +27,7 @@ from portal.inventory.errors import (
     ValueTaken,
 )
 from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.port_link_state import with_link_speed
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.vll.models import Attempt
@@ -219,8 +220,8 @@ def test_bookable_bandwidth_cannot_fall_below_the_booked(isp: Isp, alice: User, 
         port_change(port=port, bookable_bps=GBIT - 1, **by(nora))
     assert refusal.value.booked_bps == GBIT
     port_change(port=port, bookable_bps=GBIT, **by(nora))
-    port.refresh_from_db()
-    assert port.free_bps == 0
+    found = with_link_speed(Port.objects.filter(pk=port.pk)).get()
+    assert found.free_bps == 0
 
 
 def test_port_with_lines_keeps_its_customer(isp: Isp, alice: User, bakery: Customer, nora: User) -> None:
