@@ -3,12 +3,10 @@
 The same table as ``portal.diagnosis.health``, row by row; tests compare the two.
 """
 
-from collections.abc import Sequence
-from functools import reduce
-from operator import or_
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from portal.core.encapsulations import Transport
 from portal.core.required_mtu import MtuPolicy, overhead
@@ -40,13 +38,16 @@ def health_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
     return _counts(rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES), _conditions())
 
 
-def in_service_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
+def in_service_counts(
+    rows: QuerySet[Vll], *, troubled: Collection[TunnelPath] | None = None
+) -> dict[HealthState, int]:
     """Return how many lines of ``rows`` that are in service have each health. Their sum is all of them.
 
     Every page that says how many lines are in service, or up, counts with this function. It reads only the
-    lines that are not up: an index finds those of each condition, and they are few.
+    lines that are not up: an index finds those of each condition, and they are few. ``troubled``: all rows of
+    ``troubled_paths``, if the caller has read them.
     """
-    not_up = _not_up()
+    not_up = _not_up(troubled_paths().exists() if troubled is None else bool(troubled))
     lines = in_service(rows).order_by()
     first, *others = (lines.filter(condition).values("pk") for condition, _ in not_up)
     counts = _counts(lines.filter(pk__in=first.union(*others)), not_up)
@@ -74,26 +75,26 @@ def _conditions() -> Conditions:
         (Q(lifecycle=Lifecycle.PENDING_TERMINATE), HealthState.REMOVING),
         (Q(lifecycle=Lifecycle.PENDING_ACTIVE), HealthState.SETTING_UP),
         (Q(lifecycle=Lifecycle.SUSPENDED) & ~_is_moving(), HealthState.SUSPENDED),
-        *_not_up(),
+        *_not_up(troubled_paths().exists()),
     ]
 
 
-def _not_up() -> Conditions:
-    """Return why lines in service are not up. Troubled paths and slow ports are read here."""
+def _not_up(has_troubled_paths: bool) -> Conditions:
+    """Return why lines in service are not up.
+
+    Without troubled paths, PostgreSQL need not plan the joins that find the lines on them.
+    """
+    on_overbooked_ports = VllEnd.objects.filter(port__in=overbooked_ports(Port.objects.all())).values("vll")
     table = [
         (Q(lifecycle=Lifecycle.ACTIVE, oper_status=OperStatus.DOWN), HealthState.DOWN),
         (_is_moving(), HealthState.CHANGING),
         (Q(oper_status=OperStatus.UNKNOWN), HealthState.UNKNOWN),
         (Q(in_sync=False), HealthState.DEGRADED),
+        (Q(lifecycle=Lifecycle.ACTIVE, not_carried_since__isnull=False), HealthState.DEGRADED),
+        (Q(lifecycle=Lifecycle.ACTIVE, pk__in=on_overbooked_ports), HealthState.DEGRADED),
     ]
-    if paths := troubled_paths():
-        table.append(
-            (Q(lifecycle=Lifecycle.ACTIVE) & reduce(or_, map(_loses_on, paths)), HealthState.DEGRADED)
-        )
-    table.append((Q(lifecycle=Lifecycle.ACTIVE, not_carried_since__isnull=False), HealthState.DEGRADED))
-    if overbooked := overbooked_ports(Port.objects.all()):
-        there = VllEnd.objects.filter(port__in=overbooked).values("vll")
-        table.append((Q(lifecycle=Lifecycle.ACTIVE, pk__in=there), HealthState.DEGRADED))
+    if has_troubled_paths:
+        table.append((Q(lifecycle=Lifecycle.ACTIVE, pk__in=_lines_losing_frames()), HealthState.DEGRADED))
     return table
 
 
@@ -102,22 +103,29 @@ def _is_moving() -> Q:
     return Q(pk__in=Order.objects.filter(state__in=_MOVING).values("vll"))
 
 
-def _loses_on(path: TunnelPath) -> Q:
-    """Return the filter for lines between the path's routers that lose frames on it."""
-    there = [VllEnd.objects.filter(port__router=router) for router in (path.a_router_id, path.z_router_id)]
-    on_it = Q(family=path.family, pk__in=there[0].values("vll")) & Q(pk__in=there[1].values("vll"))
-    return on_it if path.black_hole_since is None else on_it & _is_too_large(path)
+def _lines_losing_frames() -> QuerySet[Any, Any]:
+    """Return the ids of the lines whose tunnel takes a path that loses their frames."""
+    path = troubled_paths().filter(
+        Q(black_hole_since=None) | Q(verified_ip_mtu__lt=OuterRef("packet")),
+        a_router=OuterRef("port__router"),
+        z_router=OuterRef("vll__ends__port__router"),
+        family=OuterRef("vll__family"),
+    )
+    ends = VllEnd.objects.annotate(packet=F("vll__frame") + _overhead()).filter(Exists(path))
+    return ends.values("vll")
 
 
-def _is_too_large(path: TunnelPath) -> Q:
-    """Return the filter for lines whose largest packets, with their tunnel, exceed the largest that
-    passes.
-    """
-    beyond = Q(pk__in=())
-    for transport in Transport:
-        for gre_key in (True, False):
-            room = (path.verified_ip_mtu or 0) - overhead(transport, MtuPolicy.EXACT, gre_key=gre_key)
-            of_it = Q(encapsulation=transport.encapsulation, gre_key__isnull=not gre_key, frame__gt=room)
-            if transport.family == path.family:
-                beyond |= of_it
-    return beyond
+def _overhead() -> Case:
+    """Return the bytes that the tunnel adds to the largest frame of an end's line (``Vll.tunnel_packet``)."""
+    whens = [
+        When(
+            vll__encapsulation=transport.encapsulation,
+            vll__family=transport.family,
+            vll__gre_key__isnull=not gre_key,
+            then=overhead(transport, MtuPolicy.EXACT, gre_key=gre_key),
+        )
+        for transport in Transport
+        if transport.family is not None
+        for gre_key in (True, False)
+    ]
+    return Case(*whens, default=0)

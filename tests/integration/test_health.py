@@ -205,7 +205,7 @@ def test_health_of_many_lines_costs_three_statements(
 
 def test_lines_are_counted_by_health(isp: Isp, alice: User, vll: Vll, django_assert_num_queries: Any) -> None:
     order(isp, alice, **{f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)})
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         counts = health_counts(Vll.objects.all())
     assert {state.value: count for state, count in counts.items()} == {"up": 1, "setting_up": 1}
 

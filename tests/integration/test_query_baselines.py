@@ -16,6 +16,7 @@ from portal.accounts.models import User
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import body, client
 from tests.integration.web_pages.browser import signed_in
 
@@ -46,8 +47,8 @@ API = {
 PAGES = {
     # Four of these, two of them a savepoint's, are for what all the lines carried; three count lines by their
     # health, one looks for drift, and one names the user's customers.
-    "/": 18,
-    "/?q=milk": 18,
+    "/": 17,
+    "/?q=milk": 17,
     # One of them: whether its path is watched.
     "/vlls/{vll}/": 16,
     "/vlls/{vll}/status/": 8,
@@ -82,8 +83,8 @@ PAGES = {
     "/noc/links/": 4,
     "/noc/customers/": 4,
     # Two of them: how many lines have each health. Four: what comes next.
-    "/noc/customers/{customer}/": 19,
-    "/noc/customers/{customer}/lines/?health=setting_up": 9,
+    "/noc/customers/{customer}/": 18,
+    "/noc/customers/{customer}/lines/?health=setting_up": 8,
     # The interfaces of a router, by its name.
     "/noc/interfaces/?field=interface&of=router&router=rhino": 7,
     "/noc/vni-ranges/": 4,
@@ -168,3 +169,11 @@ def test_a_page_takes_its_number_of_statements(
     address = path.format(**ids)
     browser = signed_in(nora if path.startswith(("/noc/", "/routers/")) else alice)
     check(path, sent(lambda: browser.get(address)), PAGES[path])
+
+
+def test_the_overview_reads_the_trouble_of_lines_in_service_once(alice: User, vll: Vll) -> None:
+    activate(vll)
+    page = signed_in(alice)
+    statements = sent(lambda: page.get("/"))
+    check("/", statements, 19)
+    assert sum('FROM "vll_tunnelpath"' in sql for sql in statements) == 1

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
-from portal.diagnosis.health import HealthState, with_health
+from portal.diagnosis.health import HealthState, troubled_paths, with_health
 from portal.diagnosis.health_queries import in_service_counts
 from portal.inventory.models import Port
 from portal.telemetry.last_hour import recent_of
@@ -48,13 +48,14 @@ def overview(request: SignedInRequest) -> HttpResponse:
     if trouble is not None:
         listed = lines_with(trouble, everything, request.user, now=now)
     page = newest_first(listed, by="created_at", after=request.GET.get("after", ""))
-    with_health(page.rows)
+    troubled = list(troubled_paths())
+    with_health(page.rows, troubled=troubled)
     may_order = permissions.may_order_for_anyone(request.user)
     # A customer with lines has ports.
     lacks_ports = may_order and not page.rows and not Port.objects.visible_to(request.user).exists()
     carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
     recent = recent_of(carrying, now=now)
-    counts = in_service_counts(everything)
+    counts = in_service_counts(everything, troubled=troubled)
     context = {
         "page": page,
         "traffic": {pk: sparkline_of(each) for pk, each in recent.items()},
