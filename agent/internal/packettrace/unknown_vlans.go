@@ -47,8 +47,10 @@ const (
 )
 
 var (
-	shownTag = regexp.MustCompile(` 802\.1(q|ad) vlan (\d+)`)
-	spaces   = regexp.MustCompile(` +`)
+	// ethernetLine matches an Ethernet header: "IP4: 02:.. -> 02:.. 802.1q vlan 100".
+	ethernetLine = regexp.MustCompile(`^\S+: (?:[0-9a-f]{2}:){5}[0-9a-f]{2} -> (?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`)
+	shownTag     = regexp.MustCompile(` 802\.1(q|ad) vlan (\d+)`)
+	spaces       = regexp.MustCompile(` +`)
 )
 
 // UnknownVLANs counts, for each VLAN of the search, the frames that VPP dropped because their VLAN was
@@ -148,6 +150,11 @@ func outerTags(vlans []VLAN) []string {
 
 // unknownVLAN returns the port and the tags of a packet that ethernet-input dropped because of an unknown
 // VLAN.
+//
+// The tags are in the Ethernet header that ethernet-input prints, or the input node before it. VPP does not
+// trace ethernet-input for a frame of packets if dpdk-input or pg-input passed on another one in the same
+// call, as they do while two ports receive (vlib_put_next_frame before vlib_trace_buffer). These two input
+// nodes print the header themselves.
 func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 	for _, node := range p.nodes {
 		for _, says := range node.Says {
@@ -156,7 +163,7 @@ func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 				vlan.Port = strings.TrimPrefix(says, "rx:")
 			case node.Name == "drop" && says == "ethernet-input: unknown vlan":
 				unknown = true
-			case node.Name == "ethernet-input" && headerLine.MatchString(says):
+			case ethernetLine.MatchString(says):
 				vlan.Tagging, vlan.Outer, vlan.Inner = tagsOf(says)
 			}
 		}

@@ -106,6 +106,28 @@ func TestUnknownVLANsFindsOnlyTheRefusedDuplicate(t *testing.T) {
 	}
 }
 
+// TestAnUnknownVLANIsFoundInAPacketWithoutATraceOfEthernetInput: a real VPP 25.10 printed this packet while two
+// streams of its packet generator were active.
+func TestAnUnknownVLANIsFoundInAPacketWithoutATraceOfEthernetInput(t *testing.T) {
+	packets, _ := parse(`------------------- Start of thread 0 vpp_main -------------------
+Packet 1
+
+00:00:04:136837: pg-input
+  stream s0-2, 64 bytes, sw_if_index 1, next_node ethernet-input
+  current data 0, length 64, buffer-pool 0, ref-count 1, trace handle 0x0
+  IP4: 02:00:00:00:00:00 -> 02:00:00:00:00:0a 802.1q vlan 300 802.1q vlan 10
+  IP6_HOP_BY_HOP_OPTIONS: 0.0.0.0 -> 0.0.0.0
+    version 0, header length 0
+00:00:04:136879: error-drop
+  rx:pg0
+00:00:04:136886: drop
+  ethernet-input: unknown vlan
+`)
+	if vlan, unknown := packets[0].unknownVLAN(); !unknown || vlan != double {
+		t.Errorf("found %+v, %v", vlan, unknown)
+	}
+}
+
 func TestUnknownVLANsDoesNotChangeAnOperatorsTraceOrFilter(t *testing.T) {
 	for name, commands := range map[string][]string{
 		"packets":  {"trace add pg-input 3"},
