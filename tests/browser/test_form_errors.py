@@ -1,4 +1,4 @@
-"""A refused form on a long page comes back with its error in sight and with what was entered."""
+"""A refused form on a long page is shown again with its error in sight and with the values entered."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ __all__ = ["lines"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def there(reader: Callable[..., Reader], url: str, who: str, scripts: bool = True) -> Reader:
+def on_the_site(reader: Callable[..., Reader], url: str, who: str, scripts: bool = True) -> Reader:
     person = reader(url, viewport={"width": 390, "height": 600}, java_script_enabled=scripts)
     person.be_signed_in(who)
     return person
@@ -40,12 +40,12 @@ def test_a_rejection_without_a_reason_shows_its_error(
     Customer.objects.update(approve_up_to_bps=1)
     held = order(isp, alice)
     assert held.state == "held"
-    person = there(reader, live_server.url, "nora", scripts)
+    person = on_the_site(reader, live_server.url, "nora", scripts)
     person.open(f"/noc/orders/{held.pk}/")
     person.page.get_by_role("button", name="Reject this order").click()
     expect_error_in_sight(person.page, "Reason", "Give a reason: the customer can read it.")
     if scripts:
-        # The address is the page's, so that reloading leads back to it.
+        # The page's own address, so that reloading leads back to the page.
         expect(person.page).to_have_url(re.compile(rf"/noc/orders/{held.pk}/$"))
         person.page.get_by_label("Reason").fill("No capacity")
         person.page.get_by_role("button", name="Reject this order").click()
@@ -76,7 +76,7 @@ def test_a_folded_form_of_a_router_opens_at_its_error(
     label: str,
     error: str,
 ) -> None:
-    person = there(reader, live_server.url, "nina")
+    person = on_the_site(reader, live_server.url, "nina")
     person.open(f"/noc/routers/{isp.routers['rhino'].pk}/")
     person.page.get_by_text(fold).click()
     person.page.get_by_role("button", name=button).click()
@@ -87,7 +87,7 @@ def test_a_folded_form_of_a_router_opens_at_its_error(
 def test_a_refused_calibration_keeps_what_was_pasted(
     live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader]
 ) -> None:
-    person = there(reader, live_server.url, "nora")
+    person = on_the_site(reader, live_server.url, "nora")
     person.open(f"/noc/routers/{isp.routers['rhino'].pk}/")
     page = person.page
     page.get_by_text("Use what was measured").click()
@@ -98,10 +98,10 @@ def test_a_refused_calibration_keeps_what_was_pasted(
     expect(page.get_by_label(label)).to_have_value("rhino, VPP 25.10")
 
 
-def test_a_colleague_without_a_name_is_asked_for_it_where_the_form_is(
+def test_staff_form_without_a_name_shows_the_error_at_the_form(
     live_server: Any, nina: User, reader: Callable[..., Reader]
 ) -> None:
-    person = there(reader, live_server.url, "nina")
+    person = on_the_site(reader, live_server.url, "nina")
     person.open("/noc/staff/")
     page = person.page
     page.evaluate("document.querySelectorAll('form').forEach((form) => { form.noValidate = true; })")
@@ -113,7 +113,7 @@ def test_a_colleague_without_a_name_is_asked_for_it_where_the_form_is(
 
 # A character that no field accepts: no number, address, name or text has it.
 UNACCEPTABLE = "\u0007"
-# Selects alone, search fields and forms of other pages' headers cannot be wrong.
+# Skip selects alone, search fields and forms in the header: they cannot be wrong.
 FILL_IN = """
 ([number, text]) => {
   const forms = [...document.querySelectorAll('main form[method="post" i]')];
@@ -152,16 +152,17 @@ IN_SIGHT = f"""
 """
 
 
-def refused_out_of_sight(page: Page, address: str, number: int) -> str | None:
-    """Send the form of that number with what no field accepts; return what is wrong with the answer.
+def result_of_invalid_form(page: Page, address: str, number: int) -> str | None:
+    """Send the form of that number with invalid values; return the result.
 
-    "" is a form that cannot be refused or whose error is in sight; None if the page has no such form.
+    The result is "in sight", or a description of the problem. It is "" if the form was accepted or has no
+    field, and None if the page has no such form.
     """
     page.goto(address)
     found = page.evaluate(FILL_IN, [number, UNACCEPTABLE])
     if not isinstance(found, list):
         return found and ""
-    # A preview may be on its way too.
+    # The browser may send a request for a preview too.
     with page.expect_response(lambda it: it.request.method == "POST" and "/check/" not in it.url) as sent:
         page.evaluate(SUBMIT, found)
     page.wait_for_load_state("networkidle")
@@ -190,19 +191,19 @@ def test_every_form_that_is_refused_shows_its_first_error(
     for who, addresses in visits(lines).items():
         if not who:
             continue
-        person = there(reader, live_server.url, who)
+        person = on_the_site(reader, live_server.url, who)
         tab = person.page
         for address in addresses:
             for number in range(20):
-                said = refused_out_of_sight(tab, f"{live_server.url}{address}", number)
-                if said is None:
+                result = result_of_invalid_form(tab, f"{live_server.url}{address}", number)
+                if result is None:
                     break
-                if said == "in sight":
+                if result == "in sight":
                     in_sight.add((who, resolve(address.split("?")[0]).view_name))
-                elif said:
-                    wrong[who, address, number] = said
+                elif result:
+                    wrong[who, address, number] = result
                 else:
-                    # What follows an accepted form may still be loading, and would interrupt the next page.
+                    # The page after an accepted form may still be loading, and would interrupt the next page.
                     tab.close()
                     tab = person.page.context.new_page()
     assert wrong == {}

@@ -1,4 +1,4 @@
-"""Ordering by keyboard alone; what would come of it while typing; Back keeps the form."""
+"""Lines can be ordered with the keyboard alone, the page shows a preview, and Back keeps the form."""
 
 import re
 from collections.abc import Callable
@@ -21,14 +21,14 @@ MAX_TABS = 40
 
 
 @pytest.fixture
-def alice_there(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
+def alice_browser(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
     person.be_signed_in("alice")
     return person
 
 
 def tab_to(page: Page, label: str, group: str = "") -> None:
-    """As somebody without a mouse: on until the field or button of that name has the focus."""
+    """Press Tab, like a user without a mouse, until the field or button with that label has the focus."""
     scope = page.get_by_role("group", name=group) if group else page
     wanted = (
         scope.get_by_label(label, exact=True).or_(scope.get_by_role("button", name=label, exact=True)).first
@@ -37,34 +37,34 @@ def tab_to(page: Page, label: str, group: str = "") -> None:
         if wanted.evaluate("element => element === document.activeElement"):
             return
         page.keyboard.press("Tab")
-    raise AssertionError(f"{label} is not reached in {MAX_TABS} steps")
+    raise AssertionError(f"{label} does not get the focus in {MAX_TABS} steps")
 
 
 def fill_by_keyboard(page: Page, isp: Isp) -> int:
-    """Fill in the form; the number of inputs that it took."""
+    """Fill in the form and return the number of inputs that it took."""
     places = sorted(isp.ports)
-    asked: list[tuple[str, str, str | int]] = [
-        # So far down in the list of ports.
+    inputs: list[tuple[str, str, str | int]] = [
+        # The number of key presses from the top of the list of ports.
         ("Port", "A end", 1 + places.index("rhino:host-cust1")),
         ("Outer VLAN", "A end", "100"),
         ("Port", "Z end", 1 + places.index("hippo:host-cust1")),
         ("Bandwidth", "", "250"),
     ]
-    for label, group, typed in asked:
+    for label, group, typed in inputs:
         tab_to(page, label, group)
         if isinstance(typed, str):
             page.keyboard.type(typed)
             continue
-        # Whichever port is proposed: from the top of the list.
+        # From the top of the list, because the form may have selected a port.
         page.keyboard.press("Home")
         for _ in range(typed):
             page.keyboard.press("ArrowDown")
-    return len(asked)
+    return len(inputs)
 
 
-def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_browser: Reader) -> None:
+    page = alice_browser.page
+    alice_browser.open("/orders/new/")
     assert fill_by_keyboard(page, isp) <= MAX_INPUTS
     expect(page.get_by_text("This line is possible.")).to_be_visible()
     expect(page.get_by_text("Packets of up to 8954 bytes would fit.")).to_be_visible()
@@ -78,16 +78,16 @@ def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Re
         "vxlan",
         "rhino:host-cust1",
     )
-    assert alice_there.complaints == []
+    assert alice_browser.complaints == []
 
 
-def test_the_next_line_takes_four_clicks_and_four_keys(isp: Isp, alice: User, alice_there: Reader) -> None:
-    """The choice in a select is a click more than Playwright needs for it."""
+def test_another_line_takes_four_clicks_and_four_keys(isp: Isp, alice: User, alice_browser: Reader) -> None:
+    """A user needs one click more than Playwright, to choose from the select."""
     order(
         isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "hippo:host-cust1", outer=7)
     )
-    page = alice_there.page
-    alice_there.open("/")
+    page = alice_browser.page
+    alice_browser.open("/")
     page.get_by_role("link", name="Order a line").first.click()
     z_port = page.get_by_role("group", name="Z end").get_by_label("Port")
     expect(z_port).to_be_focused()
@@ -101,30 +101,32 @@ def test_the_next_line_takes_four_clicks_and_four_keys(isp: Isp, alice: User, al
         100_000_000,
         ["rhino:host-cust1", "hippo:host-cust1"],
     )
-    assert alice_there.complaints == []
+    assert alice_browser.complaints == []
 
 
-def test_what_would_come_of_it_follows_what_is_typed(isp: Isp, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_preview_follows_the_typed_values(isp: Isp, alice_browser: Reader) -> None:
+    page = alice_browser.page
+    alice_browser.open("/orders/new/")
     expect(page.get_by_text("Still missing:")).to_be_visible()
     fill_by_keyboard(page, isp)
     mtu = page.get_by_label("Largest packet (MTU)")
     mtu.fill("9100")
     expect(page.get_by_text("Missing")).to_be_visible()
     expect(page.get_by_text("Not possible as it is")).to_be_visible()
-    assert alice_there.accessibility_violations() == []
+    assert alice_browser.accessibility_violations() == []
     mtu.fill("8950")
     expect(page.get_by_text("This line is possible.")).to_be_visible()
     expect(page.get_by_text("To spare", exact=True).first).to_be_visible()
-    assert alice_there.accessibility_violations() == []
+    assert alice_browser.accessibility_violations() == []
     assert not Vll.objects.exists()
-    assert alice_there.complaints == []
+    assert alice_browser.complaints == []
 
 
-def test_what_an_empty_order_lacks_stays_marked_until_it_is_filled_in(isp: Isp, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_missing_fields_of_an_empty_order_stay_marked_until_filled_in(
+    isp: Isp, alice_browser: Reader
+) -> None:
+    page = alice_browser.page
+    alice_browser.open("/orders/new/")
     page.get_by_role("button", name="Order this line").click()
     expect(page.locator("#error-summary")).to_be_focused()
     bandwidth, port = page.get_by_label("Bandwidth", exact=True), page.locator("#id_a_end-port")
@@ -137,16 +139,16 @@ def test_what_an_empty_order_lacks_stays_marked_until_it_is_filled_in(isp: Isp, 
     expect(invalid).to_have_count(2)
     port.select_option(str(isp.ports["rhino:host-cust1"].pk))
     expect(invalid).to_have_count(1)
-    assert alice_there.accessibility_violations() == []
-    assert alice_there.complaints == []
+    assert alice_browser.accessibility_violations() == []
+    assert alice_browser.complaints == []
 
 
-def test_a_vlan_that_is_taken_is_told_once_and_left_to_the_portal_by_a_button(
-    isp: Isp, alice: User, alice_there: Reader
+def test_taken_vlan_is_reported_once_and_a_button_leaves_the_choice_to_the_portal(
+    isp: Isp, alice: User, alice_browser: Reader
 ) -> None:
     taken = order(isp, alice).vll.ends.get(side="a").outer_vlan
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+    page = alice_browser.page
+    alice_browser.open("/orders/new/")
     for place, port in (("a_end", "rhino:host-cust1"), ("z_end", "hippo:host-cust1")):
         page.locator(f"#id_{place}-port").select_option(str(isp.ports[port].pk))
     page.get_by_label("Bandwidth", exact=True).fill("10")
@@ -154,17 +156,17 @@ def test_a_vlan_that_is_taken_is_told_once_and_left_to_the_portal_by_a_button(
     outer.fill(str(taken))
     expect(page.get_by_text("is used by another line")).to_have_count(1)
     expect(page.locator("#feasibility").get_by_role("link", name="A end: Outer VLAN")).to_be_visible()
-    assert alice_there.accessibility_violations() == []
+    assert alice_browser.accessibility_violations() == []
     page.get_by_role("button", name="Let us choose").click()
     expect(outer).to_have_value("any")
     expect(page.get_by_text("This line is possible.")).to_be_visible()
     expect(page.get_by_role("button", name="Let us choose")).to_have_count(0)
-    assert alice_there.complaints == []
+    assert alice_browser.complaints == []
 
 
-def test_back_keeps_what_was_written(isp: Isp, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_back_keeps_the_typed_values(isp: Isp, alice_browser: Reader) -> None:
+    page = alice_browser.page
+    alice_browser.open("/orders/new/")
     fill_by_keyboard(page, isp)
     page.get_by_role("group", name="Z end").get_by_label("What it carries").select_option("qinq")
     page.get_by_role("group", name="Z end").get_by_label("Inner VLAN").fill("30")
@@ -177,24 +179,24 @@ def test_back_keeps_what_was_written(isp: Isp, alice_there: Reader) -> None:
     expect(page.get_by_role("group", name="A end").get_by_label("Outer VLAN")).to_have_value("100")
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("250")
     expect(page.get_by_text("This line is possible.")).to_be_visible()
-    assert alice_there.complaints == []
+    assert alice_browser.complaints == []
 
 
-def test_back_from_the_ordered_line_keeps_the_form_too(isp: Isp, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_back_from_the_ordered_line_keeps_the_form(isp: Isp, alice_browser: Reader) -> None:
+    page = alice_browser.page
+    alice_browser.open("/orders/new/")
     fill_by_keyboard(page, isp)
     page.get_by_role("button", name="Order this line").click()
     page.wait_for_url("**/vlls/*/")
     page.go_back()
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("250")
-    # That VLAN is taken now: the form says so by itself.
+    # The VLAN is taken now, and the form reports this without a click.
     expect(page.get_by_text("Not possible as it is")).to_be_visible()
-    assert alice_there.complaints == []
+    assert alice_browser.complaints == []
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_going_back_and_ordering_again_asks_before_it_makes_a_twin(
+def test_repeated_order_after_back_needs_confirmation(
     live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader], scripts: bool
 ) -> None:
     person = reader(live_server.url, java_script_enabled=scripts)
@@ -207,7 +209,7 @@ def test_going_back_and_ordering_again_asks_before_it_makes_a_twin(
     page.get_by_label("Bandwidth", exact=True).fill("100")
     page.get_by_role("button", name="Order this line").click()
     page.wait_for_url("**/vlls/*/")
-    # Longer ago than a program repeats a request.
+    # Longer ago than the time in which the portal treats a second request as a repetition.
     Vll.objects.update(created_at=clock.now() - timedelta(minutes=5))
     page.go_back()
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("100")

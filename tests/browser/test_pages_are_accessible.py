@@ -47,7 +47,7 @@ from tests.integration.imports.files import checked, staged
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, refuse
-from tests.integration.test_losses import of_interface, of_router, tell_at
+from tests.integration.test_losses import of_interface, of_router, store_at
 from tests.integration.test_sample_quarantine import send
 
 # A line's page has links to the months and to the diagnosis, which scripts load at once.
@@ -124,7 +124,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     add_netbox_runs(found["active"])
     ReservedVniRange.objects.create(first=1, last=9, reason="lab")
     for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
-        send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
+        send(isp, found["active"], clock.now() - timedelta(hours=1), duration_s=600, seq=100 * number, **odd)
     record_losses(isp, found["active"])
     loss = {"state": "not_restored", "since_ms": 1_790_000_000_000, "detail": "seen 7 times"}
     VllEnd.objects.filter(vll=found["active"], side="a").update(vlan_loss=loss)
@@ -188,7 +188,7 @@ def record_losses(isp: Isp, vll: Vll) -> None:
     own = of_router(no_such_tunnel=10**6, buffers=16384, buffers_free=1000)
     ends = (EndCount(str(vll.pk), "a", 900, 90, 800, 80, in_drops=1, out_drops=2000),)
     for ago in (timedelta(hours=5), timedelta(hours=4), timedelta(seconds=20)):
-        tell_at(isp, now - ago, (counted, of_interface("cust0")), own, ends=ends, now=now)
+        store_at(isp, now - ago, (counted, of_interface("cust0")), own, ends=ends, now=now)
 
 
 def add_failed_test(vll: Vll) -> None:

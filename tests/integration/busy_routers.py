@@ -9,13 +9,13 @@ from portal.inventory.models import Router
 from tests.integration.isp import Isp
 
 
-def fill(isp: Isp, *routers: str, but_for: int) -> UUID:
+def fill(isp: Isp, *routers: str, except_load: int) -> UUID:
     """Book the whole capacity of Rhino and Hippo except this load; return the id of the holder."""
     holder = uuid.uuid4()
     names = routers or ("rhino", "hippo")
     for side, router in zip("az", Router.objects.filter(name__in=names), strict=False):
         total, _ = RouterLoad.objects.get_or_create(router=router, defaults={"booked": 0})
-        whole = bookable_of(router) - but_for
+        whole = bookable_of(router) - except_load
         CoreBooking.objects.create(router=router, holder=holder, side=side, load=whole - total.booked)
         RouterLoad.objects.filter(pk=router.pk).update(booked=whole)
     return holder

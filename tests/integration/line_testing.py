@@ -27,7 +27,7 @@ class Underlay:
         self.outcome: Refused | Unreachable | None = None
         # The result for round trips where no router measures them.
         self.silent: Refused | Unreachable | None = None
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     def agent_of(self, router: Any) -> Self:
         return self
@@ -50,7 +50,7 @@ class Underlay:
     def send_test_frames(
         self, *, vll: Any, side: Literal["a", "z"], revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
-        self.asked.append(
+        self.requests.append(
             {"side": side, "revision": revision, "frame": frame, "count": count, "rate_pps": rate_pps}
         )
         if self.outcome is not None:
@@ -88,7 +88,7 @@ def carry_out(vll: Vll, *, now: Callable[[], datetime] = clock.now) -> LineTest:
     return test
 
 
-def asked_for(vll: Vll) -> int:
+def requests_for(vll: Vll) -> int:
     """Return how often the portal requested the line's waiting test from a worker."""
     [test] = vll.line_tests.filter(state="waiting")
     return Outbox.objects.filter(task=TEST_LINE, args=[str(test.pk)]).count()
@@ -100,5 +100,6 @@ def apart(isp: Isp, router: str) -> list[bool]:
     return [end.get("testing", False) for end in document["present"]]
 
 
-def told(kind: str) -> list[dict[str, Any]]:
+def event_data(kind: str) -> list[dict[str, Any]]:
+    """Return the data of all events of a kind."""
     return list(Event.objects.filter(kind=kind).values_list("data", flat=True))

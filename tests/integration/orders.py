@@ -21,7 +21,7 @@ def end(isp: Isp, port: str, tagging: str = "dot1q", outer: Any = 100, **more: A
 
 def order(isp: Isp, user: User, **changes: Any) -> Order:
     """Order Rhino to Hippo, dot1q 100 at both ends, 1500 bytes, 1 Gbit/s, auto; ``changes`` replace parts."""
-    asked: dict[str, Any] = {
+    ordered: dict[str, Any] = {
         "a_end": end(isp, "rhino:host-cust1"),
         "z_end": end(isp, "hippo:host-cust1"),
         "svc_mtu": 1500,
@@ -30,7 +30,7 @@ def order(isp: Isp, user: User, **changes: Any) -> Order:
         "description": "ZRH-AMS",
         "now": clock.now(),
     }
-    return order_add(user=user, **{**asked, **changes})
+    return order_add(user=user, **{**ordered, **changes})
 
 
 def modify(user: User, vll: Vll, **changes: Any) -> Order:

@@ -163,7 +163,7 @@ def test_invalid_value_is_refused_by_field(
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "field"),
+    ("vlans", "error", "field"),
     [
         ({"outer": 0}, VlanOutOfRange, "z_end.outer_vlan"),
         ({"outer": 4095}, VlanOutOfRange, "z_end.outer_vlan"),
@@ -173,10 +173,10 @@ def test_invalid_value_is_refused_by_field(
     ],
 )
 def test_invalid_vlan_is_refused_by_field(
-    isp: Isp, alice: User, asked: dict, error: type[Exception], field: str
+    isp: Isp, alice: User, vlans: dict, error: type[Exception], field: str
 ) -> None:
     with pytest.raises(error) as refusal:
-        order(isp, alice, z_end=end(isp, "hippo:host-cust1", **asked))
+        order(isp, alice, z_end=end(isp, "hippo:host-cust1", **vlans))
     assert refusal.value.field == field  # type: ignore[attr-defined]
     assert nothing_is_left(isp)
 

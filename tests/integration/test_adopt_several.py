@@ -23,7 +23,7 @@ from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 SEVERAL = "/noc/found-lines/adopt/"
-ASKED = {"svc_mtu": 1500, "cir_bps": 10**7}
+ORDERED = {"svc_mtu": 1500, "cir_bps": 10**7}
 
 
 @pytest.fixture
@@ -48,12 +48,12 @@ def half(here: str, there: str, n: int, port: str, **otherwise: Any) -> CircuitR
 
 
 def adopt(user: User, ids: list[int], **more: Any) -> HttpResponse:
-    asked = {"lines": [{"found_line": each, **ASKED} for each in ids], **more}
-    return client(user).post("/api/v1/found-lines/adopt", asked, content_type="application/json")  # type: ignore[return-value]
+    document = {"lines": [{"found_line": each, **ORDERED} for each in ids], **more}
+    return client(user).post("/api/v1/found-lines/adopt", document, content_type="application/json")  # type: ignore[return-value]
 
 
 def page(user: User, step: str, ids: list[int], **fields: Any) -> HttpResponse:
-    """Post as the page does; ``fields`` without a prefix, fields of a line with the line's id as prefix."""
+    """Post as the page does. Fields of a line have the line's id as prefix in ``fields``."""
     rows = {f"{each}-take": "on" for each in ids} | {f"{each}-svc_mtu": "1500" for each in ids}
     sent = {"step": step, "line": ids, "cir_bps": "10", **rows, **fields}
     return signed_in(user).post(SEVERAL, sent)  # type: ignore[return-value]
@@ -62,20 +62,20 @@ def page(user: User, step: str, ids: list[int], **fields: Any) -> HttpResponse:
 def read(user: User, content: str | bytes, name: str = "lines.csv", **fields: str) -> str:
     """Return the page's text and the values of its fields."""
     file = SimpleUploadedFile(name, content if isinstance(content, bytes) else content.encode())
-    answer = signed_in(user).post(SEVERAL, {"step": "file", "file": file, **fields})
-    held = re.findall(r'value="([^"]*)"', answer.content.decode())
-    return " ".join([text(answer), *held, ""])
+    response = signed_in(user).post(SEVERAL, {"step": "file", "file": file, **fields})
+    values = re.findall(r'value="([^"]*)"', response.content.decode())
+    return " ".join([text(response), *values, ""])
 
 
 def nothing_is_booked() -> bool:
     return not any(each.objects.exists() for each in (Order, Vll, VniLease, BandwidthBooking, PortVlanLease))
 
 
-class TestTheApi:
+class TestApi:
     def test_all_lines_are_ordered(self, lines: list[int], nina: User, dairy: Customer) -> None:
-        answer = adopt(nina, lines)
-        assert answer.status_code == 202
-        outcomes = answer.json()["lines"]
+        response = adopt(nina, lines)
+        assert response.status_code == 202
+        outcomes = response.json()["lines"]
         assert [each["found_line"] for each in outcomes] == lines
         assert {each["customer"] for each in outcomes} == {dairy.name}
         assert {Order.objects.get(pk=each["order"]).vll_id for each in outcomes} == set(
@@ -84,9 +84,9 @@ class TestTheApi:
         assert set(Vll.objects.values_list("vni", flat=True)) == {7000, 7001, 7002}
 
     def test_dry_run_shows_differences_and_writes_nothing(self, lines: list[int], nina: User) -> None:
-        answer = adopt(nina, lines, dry_run=True)
-        assert answer.status_code == 200
-        first = answer.json()["lines"][0]
+        response = adopt(nina, lines, dry_run=True)
+        assert response.status_code == 200
+        first = response.json()["lines"][0]
         assert (first["order"], first["vll"], first["refusal"]) == (None, None, None)
         assert [each["code"] for each in first["differences"]] == ["limited"]
         assert "10 Mbit/s" in first["differences"][0]["sentence"]
@@ -94,17 +94,17 @@ class TestTheApi:
 
     def test_one_refusal_orders_no_line(self, lines: list[int], nina: User) -> None:
         VniLease.objects.create(vni=7001, holder=uuid4(), leased_at=clock.now())
-        answer = adopt(nina, lines)
-        assert answer.status_code == 422
-        problem = answer.json()
+        response = adopt(nina, lines)
+        assert response.status_code == 422
+        problem = response.json()
         assert problem["type"].endswith("#adoptions-refused")
         [error] = problem["errors"]
         assert (error["field"], error["code"]) == ("lines.1", "tunnel-key-taken")
         assert not Order.objects.exists()
 
     def test_same_line_twice_conflicts_with_itself(self, lines: list[int], nina: User) -> None:
-        answer = adopt(nina, [lines[0], lines[0]], dry_run=True)
-        assert [each["refusal"] and each["refusal"]["code"] for each in answer.json()["lines"]] == [
+        response = adopt(nina, [lines[0], lines[0]], dry_run=True)
+        assert [each["refusal"] and each["refusal"]["code"] for each in response.json()["lines"]] == [
             None,
             "vlan-taken",
         ]
@@ -116,21 +116,21 @@ class TestTheApi:
         assert nothing_is_booked()
 
     def test_errors_name_their_line(self, lines: list[int], nina: User) -> None:
-        asked = {"lines": [{"found_line": lines[0], **ASKED}, {"found_line": lines[1], "svc_mtu": "x"}]}
-        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
-        assert answer.status_code == 422
-        assert {each["field"] for each in answer.json()["errors"]} == {"lines.1.svc_mtu", "lines.1.cir_bps"}
+        document = {"lines": [{"found_line": lines[0], **ORDERED}, {"found_line": lines[1], "svc_mtu": "x"}]}
+        response = client(nina).post("/api/v1/found-lines/adopt", document, content_type="application/json")
+        assert response.status_code == 422
+        assert {each["field"] for each in response.json()["errors"]} == {"lines.1.svc_mtu", "lines.1.cir_bps"}
 
     def test_more_lines_than_the_limit_are_refused(self, nina: User) -> None:
         assert adopt(nina, list(range(101))).status_code == 422
         assert adopt(nina, []).status_code == 422
 
-    def test_others_may_not(self, lines: list[int], nora: User, alice: User) -> None:
+    def test_other_users_may_not_adopt(self, lines: list[int], nora: User, alice: User) -> None:
         assert adopt(nora, lines).status_code == 403
         assert adopt(alice, lines).status_code == 403
 
 
-class TestPortsThatAreNone:
+class TestInterfacesWithoutAPort:
     """The NOC names a customer, and the interfaces become ports of that customer."""
 
     @pytest.fixture
@@ -144,15 +144,17 @@ class TestPortsThatAreNone:
         return found_on(isp, "host-new")
 
     def test_interfaces_become_ports(self, at_new_ports: list[int], nina: User, dairy: Customer) -> None:
-        asked = {"lines": [{"found_line": each, "customer": dairy.name, **ASKED} for each in at_new_ports]}
-        seen = client(nina).post(
-            "/api/v1/found-lines/adopt", asked | {"dry_run": True}, content_type="application/json"
+        document = {
+            "lines": [{"found_line": each, "customer": dairy.name, **ORDERED} for each in at_new_ports]
+        }
+        checked = client(nina).post(
+            "/api/v1/found-lines/adopt", document | {"dry_run": True}, content_type="application/json"
         )
-        codes = [each["code"] for each in seen.json()["lines"][0]["differences"]]
+        codes = [each["code"] for each in checked.json()["lines"][0]["differences"]]
         assert codes == ["port_made", "port_made", "limited"]
         assert not Port.objects.filter(interface="host-new").exists()
-        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
-        assert answer.status_code == 202
+        response = client(nina).post("/api/v1/found-lines/adopt", document, content_type="application/json")
+        assert response.status_code == 202
         ports = Port.objects.filter(interface="host-new")
         assert [(each.customer, each.speed_bps, each.max_frame) for each in ports] == [
             (dairy, 10**10, 9022),
@@ -164,18 +166,18 @@ class TestPortsThatAreNone:
     ) -> None:
         assert adopt(nina, at_new_ports[:1]).json()["errors"][0]["code"] == "found-port-unknown"
         ObservedInterface.objects.filter(name="host-new").update(speed_bps=None)
-        asked = {"lines": [{"found_line": at_new_ports[0], "customer": dairy.name, **ASKED}]}
-        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
-        assert answer.json()["errors"][0]["code"] == "found-port-unknown"
+        document = {"lines": [{"found_line": at_new_ports[0], "customer": dairy.name, **ORDERED}]}
+        response = client(nina).post("/api/v1/found-lines/adopt", document, content_type="application/json")
+        assert response.json()["errors"][0]["code"] == "found-port-unknown"
         assert not Port.objects.filter(interface="host-new").exists()
 
     def test_port_without_customer_gets_the_customer(
         self, lines: list[int], nina: User, bakery: Customer
     ) -> None:
         Port.objects.filter(interface="host-cust1").update(customer=None)
-        asked = {"lines": [{"found_line": lines[0], "customer": bakery.name, **ASKED}]}
-        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
-        assert [each["code"] for each in answer.json()["lines"][0]["differences"]] == [
+        document = {"lines": [{"found_line": lines[0], "customer": bakery.name, **ORDERED}]}
+        response = client(nina).post("/api/v1/found-lines/adopt", document, content_type="application/json")
+        assert [each["code"] for each in response.json()["lines"][0]["differences"]] == [
             "port_given",
             "port_given",
             "limited",
@@ -185,13 +187,13 @@ class TestPortsThatAreNone:
     def test_port_of_another_customer_keeps_its_customer(
         self, lines: list[int], nina: User, bakery: Customer
     ) -> None:
-        asked = {"lines": [{"found_line": lines[0], "customer": bakery.name, **ASKED}]}
-        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
-        assert answer.json()["errors"][0]["code"] == "found-port-of-another"
+        document = {"lines": [{"found_line": lines[0], "customer": bakery.name, **ORDERED}]}
+        response = client(nina).post("/api/v1/found-lines/adopt", document, content_type="application/json")
+        assert response.json()["errors"][0]["code"] == "found-port-of-another"
         assert nothing_is_booked()
 
 
-class TestThePage:
+class TestPage:
     def test_page_shows_the_lines_that_match_the_filters(
         self, isp: Isp, lines: list[int], nina: User
     ) -> None:
@@ -202,9 +204,9 @@ class TestThePage:
         assert "No line can be taken over" in text(signed_in(nina).get(SEVERAL))
 
     def test_check_shows_changes_and_orders_nothing(self, lines: list[int], nina: User) -> None:
-        answer = page(nina, "check", lines)
-        assert answer.status_code == 200
-        shown = text(answer)
+        response = page(nina, "check", lines)
+        assert response.status_code == 200
+        shown = text(response)
         assert "3 lines can be taken over like this" in shown
         assert shown.count("10 Mbit/s are booked at once") == 3
         assert nothing_is_booked()
@@ -215,27 +217,27 @@ class TestThePage:
         assert sorted(Vll.objects.values_list("cir_bps", "description")) == [(10**7, ""), (2 * 10**7, "Milk")]
 
     def test_one_refused_or_invalid_line_orders_no_line(self, lines: list[int], nina: User) -> None:
-        answer = page(nina, "adopt", lines, **{f"{lines[0]}-cir_bps": "1000000"})
-        assert answer.status_code == 422
-        assert "One of these lines cannot be taken over" in text(answer)
-        answer = page(nina, "adopt", lines, **{f"{lines[0]}-cir_bps": "much"})
-        assert answer.status_code == 422
-        answer = page(nina, "adopt", lines, cir_bps="")
-        assert text(answer).count("Enter a bandwidth, here or for all.") == 3
+        response = page(nina, "adopt", lines, **{f"{lines[0]}-cir_bps": "1000000"})
+        assert response.status_code == 422
+        assert "One of these lines cannot be taken over" in text(response)
+        response = page(nina, "adopt", lines, **{f"{lines[0]}-cir_bps": "much"})
+        assert response.status_code == 422
+        response = page(nina, "adopt", lines, cir_bps="")
+        assert text(response).count("Enter a bandwidth, here or for all.") == 3
         assert nothing_is_booked()
 
     def test_page_reports_lines_that_have_disappeared(self, isp: Isp, lines: list[int], nina: User) -> None:
         ObservedCircuit.objects.filter(pk=lines[0]).delete()
-        answer = page(nina, "check", lines)
-        assert "1 line is no longer there as it was" in text(answer)
+        response = page(nina, "check", lines)
+        assert "1 line is no longer there as it was" in text(response)
 
-    def test_others_may_not(self, lines: list[int], nora: User, alice: User) -> None:
+    def test_other_users_see_no_page(self, lines: list[int], nora: User, alice: User) -> None:
         for user in (nora, alice):
             assert signed_in(user).get(SEVERAL).status_code in (403, 404)
             assert signed_in(user).get(f"{SEVERAL}sheet.csv").status_code in (403, 404)
 
 
-class TestAFile:
+class TestFile:
     def sheet(self, user: User) -> str:
         return b"".join(signed_in(user).get(f"{SEVERAL}sheet.csv")).decode()  # type: ignore[call-overload]
 
@@ -265,7 +267,7 @@ class TestAFile:
         assert "Käse" in shown
 
     @pytest.mark.parametrize(
-        ("content", "said"),
+        ("content", "sentence"),
         [
             ("", "The column “router” is missing"),
             ("router,interface,colour\n", "There is no column “colour”"),
@@ -282,10 +284,10 @@ class TestAFile:
         ],
         ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
     )
-    def test_file_that_is_no_table_is_refused_with_a_reason(
-        self, lines: list[int], nina: User, content: str | bytes, said: str
+    def test_invalid_table_is_refused_with_a_reason(
+        self, lines: list[int], nina: User, content: str | bytes, sentence: str
     ) -> None:
-        assert said in read(nina, content)
+        assert sentence in read(nina, content)
         assert nothing_is_booked()
 
     def test_invalid_cell_is_reported_at_its_field(self, lines: list[int], nina: User) -> None:
@@ -328,8 +330,8 @@ class TestAFile:
             "interfaces: {host-cust1: {sub-interfaces: {301: {description: one}, 302: {description: two}}}}"
         )
         for router, vlans in crosswise.items():
-            told = of_vppcfg(file.encode(), router=router)
-            names = {line.key: fields["description"] for line, fields in told.lines}
+            read_lines = of_vppcfg(file.encode(), router=router)
+            names = {line.key: fields["description"] for line, fields in read_lines.lines}
             assert names == {key: {301: "one", 302: "two"}[vlan] for vlan, key in vlans.items()}
 
     @pytest.mark.parametrize("file", ["a: [", "- 1", "interfaces: 7", "&a [*a]", "\x00"])
@@ -338,11 +340,11 @@ class TestAFile:
 
 
 @pytest.mark.parametrize(
-    ("asked", "keys"),
+    ("filters", "keys"),
     [("standing=complete", 3), ("standing=one_sided", 0), ("odd=shut", 0), ("q=CUST1.301", 1)],
 )
-def test_list_can_be_filtered(lines: list[int], nora: User, asked: str, keys: int) -> None:
-    assert len(client(nora).get(f"/api/v1/found-lines?{asked}").json()["results"]) == keys
+def test_list_can_be_filtered(lines: list[int], nora: User, filters: str, keys: int) -> None:
+    assert len(client(nora).get(f"/api/v1/found-lines?{filters}").json()["results"]) == keys
 
 
 def test_foreign_policer_prevents_adoption(isp: Isp, lines: list[int], nina: User) -> None:

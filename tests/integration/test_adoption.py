@@ -53,7 +53,7 @@ from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
-ASKED: dict[str, Any] = {"description": "ACME", "svc_mtu": 1500, "cir_bps": 10**7}
+ORDERED: dict[str, Any] = {"description": "ACME", "svc_mtu": 1500, "cir_bps": 10**7}
 DIFFERS = {"code": "adoption_differs", "message": "VLAN 7", "object": "host-cust1.301"}
 ENDS = {"a_end": "rhino", "z_end": "hippo"}
 Find = Callable[..., int]
@@ -91,7 +91,7 @@ def adopt(user: User, line: int, **otherwise: Any) -> Order:
 
 
 def adoption(line: int, **otherwise: Any) -> Adoption:
-    return Adoption(found_line=line, **(ASKED | otherwise))
+    return Adoption(found_line=line, **(ORDERED | otherwise))
 
 
 def row(isp: Isp, router: str) -> EndRow:
@@ -253,7 +253,7 @@ def test_change_keeps_the_addresses_of_the_line(isp: Isp, found: Find, nina: Use
         )
         circuit_.save()
     vll = in_service(nina, line)
-    order_modify(user=nina, vll=vll, changes=Changes(cir_bps=2 * ASKED["cir_bps"]), now=clock.now())
+    order_modify(user=nina, vll=vll, changes=Changes(cir_bps=2 * ORDERED["cir_bps"]), now=clock.now())
     here = row(isp, "rhino")
     assert (here.local, here.remote, here.vni or here.gre_key) == ("10.9.9.1", "10.9.9.2", key)
     assert here.testing is False
@@ -417,8 +417,8 @@ def test_api_adopts_and_releases_for_noc_admins_only(
 ) -> None:
     path = f"/api/v1/found-lines/{found()}/adopt"
     for user in (nora, alice):
-        assert client(user).post(path, ASKED, format="json").status_code == 403
-    taken = client(nina).post(path, ASKED, format="json")
+        assert client(user).post(path, ORDERED, format="json").status_code == 403
+    taken = client(nina).post(path, ORDERED, format="json")
     assert taken.status_code == 202, taken.content
     vll = Vll.objects.get(pk=taken.json()["vll"]["id"])
     both(vll, "verified")
@@ -453,10 +453,10 @@ class TestPages:
     def test_refusal_is_shown_and_keeps_the_input(self, found: Find, nina: User) -> None:
         path = f"/noc/found-lines/{found()}/adopt/"
         ObservedRouter.objects.update(adoption="refused")
-        answer_ = signed_in(nina).post(path, self.FORM)
-        assert answer_.status_code == 422
-        assert "takes over nothing that others made" in text(answer_)
-        assert 'value="ACME"' in answer_.content.decode()
+        response = signed_in(nina).post(path, self.FORM)
+        assert response.status_code == 422
+        assert "takes over nothing that others made" in text(response)
+        assert 'value="ACME"' in response.content.decode()
 
     def test_line_page_releases_a_line_after_confirmation(self, found: Find, nina: User, alice: User) -> None:
         vll = in_service(nina, found())

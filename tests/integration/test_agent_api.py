@@ -70,7 +70,7 @@ def agent_api(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(autouse=True)
 def _no_samples(db: None) -> None:
-    # Django empties the tables that it manages; a migration declares this table in SQL.
+    # Django empties only the tables that it manages; a migration declares this table in SQL.
     Sample.objects.all().delete()
 
 
@@ -131,17 +131,17 @@ def test_counters_are_stored_once(post: Post, vll: Vll) -> None:
 
 def test_contract_example_reports_are_accepted(post: Post, vll: Vll) -> None:
     assert post(COUNTERS, (REPORTS / "counters.json").read_bytes()).status_code == 200
-    answer = post(OBSERVED, (REPORTS / "observed.json").read_bytes())
-    assert answer.status_code == 200
-    assert answer.json()["watch_routes"] == ["10.255.0.2", "fd00:255::2"]
-    etags = answer.json()["etags"]
+    response = post(OBSERVED, (REPORTS / "observed.json").read_bytes())
+    assert response.status_code == 200
+    assert response.json()["watch_routes"] == ["10.255.0.2", "fd00:255::2"]
+    etags = response.json()["etags"]
     again = json.loads((REPORTS / "observed-again.json").read_text())
     assert {name: again[name]["etag"] for name in ("routes", "ends", "circuits")} == {
         name: etag for name, etag in etags.items() if name != "watch_routes"
     }
-    answer = post(OBSERVED, again | {"watch_etag": etags["watch_routes"]})
-    assert answer.status_code == 200
-    assert answer.json() == {
+    response = post(OBSERVED, again | {"watch_etag": etags["watch_routes"]})
+    assert response.status_code == 200
+    assert response.json() == {
         "watch_routes": None,
         "underlay_table": 0,
         "etags": etags,
@@ -157,19 +157,19 @@ def test_response_says_whether_the_router_is_in_maintenance(post: Post, isp: Isp
     assert post(OBSERVED, report).json()["maintenance"] is True
 
 
-def an_end(vll: Vll, **said: Any) -> dict[str, Any]:
+def an_end(vll: Vll, **values: Any) -> dict[str, Any]:
     return {"vll": str(vll.pk), "end": "a", "revision": 1, "link_up": True, "reachable": True,
-            "in_sync": True, "policed": False, "drift": []} | said  # fmt: skip
+            "in_sync": True, "policed": False, "drift": []} | values  # fmt: skip
 
 
-def named(answer: httpx.Response, *lists: str) -> dict[str, Any]:
+def named(response: httpx.Response, *lists: str) -> dict[str, Any]:
     """Return the names of these lists after the portal has stored them."""
-    return {name: {"etag": answer.json()["etags"][name]} for name in lists}
+    return {name: {"etag": response.json()["etags"][name]} for name in lists}
 
 
-def test_named_list_stands_for_the_list_reported_under_that_name(post: Post, isp: Isp, vll: Vll) -> None:
+def test_named_list_means_the_list_reported_under_that_name(post: Post, isp: Isp, vll: Vll) -> None:
     first = post(OBSERVED, observed(ends=[an_end(vll)]))
-    post(OBSERVED, observed(ends=[an_end(vll)]))  # what the first one changed has been compared
+    post(OBSERVED, observed(ends=[an_end(vll)]))  # the portal has compared the changes of the first report
     before = ObservedRouter.objects.get(router=isp.routers["rhino"])
     assert post(OBSERVED, observed(**named(first, "ends", "routes"))).status_code == 200
     after = ObservedRouter.objects.get(router=isp.routers["rhino"])
@@ -183,8 +183,8 @@ def test_unknown_list_name_requests_the_full_list_and_stores_nothing(post: Post,
     post(OBSERVED, observed(ends=[an_end(vll, link_up=False)]))
     before = ObservedRouter.objects.values().get(router=isp.routers["rhino"])
     for lists in (named(first, "ends"), {"routes": {"etag": "of-no-list"}}):
-        answer = post(OBSERVED, observed(**lists))
-        assert (answer.status_code, answer.json()["type"]) == (
+        response = post(OBSERVED, observed(**lists))
+        assert (response.status_code, response.json()["type"]) == (
             412,
             "http://testserver/api/docs/errors/#not-stored",
         )
@@ -194,27 +194,27 @@ def test_unknown_list_name_requests_the_full_list_and_stores_nothing(post: Post,
 
 def test_portal_changes_are_compared_with_the_full_list(post: Post, isp: Isp, vll: Vll) -> None:
     for _ in range(2):
-        answer = post(OBSERVED, observed(ends=[an_end(vll)]))
+        response = post(OBSERVED, observed(ends=[an_end(vll)]))
     vll.ends.filter(side="a").update(link_up=None)
-    assert post(OBSERVED, observed(**named(answer, "ends"))).status_code == 412
+    assert post(OBSERVED, observed(**named(response, "ends"))).status_code == 412
     assert post(OBSERVED, observed(ends=[an_end(vll)])).status_code == 200
     assert vll.ends.get(side="a").link_up is True
-    assert post(OBSERVED, observed(**named(answer, "ends"))).status_code == 200
+    assert post(OBSERVED, observed(**named(response, "ends"))).status_code == 200
 
 
 @pytest.mark.parametrize(
     "ends", [{}, {"etag": 7}, {"etag": "a", "ends": []}, {"etag": "a" * 65}, {"etag": "\0"}, "a"]
 )
 def test_list_name_has_one_form(post: Post, ends: Any) -> None:
-    answer = post(OBSERVED, observed(ends=ends))
-    assert answer.status_code == 422
-    assert all(error["pointer"].startswith("/ends") for error in answer.json()["errors"])
+    response = post(OBSERVED, observed(ends=ends))
+    assert response.status_code == 422
+    assert all(error["pointer"].startswith("/ends") for error in response.json()["errors"])
 
 
 def test_name_of_watched_routes_is_printable(post: Post) -> None:
-    answer = post(OBSERVED, observed(watch_etag="\0"))
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["pointer"] == "/watch_etag"
+    response = post(OBSERVED, observed(watch_etag="\0"))
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["pointer"] == "/watch_etag"
 
 
 def test_router_cannot_write_ends_of_another_router(post: Post, vll: Vll) -> None:
@@ -232,10 +232,10 @@ def test_certificate_alone_identifies_the_router(post: Post, isp: Isp, vll: Vll)
 
 
 def test_portal_certificate_is_no_router(post: Post) -> None:
-    answer = post(COUNTERS, counters(), who="portal")
-    assert answer.status_code == 403
-    assert answer.json()["type"] == "http://testserver/api/docs/errors/#wrong-role"
-    assert answer.headers["Content-Type"] == "application/problem+json"
+    response = post(COUNTERS, counters(), who="portal")
+    assert response.status_code == 403
+    assert response.json()["type"] == "http://testserver/api/docs/errors/#wrong-role"
+    assert response.headers["Content-Type"] == "application/problem+json"
 
 
 def test_revoked_certificate_is_refused_at_the_next_request(post: Post) -> None:
@@ -262,8 +262,8 @@ def renewal(folder: Path, key_of: str) -> dict[str, Any]:
 
 def test_certificate_is_renewed_for_its_own_key_only(post: Post) -> None:
     folder = certificates()
-    answer = post(CERTIFICATE, renewal(folder, "router-rhino"))
-    assert answer.json() == {"certificate_pem": None, "ca_pem": None}
+    response = post(CERTIFICATE, renewal(folder, "router-rhino"))
+    assert response.json() == {"certificate_pem": None, "ca_pem": None}
     refused = post(CERTIFICATE, renewal(folder, "router-hippo"))
     assert (refused.status_code, refused.json()["type"].partition("#")[2]) == (422, "bad-certificate-request")
     assert post(CERTIFICATE, {"schema": 1, "csr_pem": "", "ca_sha256": "x"}).status_code == 422
@@ -307,9 +307,9 @@ def test_unfinished_handshakes_do_not_block_routers(post: Post, agent_api: str) 
 def test_invalid_report_is_refused_entirely(
     post: Post, change: dict[str, Any], pointer: str, code: str
 ) -> None:
-    answer = post(COUNTERS, counters() | change)
-    assert answer.status_code == 422
-    assert (pointer, code) in [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
+    response = post(COUNTERS, counters() | change)
+    assert response.status_code == 422
+    assert (pointer, code) in [(each["pointer"], each["code"]) for each in response.json()["errors"]]
 
 
 @pytest.mark.parametrize(
@@ -335,8 +335,8 @@ def test_frames_of_foreign_sub_interfaces_are_stored_until_they_change(post: Pos
     for reported in (frames, frames | {"most_tags": 1}, None):
         report["interfaces"][1:] = [sub | ({"frames": reported} if reported else {})]
         report["sent_ms"] += 1
-        answer = post(OBSERVED, report)
-        assert answer.status_code == 200, answer.json()
+        response = post(OBSERVED, report)
+        assert response.status_code == 200, response.json()
         row = ObservedInterface.objects.get(router=isp.routers["rhino"], name="host-bb0.100")
         assert (row.parent, row.frames) == ("host-bb0", reported)
     report["interfaces"][1] |= {"frames": frames | {"most_tags": 4}}
@@ -367,8 +367,8 @@ def test_reports_of_first_release_agents_are_accepted(post: Post, isp: Isp, vll:
     mine = {"vll": str(vll.pk), "end": "a"}
     report = json.loads((REPORTS / "first-release" / "observed.json").read_text()) | {"sent_ms": now_ms}
     report["ends"][0] |= mine | {"revision": vll.revision}
-    answer = post(OBSERVED, report)
-    assert answer.status_code == 200, answer.json()
+    response = post(OBSERVED, report)
+    assert response.status_code == 200, response.json()
     end = vll.ends.get(side="a")
     assert (end.link_up, end.observed_in_sync, end.policed) == (True, True, False)
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).policing == "none"
@@ -377,9 +377,9 @@ def test_reports_of_first_release_agents_are_accepted(post: Post, isp: Isp, vll:
     (sample,) = report["samples"]
     sample |= {"from_ms": now_ms - 11_000, "to_ms": now_ms - 1000}
     sample["ends"][0] |= mine
-    answer = post(COUNTERS, report)
-    assert answer.status_code == 200, answer.json()
-    assert answer.json()["accepted"] == 1
+    response = post(COUNTERS, report)
+    assert response.status_code == 200, response.json()
+    assert response.json()["accepted"] == 1
     assert Sample.objects.get().conform_packets is None
 
 

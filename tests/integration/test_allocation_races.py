@@ -111,7 +111,7 @@ def test_one_of_64_clients_gets_the_last_gigabit_of_two_routers(isp: Isp, alice:
             )
             isp.ports[str(port)] = port
         pairs.append([f"rhino:race{number}", f"hippo:race{number}"])
-    fill(isp, but_for=end_load(GBIT, Transport.VXLAN4))
+    fill(isp, except_load=end_load(GBIT, Transport.VXLAN4))
 
     def work(number: int) -> uuid.UUID:
         # Half of the clients order in the reverse direction: the portal locks routers in id order.

@@ -27,15 +27,15 @@ def post(user: User, document: dict[str, Any], key: str) -> Any:
     return client(user).post(VLLS, document, format="json", headers={"Idempotency-Key": key})
 
 
-def told(answer: Any) -> tuple[Any, ...]:
-    return answer.status_code, answer["Content-Type"], answer.get("Location"), answer.content
+def parts_of(response: Any) -> tuple[Any, ...]:
+    return response.status_code, response["Content-Type"], response.get("Location"), response.content
 
 
 @pytest.mark.django_db
 def test_repeated_order_gets_the_first_response_byte_by_byte(isp: Isp, alice: User) -> None:
     first, again = (post(alice, body(isp), "k-1") for _ in range(2))
     assert first.status_code == 202
-    assert told(again) == told(first)
+    assert parts_of(again) == parts_of(first)
     assert (first.get("Idempotency-Replayed"), again["Idempotency-Replayed"]) == (None, "true")
     assert Order.objects.count() == 1
 
@@ -44,7 +44,7 @@ def test_repeated_order_gets_the_first_response_byte_by_byte(isp: Isp, alice: Us
 def test_repeated_refusal_is_the_same_and_leaves_nothing(isp: Isp, alice: User) -> None:
     first = post(alice, body(isp, svc_mtu=67), "k-1")
     assert first.status_code == 422
-    assert told(post(alice, body(isp, svc_mtu=67), "k-1")) == told(first)
+    assert parts_of(post(alice, body(isp, svc_mtu=67), "k-1")) == parts_of(first)
     assert not Outbox.objects.exists()
 
 
@@ -59,15 +59,15 @@ def test_refusal_by_a_temporary_state_is_tried_again(isp: Isp, alice: User) -> N
     Router.objects.filter(name="rhino").update(maintenance_since=None)
     again = post(alice, body(isp), "k-1")
     assert (again.status_code, "Idempotency-Replayed" in again) == (202, False)
-    assert told(post(alice, body(isp), "k-1")) == told(again)
+    assert parts_of(post(alice, body(isp), "k-1")) == parts_of(again)
     assert Order.objects.count() == 1
 
 
 @pytest.mark.django_db
 def test_another_body_with_the_same_key_is_422_and_does_nothing(isp: Isp, alice: User) -> None:
     post(alice, body(isp), "k-1")
-    answer = post(alice, body(isp, description="another"), "k-1")
-    assert (answer.status_code, answer.json()["type"]) == (
+    response = post(alice, body(isp, description="another"), "k-1")
+    assert (response.status_code, response.json()["type"]) == (
         422,
         "http://testserver/api/docs/errors/#idempotency-key-reused",
     )
@@ -86,8 +86,8 @@ def test_key_belongs_to_its_user(isp: Isp, alice: User, nora: User) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", '""', "ä", "a b", "x" * 256, '"unclosed'])
 def test_malformed_key_is_400(isp: Isp, alice: User, key: str) -> None:
-    answer = client(alice).post(VLLS, body(isp), format="json", HTTP_IDEMPOTENCY_KEY=key)
-    assert (answer.status_code, answer.json()["type"]) == (
+    response = client(alice).post(VLLS, body(isp), format="json", HTTP_IDEMPOTENCY_KEY=key)
+    assert (response.status_code, response.json()["type"]) == (
         400,
         "http://testserver/api/docs/errors/#malformed-idempotency-key",
     )
@@ -104,11 +104,11 @@ def test_quotes_of_the_draft_syntax_do_not_belong_to_the_key(isp: Isp, alice: Us
 def test_repeated_removal_is_one_removal(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    answers = [
+    responses = [
         client(alice).delete(f"{VLLS}/{vll.pk}", headers={"Idempotency-Key": "gone"}) for _ in range(2)
     ]
-    assert told(answers[0]) == told(answers[1])
-    assert answers[0].status_code == 202
+    assert parts_of(responses[0]) == parts_of(responses[1])
+    assert responses[0].status_code == 202
     assert Order.objects.filter(action="delete").count() == 1
 
 
@@ -116,15 +116,15 @@ def test_repeated_removal_is_one_removal(isp: Isp, alice: User) -> None:
 def test_repeated_change_needs_no_newer_etag(isp: Isp, alice: User) -> None:
     url = f"{VLLS}/{order(isp, alice).vll_id}"
     etag = client(alice).get(url)["ETag"]
-    answers = [
+    responses = [
         client(alice).patch(
             url, {"description": "new"}, format="json", headers={"If-Match": etag, "Idempotency-Key": "k"}
         )
         for _ in range(2)
     ]
-    assert [answer.status_code for answer in answers] == [200, 200]
-    assert answers[0].content == answers[1].content
-    assert answers[1]["ETag"] == answers[0]["ETag"]
+    assert [response.status_code for response in responses] == [200, 200]
+    assert responses[0].content == responses[1].content
+    assert responses[1]["ETag"] == responses[0]["ETag"]
 
 
 @pytest.mark.django_db
@@ -155,15 +155,15 @@ def test_64_parallel_orders_with_one_key_make_one_order(isp: Isp, alice: User) -
             connection.close()
 
     with ThreadPoolExecutor(64) as pool:
-        answers = list(pool.map(one, range(64)))
+        responses = list(pool.map(one, range(64)))
     assert Order.objects.count() == Vll.objects.count() == KeptAnswer.objects.count() == 1
-    done = [answer for answer in answers if answer.status_code == 202]
-    waiting = [answer for answer in answers if answer.status_code == 409]
+    done = [response for response in responses if response.status_code == 202]
+    waiting = [response for response in responses if response.status_code == 409]
     assert len(done) >= 1
     assert len(done) + len(waiting) == 64
-    assert len({answer.content for answer in done}) == 1
-    assert sum("Idempotency-Replayed" not in answer for answer in done) == 1
-    assert {answer.json()["type"] for answer in waiting} <= {
+    assert len({response.content for response in done}) == 1
+    assert sum("Idempotency-Replayed" not in response for response in done) == 1
+    assert {response.json()["type"] for response in waiting} <= {
         "http://testserver/api/docs/errors/#idempotency-key-in-flight"
     }
     assert one(0).content == done[0].content
@@ -198,11 +198,11 @@ def _waits_for_a_lock() -> bool:
 
 @pytest.mark.django_db(transaction=True)
 def test_response_and_effect_commit_together(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(*_: Any, **__: Any) -> None:
+    def raise_error(*_: Any, **__: Any) -> None:
         raise RuntimeError("killed before the commit")
 
     with monkeypatch.context() as patched:
-        patched.setattr("portal.api.v1.idempotency._keep", dies)
+        patched.setattr("portal.api.v1.idempotency._keep", raise_error)
         with pytest.raises(RuntimeError):
             post(alice, body(isp), "k-1")
     assert (Order.objects.count(), KeptAnswer.objects.count()) == (0, 0)

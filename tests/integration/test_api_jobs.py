@@ -20,9 +20,9 @@ def steps(job: Any) -> list[tuple[str, str | None, str]]:
 def test_job_shows_each_ends_step_and_retry_after(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
     api, url = client(alice), f"/api/v1/jobs/{placed.pk}"
-    told = api.get(url)
-    assert int(told["Retry-After"]) >= 1
-    job = told.json()
+    response = api.get(url)
+    assert int(response["Retry-After"]) >= 1
+    job = response.json()
     assert (job["status"], job["finished_at"]) == ("pending", None)
     assert steps(job) == [("a", "rhino", "waiting"), ("z", "hippo", "waiting")]
     answer(placed.vll, "a", "verified")

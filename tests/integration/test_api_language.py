@@ -30,18 +30,19 @@ def test_problem_uses_the_language_of_the_request(api: APIClient) -> None:
 
 
 def test_refusal_is_translated_and_keeps_its_facts(api: APIClient, isp: Isp) -> None:
-    asked = body(isp) | {"svc_mtu": 60000}
+    refused_order = body(isp) | {"svc_mtu": 60000}
     german, english = (
-        api.post("/api/v1/vlls", asked, format="json", headers=headers).json() for headers in (GERMAN, {})
+        api.post("/api/v1/vlls", refused_order, format="json", headers=headers).json()
+        for headers in (GERMAN, {})
     )
     assert german["errors"][0]["facts"] == english["errors"][0]["facts"]
     assert german["title"] == "Die Anfrage wurde abgelehnt"
 
 
 def test_missing_fields_are_reported_in_the_language(api: APIClient) -> None:
-    answer = api.post("/api/v1/vlls", {"a_end": 1}, format="json", headers=GERMAN).json()
-    told = {each["field"]: each["detail"] for each in answer["errors"]}
-    assert told["z_end"] == "Dieses Feld ist zwingend erforderlich."
+    response = api.post("/api/v1/vlls", {"a_end": 1}, format="json", headers=GERMAN).json()
+    errors = {each["field"]: each["detail"] for each in response["errors"]}
+    assert errors["z_end"] == "Dieses Feld ist zwingend erforderlich."
 
 
 def test_documents_and_etags_do_not_depend_on_the_language(api: APIClient, vll: Vll) -> None:
@@ -59,14 +60,14 @@ def test_session_reads_problems_in_the_users_language(alice: User) -> None:
 
 
 def test_repeated_request_keeps_the_language_of_the_first_response(api: APIClient, isp: Isp) -> None:
-    asked: dict[str, Any] = {"path": "/api/v1/vlls", "data": {"a_end": 1}, "format": "json"}
-    first = api.post(**asked, headers=GERMAN | {"Idempotency-Key": "k"})
-    again = api.post(**asked, headers={"Idempotency-Key": "k"})
+    sent: dict[str, Any] = {"path": "/api/v1/vlls", "data": {"a_end": 1}, "format": "json"}
+    first = api.post(**sent, headers=GERMAN | {"Idempotency-Key": "k"})
+    again = api.post(**sent, headers={"Idempotency-Key": "k"})
     assert again["Idempotency-Replayed"] == "true"
     assert (again.content, again["Content-Language"]) == (first.content, "de")
 
 
 def test_schema_is_always_english(api: APIClient) -> None:
     document.cache_clear()
-    answer = api.get("/api/v1/schema", headers=GERMAN)
-    assert "Order, change and watch virtual leased lines" in answer.json()["info"]["description"]
+    response = api.get("/api/v1/schema", headers=GERMAN)
+    assert "Order, change and watch virtual leased lines" in response.json()["info"]["description"]

@@ -39,8 +39,8 @@ def change(by: User, of: User, role: str, **headers: str) -> Any:
     return client(by).patch(place_of(of), {"role": role}, format="json", headers=headers)
 
 
-def post(by: User, asked: Any = DORA, **headers: str) -> Any:
-    return client(by).post(INVITATIONS, asked, format="json", headers=headers)
+def post(by: User, document: Any = DORA, **headers: str) -> Any:
+    return client(by).post(INVITATIONS, document, format="json", headers=headers)
 
 
 def names(by: User, **query: str) -> list[str]:
@@ -76,12 +76,12 @@ class TestMembers:
         self, who: str, bob: User, request: pytest.FixtureRequest
     ) -> None:
         by = request.getfixturevalue(who)
-        seen = client(by).get(place_of(bob))["ETag"]
+        etag = client(by).get(place_of(bob))["ETag"]
         assert change(by, bob, "operator").status_code == 428
-        changed = change(by, bob, "operator", **{"If-Match": seen})
+        changed = change(by, bob, "operator", **{"If-Match": etag})
         assert (changed.status_code, changed.json()["role"]) == (200, "operator")
         assert changed["ETag"] == client(by).get(place_of(bob))["ETag"]
-        assert change(by, bob, "admin", **{"If-Match": seen}).status_code == 412
+        assert change(by, bob, "admin", **{"If-Match": etag}).status_code == 412
         assert bob.memberships.get().role == "operator"
 
     def test_admins_remove_members(self, ada: User, bob: User) -> None:
@@ -178,7 +178,7 @@ class TestInvitations:
 
 
 class TestPools:
-    def test_the_noc_reads_what_is_left(self, isp: Isp, alice: User, nora: User) -> None:
+    def test_noc_reads_the_free_resources_of_the_pools(self, isp: Isp, alice: User, nora: User) -> None:
         order(isp, alice)
         client(nora).post("/api/v1/vni-ranges", {"first": 10, "last": 19, "reason": "lab"}, format="json")
         found = client(nora).get("/api/v1/pools").json()
@@ -202,12 +202,12 @@ class TestPools:
         assert {router["name"] for router in found["fullest_routers"]} == {"hippo", "rhino"}
         assert all(router["booked_cores"] > 0 for router in found["fullest_routers"])
 
-    def test_nobody_else_does(self, ada: User) -> None:
+    def test_other_users_do_not_read_the_pools(self, ada: User) -> None:
         assert client(ada).get("/api/v1/pools").status_code == 403
 
 
 class TestTokens:
-    """A revoked token's grants stay valid, so only tokens made for this purpose can grant rights."""
+    """What a token grants stays valid after its revocation, so granting rights needs a separate scope."""
 
     def writes(self, user: User, invitation: Invitation, other: User, scopes: list[str]) -> set[int]:
         _, plain = token_create(user=user, name="test", scopes=scopes, now=clock.now())

@@ -83,16 +83,16 @@ def held(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Customer)
     return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
 
 
-@pytest.mark.parametrize("what", CHANGED)
-def test_order_that_would_be_refused_now_cannot_be_approved(nora: User, held: Order, what: str) -> None:
+@pytest.mark.parametrize("change", CHANGED)
+def test_order_that_would_be_refused_now_cannot_be_approved(nora: User, held: Order, change: str) -> None:
     assert held.state == "held"
-    refusal, break_it, mend_it = CHANGED[what]
-    break_it()
+    refusal, apply_change, revert = CHANGED[change]
+    apply_change()
     with pytest.raises(refusal):
         order_approve(user=nora, order=held, now=clock.now())
     held.refresh_from_db()
     assert (held.state, held.failure) == ("held", None)
-    mend_it()
+    revert()
     assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"
     activate(held.vll)
     held.refresh_from_db()
@@ -126,7 +126,7 @@ def test_addresses_of_a_gre_pair_must_still_belong_to_the_routers(
 
 
 @pytest.mark.parametrize("refusal", [LinkLossUnsupported, LinkLossPortInUse])
-@pytest.mark.parametrize("so_far", [None, False, True], ids=["a new line", "one without", "one that does"])
+@pytest.mark.parametrize("so_far", [None, False, True], ids=["new line", "line without it", "line with it"])
 def test_new_link_loss_forwarding_is_checked_again(
     isp: Isp, alice: User, nora: User, dairy: Customer, so_far: bool | None, refusal: type[DomainError]
 ) -> None:

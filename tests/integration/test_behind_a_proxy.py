@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # Each is an address of the local host, and the portal treats them as different hosts.
 PROXY, CUSTOMER, STRANGER = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 LIST = "/api/v1/ports?limit=1"
-Way = Callable[[str], http.client.HTTPConnection]
+Connect = Callable[[str], http.client.HTTPConnection]
 FORGED = {"X-Forwarded-Proto": "https", "X-Forwarded-For": CUSTOMER}
 
 
@@ -54,8 +54,8 @@ class Site:
 def get(to: http.client.HTTPConnection, token: str, **headers: str) -> tuple[int, str]:
     """Return the status and the address of the redirect."""
     to.request("GET", LIST, headers={"Authorization": f"Bearer {token}", **headers})
-    answer = to.getresponse()
-    return answer.status, json.loads(answer.read()).get("next", "")
+    response = to.getresponse()
+    return response.status, json.loads(response.read()).get("next", "")
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def test_trusted_proxy_sets_scheme_and_client_address(tmp_path: Path, anywhere: 
         # nginx replaces these headers of a client.
         assert get(portal.behind(STRANGER), at_home, **FORGED)[0] == 403
         assert get(portal.behind(STRANGER), anywhere, **{"X-Forwarded-Proto": "http"})[1].startswith(there)
-        assert_nothing_is_believed_of(portal.directly, anywhere, at_home)
+        assert_headers_are_ignored(portal.directly, anywhere, at_home)
 
 
 @pytest.mark.parametrize(
@@ -144,23 +144,23 @@ def test_request_too_large_for_nginx_gets_the_clients_format(tmp_path: Path, pat
     with site(tmp_path, trusted=f"{PROXY}/32") as portal:
         to = portal.behind(CUSTOMER)
         to.request("POST", path, headers={"Content-Type": "text/csv", "Content-Length": str(10 * 2**20)})
-        answer = to.getresponse()
-        body = answer.read().decode()
-    assert (answer.status, answer.headers.get_content_type()) == (413, kind)
+        response = to.getresponse()
+        body = response.read().decode()
+    assert (response.status, response.headers.get_content_type()) == (413, kind)
     if kind.endswith("json"):
-        told = json.loads(body)
-        assert (told["status"], told["type"].partition("#")[2]) == (413, "too-large")
+        problem = json.loads(body)
+        assert (problem["status"], problem["type"].partition("#")[2]) == (413, "too-large")
 
 
 def test_untrusted_proxy_sets_neither_scheme_nor_address(tmp_path: Path, anywhere: str, at_home: str) -> None:
     with site(tmp_path, trusted="192.0.2.0/24") as portal:
-        assert_nothing_is_believed_of(portal.directly, anywhere, at_home)
-        assert_nothing_is_believed_of(portal.behind, anywhere, at_home)
+        assert_headers_are_ignored(portal.directly, anywhere, at_home)
+        assert_headers_are_ignored(portal.behind, anywhere, at_home)
 
 
-def assert_nothing_is_believed_of(way: Way, anywhere: str, at_home: str) -> None:
-    """Loopback is an address like any other."""
+def assert_headers_are_ignored(connect: Connect, anywhere: str, at_home: str) -> None:
+    """Check that the portal believes no header. Loopback has no special rights."""
     for caller in (LOOPBACK, STRANGER):
-        assert get(way(caller), at_home, **FORGED)[0] == 403, caller
-        status, following = get(way(caller), anywhere, **FORGED)
+        assert get(connect(caller), at_home, **FORGED)[0] == 403, caller
+        status, following = get(connect(caller), anywhere, **FORGED)
         assert (status, following.split(":")[0]) == (200, "http"), caller

@@ -193,8 +193,8 @@ def test_cancelled_retry_does_not_count_as_a_retry(isp: Isp, alice: User, vll: V
     again = order_retry(user=alice, order=placed, now=clock.now())
     order_cancel(user=alice, order=again, now=clock.now())
     activate(vll)
-    once_more = order_retry(user=alice, order=placed, now=clock.now())
-    assert (once_more.retry_of_id, once_more.state) == (placed.pk, "acknowledged")
+    second_retry = order_retry(user=alice, order=placed, now=clock.now())
+    assert (second_retry.retry_of_id, second_retry.state) == (placed.pk, "acknowledged")
 
 
 def test_retry_waits_for_the_open_order(alice: User, vll: Vll) -> None:

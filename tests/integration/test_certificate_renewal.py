@@ -56,22 +56,22 @@ class Agent:
         )
         certificate_register(router=router, certificate=self.certificate, now=clock.now())
 
-    def ask(self, *, key: ec.EllipticCurvePrivateKey | None = None, now: datetime | None = None) -> Renewed:
+    def renew(self, *, key: ec.EllipticCurvePrivateKey | None = None, now: datetime | None = None) -> Renewed:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "anything")])
         request = x509.CertificateSigningRequestBuilder().subject_name(name)
         csr = request.sign(key or self.key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
-        told = certificate_renew(
+        renewed = certificate_renew(
             router=self.router,
             shown=self.certificate,
             csr_pem=csr,
             ca_sha256=hashlib.sha256(self.trusted).hexdigest(),
             now=now or clock.now(),
         )
-        if told.ca_pem:
-            self.trusted = told.ca_pem.encode()
-        if told.certificate_pem:
-            self.certificate = x509.load_pem_x509_certificate(told.certificate_pem.encode())
-        return told
+        if renewed.ca_pem:
+            self.trusted = renewed.ca_pem.encode()
+        if renewed.certificate_pem:
+            self.certificate = x509.load_pem_x509_certificate(renewed.certificate_pem.encode())
+        return renewed
 
 
 def authority_of(certificate: x509.Certificate, trusted: bytes) -> x509.Certificate:
@@ -79,7 +79,7 @@ def authority_of(certificate: x509.Certificate, trusted: bytes) -> x509.Certific
         if each.subject == certificate.issuer:
             certificate.verify_directly_issued_by(each)
             return each
-    raise AssertionError("it is of no authority that is trusted")
+    raise AssertionError("no trusted authority has issued it")
 
 
 def certificates_alarmed() -> list[str]:
@@ -88,31 +88,31 @@ def certificates_alarmed() -> list[str]:
 
 def test_certificate_with_long_validity_stays(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=31))
-    assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
+    assert agent.renew() == Renewed(certificate_pem=None, ca_pem=None)
 
 
 def test_expiring_certificate_is_renewed_once_for_its_key(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
     old = agent.certificate
-    told = agent.ask()
+    renewed = agent.renew()
     new = agent.certificate
     assert new.public_key() == old.public_key()
     assert new.not_valid_after_utc > clock.now() + timedelta(days=364)
     agent.certificate = old
-    assert agent.ask() == told
+    assert agent.renew() == renewed
     assert RouterCertificate.objects.filter(router=agent.router, revoked_at__isnull=True).count() == 2
 
 
 def test_another_key_is_refused(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
     with pytest.raises(BadCertificateRequest):
-        agent.ask(key=ec.generate_private_key(ec.SECP256R1()))
+        agent.renew(key=ec.generate_private_key(ec.SECP256R1()))
 
 
 def test_revocation_covers_all_certificates_of_the_key(folder: Path, isp: Isp) -> None:
     agent, another = (Agent(folder, isp.routers["rhino"], timedelta(days=29)) for _ in range(2))
     old = agent.certificate
-    agent.ask()
+    agent.renew()
     serials = {f"{each.serial_number:x}" for each in (old, agent.certificate)}
     revoked = certificates_revoke(router=agent.router, serial=f"{old.serial_number:x}", now=clock.now())
     assert {serial.lstrip("0") for serial in revoked} == serials
@@ -124,14 +124,14 @@ def test_certificate_revoked_meanwhile_renews_nothing(folder: Path, isp: Isp) ->
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
     certificates_revoke(router=agent.router, serial=None, now=clock.now())
     with pytest.raises(BadCertificateRequest):
-        agent.ask()
+        agent.renew()
 
 
 def test_portal_without_the_ca_key_still_sends_other_cas(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
     agent.trusted = b"others"
     (folder / "ca.key").unlink()
-    assert agent.ask() == Renewed(certificate_pem=None, ca_pem=pki.trusted_pem(folder).decode())
+    assert agent.renew() == Renewed(certificate_pem=None, ca_pem=pki.trusted_pem(folder).decode())
 
 
 def test_alarm_depends_on_the_certificate_that_the_agent_uses(folder: Path, isp: Isp) -> None:
@@ -139,9 +139,9 @@ def test_alarm_depends_on_the_certificate_that_the_agent_uses(folder: Path, isp:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=20))
     old = agent.certificate
     assert certificates_alarmed() == ["rhino"]
-    agent.ask()
+    agent.renew()
     assert certificates_alarmed() == ["rhino"]
-    agent.ask()
+    agent.renew()
     assert certificates_alarmed() == []
     certificates_revoke(router=agent.router, serial=None, now=clock.now())
     assert certificates_alarmed() == []
@@ -164,9 +164,9 @@ class TestRollover:
         with pytest.raises(CommandError, match="2 routers do not trust the next CA yet: hippo, rhino"):
             self.step(folder, "switch")
         for agent in agents:
-            assert agent.ask().certificate_pem is None
+            assert agent.renew().certificate_pem is None
             # An agent requests again immediately after it received something.
-            assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
+            assert agent.renew() == Renewed(certificate_pem=None, ca_pem=None)
             assert authority_of(agent.certificate, agent.trusted) == old
         self.step(folder, "switch", "--dns", "portal.example.net")
         new = pki.authority_load(folder).certificate
@@ -176,20 +176,20 @@ class TestRollover:
         with pytest.raises(CommandError, match="2 routers have not shown a certificate of the new CA"):
             self.step(folder, "finish")
         for agent in agents:
-            agent.ask()
+            agent.renew()
             assert authority_of(agent.certificate, agent.trusted) == new
-        # They have a new certificate, but have not used it yet.
+        # The agents have a new certificate, but have not used it yet.
         with pytest.raises(CommandError, match="2 routers have not shown a certificate of the new CA"):
             self.step(folder, "finish")
         for agent in agents:
-            agent.ask()
+            agent.renew()
         self.step(folder, "finish")
         assert not (folder / "ca-old.key").exists()
         for agent in agents:
-            agent.ask()
+            agent.renew()
             assert x509.load_pem_x509_certificates(agent.trusted) == [new]
             assert authority_of(agent.certificate, agent.trusted) == new
-            assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
+            assert agent.renew() == Renewed(certificate_pem=None, ca_pem=None)
 
     def test_interrupted_step_can_be_repeated(self, folder: Path, agents: list[Agent]) -> None:
         (folder / "ca-next.key").write_bytes(b"cut off")

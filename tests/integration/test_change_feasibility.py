@@ -34,7 +34,7 @@ def vll(isp: Isp, alice: User) -> Vll:
     return placed
 
 
-def ask(user: User, vll: Vll, **changes: Any) -> ChangeFeasibility:
+def preview(user: User, vll: Vll, **changes: Any) -> ChangeFeasibility:
     vll.refresh_from_db()
     return change_feasibility_of(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
 
@@ -45,43 +45,43 @@ def codes(found: ChangeFeasibility) -> list[str]:
 
 def test_lines_own_resources_are_free_for_it_and_nothing_is_written(isp: Isp, alice: User, vll: Vll) -> None:
     before = Order.objects.count(), Event.objects.count(), Outbox.objects.count()
-    found = ask(alice, vll, cir_bps=10 * GBIT)
+    found = preview(alice, vll, cir_bps=10 * GBIT)
     assert found.feasibility.feasible
     assert {side: each.free_after_bps for side, each in found.feasibility.ends.items()} == {"a": 0, "z": 0}
-    assert "port-full" in codes(ask(alice, vll, cir_bps=10 * GBIT + 1))
+    assert "port-full" in codes(preview(alice, vll, cir_bps=10 * GBIT + 1))
     assert (Order.objects.count(), Event.objects.count(), Outbox.objects.count()) == before
 
 
 def test_change_without_differences_is_reported(isp: Isp, alice: User, vll: Vll) -> None:
-    found = ask(alice, vll, cir_bps=GBIT, description="another name")
+    found = preview(alice, vll, cir_bps=GBIT, description="another name")
     assert (found.changes_nothing, codes(found), found.needs_approval) == (True, [], False)
-    assert not ask(alice, vll, cir_bps=GBIT + 1).changes_nothing
+    assert not preview(alice, vll, cir_bps=GBIT + 1).changes_nothing
 
 
 def test_existing_vni_is_not_leased_again(isp: Isp, alice: User, vll: Vll) -> None:
     ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
-    assert ask(alice, vll, cir_bps=2 * GBIT).feasibility.feasible
+    assert preview(alice, vll, cir_bps=2 * GBIT).feasibility.feasible
 
 
 def test_open_order_prevents_a_change(isp: Isp, alice: User, vll: Vll) -> None:
     order_suspend(user=alice, vll=vll, now=clock.now())
-    assert codes(ask(alice, vll, cir_bps=1)) == ["order-is-open"]
+    assert codes(preview(alice, vll, cir_bps=1)) == ["order-is-open"]
 
 
 def test_full_port_is_reported_with_figures_of_the_whole_line(isp: Isp, alice: User, vll: Vll) -> None:
     Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=3 * GBIT)
-    (told,) = ask(alice, vll, cir_bps=4 * GBIT).feasibility.refusals
+    (predicted,) = preview(alice, vll, cir_bps=4 * GBIT).feasibility.refusals
     with pytest.raises(PortFull) as refusal:
         order_modify(user=alice, vll=vll, changes=Changes(cir_bps=4 * GBIT), now=clock.now())
-    for error in (told, refusal.value):
+    for error in (predicted, refusal.value):
         assert (error.requested_bps, error.free_bps) == (4 * GBIT, 3 * GBIT)
-    assert ask(alice, vll, cir_bps=3 * GBIT).feasibility.feasible
+    assert preview(alice, vll, cir_bps=3 * GBIT).feasibility.feasible
 
 
 def test_ends_of_a_line_cannot_be_swapped(isp: Isp, alice: User, vll: Vll) -> None:
     a, z = (vll.ends.get(side=side).port_id for side in "az")
     swapped = {"a_end": {"port": z}, "z_end": {"port": a}}
-    assert codes(ask(alice, vll, **swapped)) == ["ends-swapped"]
+    assert codes(preview(alice, vll, **swapped)) == ["ends-swapped"]
     with pytest.raises(EndsSwapped) as refusal:
         order_modify(user=alice, vll=vll, changes=Changes(**swapped), now=clock.now())
     assert "has no direction" in refusal.value.sentence
@@ -93,8 +93,8 @@ def test_more_bandwidth_waits_for_approval_and_less_does_not(
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
     alice.refresh_from_db()
     vll = Vll.objects.select_related("customer").get()
-    assert ask(alice, vll, cir_bps=2 * GBIT).needs_approval
-    assert not ask(alice, vll, cir_bps=1).needs_approval
+    assert preview(alice, vll, cir_bps=2 * GBIT).needs_approval
+    assert not preview(alice, vll, cir_bps=1).needs_approval
 
 
 def _some_change(draw: random.Random, isp: Isp) -> Changes:
@@ -145,27 +145,31 @@ def test_preview_of_random_changes_agrees_with_ordering(
     if state == "no VNI left":
         ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
     if state == "few cores left":
-        fill(isp, "rhino", but_for=4 * GBIT)
-        fill(isp, "hippo", but_for=3 * GBIT)
+        fill(isp, "rhino", except_load=4 * GBIT)
+        fill(isp, "hippo", except_load=3 * GBIT)
     now, draw, accepted, reasons = clock.now(), random.Random(5), 0, set()
     keys = random.Random(6)
     for _ in range(changes):
         vll.refresh_from_db()
         change = _some_change(draw, isp)
         ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
-        said = change_feasibility_of(user=alice, vll=vll, changes=change, now=now)
+        predicted = change_feasibility_of(user=alice, vll=vll, changes=change, now=now)
         keep = draw.random() < 0.3
         refusal = _change(alice, vll, change, now=now, keep=keep)
-        assert said.changes_nothing is isinstance(refusal, NothingToChange), (change, refusal)
-        if said.changes_nothing:
+        assert predicted.changes_nothing is isinstance(refusal, NothingToChange), (change, refusal)
+        if predicted.changes_nothing:
             continue
-        assert said.feasibility.feasible is (refusal is None), (change, refusal, said.feasibility.refusals)
+        assert predicted.feasibility.feasible is (refusal is None), (
+            change,
+            refusal,
+            predicted.feasibility.refusals,
+        )
         if refusal is None:
             accepted += 1
             if keep:
                 activate(vll)
         else:
-            first = said.feasibility.refusals[0]
+            first = predicted.feasibility.refusals[0]
             assert (refusal.code, refusal.field) == (first.code, first.field), change
             reasons.add(refusal.code)
     assert accepted > 5
@@ -176,6 +180,6 @@ def test_line_with_automatic_transport_keeps_its_transport(isp: Isp, alice: User
     order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
     activate(vll)
     Vll.objects.update(requested_transport="auto")
-    found = ask(alice, vll, svc_mtu=1600).feasibility
+    found = preview(alice, vll, svc_mtu=1600).feasibility
     assert found.selected is not None
     assert found.selected.transport == "vxlan6"

@@ -40,7 +40,7 @@ CONTRACT = Path(__file__).parent.parent / "contract"
 
 @pytest.fixture
 def agents(isp: Isp) -> Iterator[dict[str, StandInAgent]]:
-    """Rhino's and Hippo's agents, and their addresses in the database."""
+    """Run Rhino's and Hippo's agents, and store their addresses in the database."""
     folder = certificates()
     with (
         serving(StandInAgent("rhino"), pki=folder) as rhino,
@@ -105,8 +105,8 @@ def test_relabelled_line_keeps_its_leases_until_its_router_reports_removed(
         converge(isp, name)
     removal = order_delete(user=alice, vll=Vll.objects.get(pk=vll.pk), now=clock.now())
     relabelled = json.loads((CONTRACT / "replies" / "relabelled.json").read_text())["ends"][0]
-    answered = {name: relabelled[name] for name in ("status", "reason")}
-    agents["rhino"].answer = lambda intent: agents["rhino"].accept(intent, a=answered)
+    result = {name: relabelled[name] for name in ("status", "reason")}
+    agents["rhino"].answer = lambda intent: agents["rhino"].accept(intent, a=result)
     for name in agents:
         converge(isp, name)
 
@@ -126,7 +126,7 @@ def test_relabelled_line_keeps_its_leases_until_its_router_reports_removed(
     assert orders_overdue_alarm(now=removal.ordered_at + OVERDUE + timedelta(seconds=1)) == 1
     assert Event.objects.filter(kind="order.overdue", order_id=removal.pk).exists()
 
-    agents["rhino"].answer = None  # it was claimed, and is removed, or somebody let go of it
+    agents["rhino"].answer = None  # the agent reports "removed" now
     converge(isp, "rhino")
     assert status_of(vll) == ("terminated", "completed")
     assert leases() == (0, 0, 0)
@@ -158,12 +158,12 @@ def test_each_intent_has_a_higher_generation_and_leaves_evidence(isp: Isp, rhino
 
 
 def test_responding_agent_is_not_queried_for_its_state_each_time(isp: Isp, rhino: StandInAgent) -> None:
-    asked: list[int] = []
+    queries: list[int] = []
     state = rhino.state
-    rhino.state = lambda: asked.append(1) or state()  # type: ignore[method-assign,func-returns-value]
+    rhino.state = lambda: queries.append(1) or state()  # type: ignore[method-assign,func-returns-value]
     converge(isp)
     converge(isp)
-    assert len(asked) == 1
+    assert len(queries) == 1
 
 
 def test_router_without_an_agent_is_skipped(isp: Isp, rhino: StandInAgent) -> None:
@@ -177,11 +177,11 @@ def test_deleted_router_is_no_error(isp: Isp, rhino: StandInAgent) -> None:
 
 class TestClaims:
     def test_two_concurrent_workers_send_once(self, isp: Isp, rhino: StandInAgent) -> None:
-        begun, may_answer = threading.Event(), threading.Event()
+        begun, may_reply = threading.Event(), threading.Event()
 
         def slow(intent: dict[str, Any]) -> tuple[int, Any]:
             begun.set()
-            may_answer.wait(10)
+            may_reply.wait(10)
             return rhino.accept(intent)
 
         rhino.answer = slow
@@ -189,17 +189,17 @@ class TestClaims:
         first.start()
         assert begun.wait(10)
         assert converge(isp) is False
-        may_answer.set()
+        may_reply.set()
         first.join()
         assert len(rhino.intents) == 1
 
     def test_one_of_many_claimants_gets_the_claim(self, isp: Isp) -> None:
         router_id, now = isp.routers["rhino"].pk, clock.now()
-        start, won = threading.Barrier(8), []
+        start, claims = threading.Barrier(8), []
 
         def claim() -> None:
             start.wait()
-            won.append(claim_router(router_id, now=now))
+            claims.append(claim_router(router_id, now=now))
             connection.close()
 
         threads = [threading.Thread(target=claim) for _ in range(8)]
@@ -207,7 +207,7 @@ class TestClaims:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len([each for each in won if each is not None]) == 1
+        assert len([each for each in claims if each is not None]) == 1
 
     def test_order_placed_while_a_worker_is_busy_is_sent_next(
         self, isp: Isp, alice: User, rhino: StandInAgent
@@ -235,7 +235,7 @@ class TestClaims:
     def test_change_without_an_order_while_a_worker_is_busy_is_sent_too(
         self, isp: Isp, alice: User, rhino: StandInAgent
     ) -> None:
-        """A rename, or a VPP that can now police: the answer to an older intent does not count for it."""
+        """A rename, or a VPP that can police now: an answer to an older intent does not include it."""
         order(isp, alice)
         router = isp.routers["rhino"].pk
 
@@ -251,7 +251,7 @@ class TestClaims:
         rhino.answer = None
         assert [row.args for row in Outbox.objects.all()] == [[router]]
         assert not is_at_rest(router, now=clock.now())
-        # Also where that message is lost.
+        # The router is due also when that message is lost.
         assert router in routers_due(now=clock.now())
         assert converge_promptly(router)
         assert len(rhino.intents) == 2
@@ -328,7 +328,7 @@ class TestBackoff:
         waits = [backoff(n, first=FIRST_RETRY, longest=LONGEST_RETRY) for n in (0, 1, 2, 5, 6, 500)]
         assert [wait.total_seconds() for wait in waits] == [1, 2, 4, 32, 60, 60]
 
-    def test_unreachable_router_is_left_alone_for_a_while(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_unreachable_router_is_not_queried_for_a_while(self, isp: Isp, rhino: StandInAgent) -> None:
         Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
         now = clock.now()
         converge(isp, at=now)
@@ -411,7 +411,7 @@ class TestRestoredDatabase:
         assert Event.objects.filter(kind="router.reconciled").count() == 1
 
 
-class TestMishaps:
+class TestInternalErrors:
     """After any error the router is not left claimed, and the NOC can read the reason."""
 
     def test_internal_error_is_recorded_and_retried(
@@ -429,9 +429,9 @@ class TestMishaps:
         self, isp: Isp, alice: User, rhino: StandInAgent, poison: Any
     ) -> None:
         order(isp, alice)
-        said = end_status("conflict", "foreign_tunnel")
-        said["reason"]["object"] = poison
-        rhino.answer = lambda intent: rhino.accept(intent, a=said)
+        conflict = end_status("conflict", "foreign_tunnel")
+        conflict["reason"]["object"] = poison
+        rhino.answer = lambda intent: rhino.accept(intent, a=conflict)
         converge(isp)
         assert Attempt.objects.get().outcome == "unreachable"
         assert convergence(isp).claim is None
@@ -453,8 +453,8 @@ class TestMishaps:
         assert generation(isp) == 0
 
 
-class TestARouterAtRest:
-    """Each order sends a message, and the first intent covers all orders: further messages add nothing."""
+class TestSettledRouter:
+    """Each order sends a message, but the first intent covers all orders, so further messages do nothing."""
 
     def at_rest(self, isp: Isp, after_s: float = 1) -> bool:
         return is_at_rest(isp.routers["rhino"].pk, now=clock.now() + timedelta(seconds=after_s))
@@ -488,7 +488,7 @@ class TestARouterAtRest:
         converge(isp)
         assert self.at_rest(isp)
 
-    def test_failure_ends_the_rest(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_failure_makes_the_router_unsettled(self, isp: Isp, rhino: StandInAgent) -> None:
         rhino.answer = lambda intent: problem(503, "vpp-unavailable")
         converge(isp)
         assert not self.at_rest(isp)

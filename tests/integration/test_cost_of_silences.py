@@ -39,15 +39,15 @@ def forward_for(network: Network, hours: int) -> None:
         begin += 5 * MINUTE
     network.count("rhino", *[(start, start + MINUTE) for start in starts], out=50)
     roll_up(now=network.now + 10 * MINUTE)
-    network.go_on(MINUTE, "rhino")
+    network.advance(MINUTE, "rhino")
 
 
 def test_judgement_reads_only_samples_since_the_last_one(network: Network) -> None:
-    network.go_on(11 * MINUTE, "rhino")
+    network.advance(11 * MINUTE, "rhino")
     costs = []
     for hours in (6, 1, 36, 1):
         forward_for(network, hours)
-        network.go_on(6 * MINUTE, "rhino", step=MINUTE)
+        network.advance(6 * MINUTE, "rhino", step=MINUTE)
         network.count("rhino", (network.now - 6 * MINUTE, network.now), out=50)
         roll_up(now=network.now + 10 * MINUTE)
         before = rows_read()
@@ -62,7 +62,7 @@ def test_judgement_reads_only_samples_since_the_last_one(network: Network) -> No
 def test_long_backlog_is_read_in_portions(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disconnected agent delivers eight hours of samples: no transaction reads all of them."""
     silent_since = network.now
-    network.go_on(11 * MINUTE, "rhino")
+    network.advance(11 * MINUTE, "rhino")
     network.hours_later(8, "rhino")
     assert network.status == "op-down"
     network.report("rhino", "hippo")
@@ -81,7 +81,7 @@ def test_long_backlog_is_read_in_portions(network: Network, monkeypatch: pytest.
         assert network.status == "op-up"
     assert portions >= 5
     assert silences_due(now=network.now) == []
-    network.go_on(MINUTE, "rhino", "hippo")
+    network.advance(MINUTE, "rhino", "hippo")
     times = network.times()
     assert (times["down_s"], times["unknown_s"]) == (0, 0)
 
@@ -98,7 +98,7 @@ def test_silence_that_cannot_begin_does_not_block_others(
 
     monkeypatch.setattr(router_silences, "_begin", fail_for_the_first)
     with pytest.raises(ExceptionGroup, match="failed for 1 of 2"):
-        network.go_on(MINUTE, step=MINUTE / 6)
+        network.advance(MINUTE, step=MINUTE / 6)
     assert RouterSilence.objects.exclude(router=first).count() == 1
     monkeypatch.undo()
     monkeypatch.setattr("portal.core.clock.now", lambda: network.now)

@@ -60,10 +60,10 @@ def in_five_minutes(vll: Vll) -> list[int]:
 
 def test_marks_are_written_once_per_5_minutes_and_count_every_sample(isp: Isp, lines: list[Vll]) -> None:
     for seq in range(1, 62):
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as captured:
             assert store(isp, sample(seq, *lines)) == Stored(2, 0, 0, 0)
         if 2 < seq % 30 < 30:
-            assert not any("telemetry_stale_bucket" in each["sql"] for each in asked)
+            assert not any("telemetry_stale_bucket" in each["sql"] for each in captured)
     assert in_five_minutes(lines[0]) == in_five_minutes(lines[1]) == [3000, 3000, 100]
 
 
@@ -100,7 +100,7 @@ def test_late_sample_with_a_lower_number_is_stored(isp: Isp, lines: list[Vll]) -
     assert in_five_minutes(lines[0]) == [300]
 
 
-def test_repeated_sample_that_was_set_aside_stays_aside(isp: Isp, lines: list[Vll]) -> None:
+def test_repeated_quarantined_sample_stays_quarantined(isp: Isp, lines: list[Vll]) -> None:
     store(isp, sample(1, lines[0]))
     store(isp, sample(20, lines[0]), second=20)
     store(isp, sample(3, lines[0]))
@@ -120,7 +120,7 @@ def test_end_named_twice_in_a_sample_is_stored_once(isp: Isp, lines: list[Vll]) 
 def test_samples_refused_at_commit_are_stored_at_the_second_attempt(
     isp: Isp, lines: list[Vll], named: int
 ) -> None:
-    """The statements go with COMMIT: errors arrive when no statement is left."""
+    """The statements are sent together with COMMIT, so errors arrive after the last statement."""
     partitions_ensure([NOW.date()])
     for seq in (1, 2, 3):
         assert store(isp, sample(seq, *lines[:1] * named)) == Stored(1, named - 1, 0, 0)

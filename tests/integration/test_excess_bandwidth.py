@@ -72,7 +72,7 @@ def test_excess_reaches_both_routers_and_only_the_cir_is_booked(isp: Isp, alice:
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "field"),
+    ("values", "code", "field"),
     [
         ({"eir_bps": 10**12 + 1}, "eir-out-of-range", "eir_bps"),
         ({"eir_bps": 9 * GBIT + 1}, "peak-above-port", "eir_bps"),
@@ -86,14 +86,14 @@ def test_excess_reaches_both_routers_and_only_the_cir_is_booked(isp: Isp, alice:
     ],
 )
 def test_impossible_policer_is_refused_and_validation_agrees(
-    isp: Isp, alice: User, asked: dict[str, Any], code: str, field: str
+    isp: Isp, alice: User, values: dict[str, Any], code: str, field: str
 ) -> None:
-    refused = post(alice, body(isp, **asked))
+    refused = post(alice, body(isp, **values))
     assert refused.status_code == 422
     assert [(each["code"], each["field"]) for each in refused.json()["errors"]] == [(code, field)]
-    said = client(alice).post("/api/v1/vlls/validate", body(isp, **asked), format="json")
-    if said.status_code == 200:
-        assert [reason["code"] for reason in said.json()["reasons"]] == [code]
+    validated = client(alice).post("/api/v1/vlls/validate", body(isp, **values), format="json")
+    if validated.status_code == 200:
+        assert [reason["code"] for reason in validated.json()["reasons"]] == [code]
     assert not Vll.objects.exists()
 
 
@@ -117,9 +117,10 @@ def test_higher_cir_from_excess_needs_approval(isp: Isp, alice: User, dairy: Cus
 
 
 def test_burst_of_exactly_the_largest_frame_is_accepted(isp: Isp, alice: User) -> None:
-    # 1500 bytes, 14 of Ethernet, two tags of the customer's own (Z is a whole port) and the one of the A end.
-    asked = {"cbs_bytes": 1526, "eir_bps": 1, "ebs_bytes": 1526}
-    assert post(alice, body(isp, **asked)).status_code == 202
+    # 1500 bytes, 14 of Ethernet, two tags of the customer (the Z end is a whole port), and the tag of the A
+    # end.
+    values = {"cbs_bytes": 1526, "eir_bps": 1, "ebs_bytes": 1526}
+    assert post(alice, body(isp, **values)).status_code == 202
 
 
 @pytest.mark.parametrize(
@@ -212,15 +213,15 @@ def test_form_orders_and_changes_excess(isp: Isp, alice: User) -> None:
     page = signed_in(alice).get(f"/vlls/{vll.pk}/change/").content.decode()
     assert 'name="eir" value="500"' in page
     assert 'name="cbs_bytes" value="20000"' in page
-    answered = signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent | {"eir": "", "revision": vll.revision})
-    assert answered.status_code == 302
+    response = signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent | {"eir": "", "revision": vll.revision})
+    assert response.status_code == 302
     vll.refresh_from_db()
     assert (vll.eir_bps, vll.requested_cbs_bytes) == (0, 20_000)
 
 
 def test_error_in_the_excess_is_shown_next_to_its_open_field(isp: Isp, alice: User) -> None:
-    answered = submit(alice, fields(isp, eir="90", eir_unit=str(GBIT)))
-    assert answered.status_code == 422
-    told = "rhino:host-cust1 runs at 10 Gbit/s; CIR and EIR together are 91.5 Gbit/s. Order less excess."
-    assert mistakes(answered) == {"id_eir": told}
-    assert "<details open" in answered.content.decode().split("Line</legend>")[1]
+    response = submit(alice, fields(isp, eir="90", eir_unit=str(GBIT)))
+    assert response.status_code == 422
+    sentence = "rhino:host-cust1 runs at 10 Gbit/s; CIR and EIR together are 91.5 Gbit/s. Order less excess."
+    assert mistakes(response) == {"id_eir": sentence}
+    assert "<details open" in response.content.decode().split("Line</legend>")[1]

@@ -31,8 +31,8 @@ pytestmark = pytest.mark.django_db
 SIDES = (("a", "rhino"), ("z", "hippo"))
 
 
-def ask(isp: Isp, user: User, hold: Any = None, **changes: Any) -> Feasibility:
-    asked: dict[str, Any] = {
+def check(isp: Isp, user: User, hold: Any = None, **changes: Any) -> Feasibility:
+    values: dict[str, Any] = {
         "a_end": end(isp, "rhino:host-cust1"),
         "z_end": end(isp, "hippo:host-cust1"),
         "svc_mtu": 1500,
@@ -40,7 +40,7 @@ def ask(isp: Isp, user: User, hold: Any = None, **changes: Any) -> Feasibility:
         "transport": "auto",
         **changes,
     }
-    return feasibility_of(user=user, request=LineRequest(**asked), now=clock.now(), hold=hold)
+    return feasibility_of(user=user, request=LineRequest(**values), now=clock.now(), hold=hold)
 
 
 def codes(found: Feasibility) -> list[str]:
@@ -48,7 +48,7 @@ def codes(found: Feasibility) -> list[str]:
 
 
 def test_check_shows_the_path_and_writes_nothing(isp: Isp, alice: User) -> None:
-    found = ask(isp, alice)
+    found = check(isp, alice)
     assert found.feasible
     assert found.selected is not None
     assert (found.selected.transport, found.selected.required) == ("vxlan4", 1500 + 14 + 36)
@@ -74,7 +74,7 @@ def test_check_shows_the_path_and_writes_nothing(isp: Isp, alice: User) -> None:
 def test_all_reasons_are_reported_together(isp: Isp, alice: User) -> None:
     order(isp, alice)
     Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(max_frame=1000)
-    found = ask(isp, alice, svc_mtu=9000, cir_bps=20 * GBIT)
+    found = check(isp, alice, svc_mtu=9000, cir_bps=20 * GBIT)
     assert codes(found) == [
         "path-too-narrow",
         "frame-too-large-for-port",
@@ -88,16 +88,16 @@ def test_all_reasons_are_reported_together(isp: Isp, alice: User) -> None:
 
 def test_largest_packet_is_limited_by_path_and_ports(isp: Isp, alice: User) -> None:
     Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(max_frame=1600)
-    assert ask(isp, alice).largest_svc_mtu == 1600 - 14 - 4
-    local = ask(isp, alice, z_end=end(isp, "rhino:host-cust2"))
+    assert check(isp, alice).largest_svc_mtu == 1600 - 14 - 4
+    local = check(isp, alice, z_end=end(isp, "rhino:host-cust2"))
     assert [option.transport for option in local.options] == ["l2xc"]
     assert local.largest_svc_mtu == 9022 - 14 - 4
     BackboneLink.objects.update(a_ip_mtu=None, z_ip_mtu=None)
-    assert ask(isp, alice).largest_svc_mtu is None
+    assert check(isp, alice).largest_svc_mtu is None
 
 
 def test_stranger_learns_nothing_about_the_ports(isp: Isp, charlie: User) -> None:
-    found = ask(isp, charlie)
+    found = check(isp, charlie)
     assert codes(found) == ["port-unknown", "port-unknown"]
     assert (found.ends, found.options, found.links) == ({}, (), [])
 
@@ -105,8 +105,8 @@ def test_stranger_learns_nothing_about_the_ports(isp: Isp, charlie: User) -> Non
 def test_reservation_counts_as_the_callers_own(isp: Isp, alice: User) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
     made = hold_make(user=alice, cir_bps=10 * GBIT, now=clock.now(), **ends)
-    assert codes(ask(isp, alice)) == ["vlan-taken", "port-full", "vlan-taken", "port-full"]
-    assert ask(isp, alice, hold=made.pk, cir_bps=10 * GBIT).feasible
+    assert codes(check(isp, alice)) == ["vlan-taken", "port-full", "vlan-taken", "port-full"]
+    assert check(isp, alice, hold=made.pk, cir_bps=10 * GBIT).feasible
 
 
 @pytest.fixture
@@ -159,10 +159,10 @@ def _some_request(draw: random.Random, isp: Isp) -> LineRequest:
 
 def _order(user: User, request: LineRequest, *, now: datetime, keep: bool) -> DomainError | None:
     """Return the refusal or None. Only some accepted orders stay, so that ports fill up slowly."""
-    asked = {name: getattr(request, name) for name in LineRequest.__slots__}
+    values = {name: getattr(request, name) for name in LineRequest.__slots__}
     try:
         with transaction.atomic():
-            order_add(user=user, now=now, description="", **asked)
+            order_add(user=user, now=now, description="", **values)
             transaction.set_rollback(not keep)
     except DomainError as refusal:
         return refusal
@@ -177,22 +177,22 @@ def test_check_of_random_orders_agrees_with_ordering(
     if state == "no VNI left":
         ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
     if state == "few cores left":
-        # Less than a port has left, so that now one and now the other is full first.
-        fill(busy_isp, "rhino", but_for=4 * GBIT)
-        fill(busy_isp, "hippo", but_for=3 * GBIT)
-    # One moment for all: on a slow machine the agents would else count as silent before the end.
+        # The limit is below the free bandwidth of a port, so that either of them is full first.
+        fill(busy_isp, "rhino", except_load=4 * GBIT)
+        fill(busy_isp, "hippo", except_load=3 * GBIT)
+    # All use one time, because on a slow machine the agents would count as silent before the end.
     now, draw, accepted, reasons = clock.now(), random.Random(4), 0, set()
     keys = random.Random(6)
     for _ in range(orders):
         request = _some_request(draw, busy_isp)
         ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
-        said = feasibility_of(user=alice, request=request, now=now)
+        checked = feasibility_of(user=alice, request=request, now=now)
         refusal = _order(alice, request, now=now, keep=draw.random() < 0.5)
-        assert said.feasible is (refusal is None), (request, refusal, said.refusals)
+        assert checked.feasible is (refusal is None), (request, refusal, checked.refusals)
         if refusal is None:
             accepted += 1
         else:
-            first = said.refusals[0]
+            first = checked.refusals[0]
             assert (refusal.code, refusal.field) == (first.code, first.field)
             reasons.add(refusal.code)
     assert accepted > 5
@@ -200,9 +200,9 @@ def test_check_of_random_orders_agrees_with_ordering(
     assert ("router-full" in reasons) is (state == "few cores left")
 
 
-class TestRefusalsAreTrueAndSaidOnce:
-    def sentences(self, isp: Isp, alice: User, **asked: Any) -> list[str]:
-        return [refusal.sentence for refusal in ask(isp, alice, **asked).refusals]
+class TestRefusals:
+    def sentences(self, isp: Isp, alice: User, **values: Any) -> list[str]:
+        return [refusal.sentence for refusal in check(isp, alice, **values).refusals]
 
     @pytest.mark.parametrize(
         ("first", "second"),
@@ -278,31 +278,31 @@ class TestRefusalsAreTrueAndSaidOnce:
             modify(alice, line, cir_bps=200)
 
 
-class TestWhatAnOrderWouldWaitFor:
-    def test_a_router_that_the_noc_holds(self, isp: Isp, alice: User, nora: User) -> None:
+class TestReasonsToWait:
+    def test_order_waits_for_a_router_that_the_noc_holds(self, isp: Isp, alice: User, nora: User) -> None:
         router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
-        found = ask(isp, alice)
+        found = check(isp, alice)
         assert found.feasible
         assert [wait.code for wait in found.waits] == ["router-held"]
         assert "The NOC has been working on hippo since" in found.waits[0].message
 
-    def test_an_interface_that_vpp_does_not_have(self, isp: Isp, alice: User) -> None:
+    def test_order_waits_for_an_interface_that_vpp_does_not_have(self, isp: Isp, alice: User) -> None:
         ObservedInterface.objects.filter(router=isp.routers["rhino"]).delete()
-        found = ask(isp, alice)
+        found = check(isp, alice)
         assert [(wait.code, wait.message) for wait in found.waits] == [
             (
                 "interface-not-reported",
                 "rhino reports no interface host-cust1. A line there would wait until it has one.",
             )
         ]
-        # Of a router without a report no interface is known to be missing.
+        # Without a report the portal does not know whether the interface is missing.
         ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(encapsulations=None)
-        assert ask(isp, alice).waits == []
+        assert check(isp, alice).waits == []
 
-    def test_nothing_where_all_is_there(self, isp: Isp, alice: User) -> None:
-        assert ask(isp, alice).waits == []
+    def test_order_without_a_reason_does_not_wait(self, isp: Isp, alice: User) -> None:
+        assert check(isp, alice).waits == []
 
-    def test_the_preview_and_the_api_say_so(self, isp: Isp, alice: User, nora: User) -> None:
+    def test_preview_and_api_show_the_reason_to_wait(self, isp: Isp, alice: User, nora: User) -> None:
         router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
         shown = text(signed_in(alice).post("/orders/new/check/", fields(isp)))
         assert "Possible, but would wait" in shown

@@ -177,8 +177,8 @@ def test_unused_tunnel_is_reported(show: Show) -> None:
 
 def test_values_that_a_line_cannot_have_are_named_mismatches(show: Show, isp: Isp) -> None:
     for router, ip_mtu in (("rhino", 9000), ("hippo", 1500)):
-        seen = ObservedInterface.objects.filter(router=isp.routers[router], name="host-cust1")
-        assert seen.update(ip_mtu=ip_mtu) == 1
+        interfaces = ObservedInterface.objects.filter(router=isp.routers[router], name="host-cust1")
+        assert interfaces.update(ip_mtu=ip_mtu) == 1
     to_hippo = tunnel("rhino", "hippo", 4, standard=False)
     odd = [
         (half("rhino", "hippo", 1, 300), "other_mtu"),
@@ -196,15 +196,15 @@ def test_values_that_a_line_cannot_have_are_named_mismatches(show: Show, isp: Is
 
 
 def test_repeated_reports_write_nothing_and_missing_objects_are_removed(show: Show, isp: Isp) -> None:
-    told = [half("rhino", "hippo", key, key) for key in range(1, 6)]
-    show(rhino=told)
+    circuits = [half("rhino", "hippo", key, key) for key in range(1, 6)]
+    show(rhino=circuits)
     before = dict(ObservedCircuit.objects.values_list("near", "pk"))
     changed = circuit(attachment("host-cust1", 2, rewrite=0), tunnel("rhino", "hippo", 2))
-    with CaptureQueriesContext(connection) as asked:
-        circuits_store(isp.routers["rhino"], [told[0], changed, *told[3:]])
+    with CaptureQueriesContext(connection) as captured:
+        circuits_store(isp.routers["rhino"], [circuits[0], changed, *circuits[3:]])
     after = dict(ObservedCircuit.objects.values_list("near", "pk"))
     assert after == {near: pk for near, pk in before.items() if near != "host-cust1.3"}
-    assert [each["sql"].split()[0] for each in asked if "SAVEPOINT" not in each["sql"]] == [
+    assert [each["sql"].split()[0] for each in captured if "SAVEPOINT" not in each["sql"]] == [
         "SELECT",
         "DELETE",
         "UPDATE",
@@ -273,14 +273,14 @@ def test_noc_page_shows_inconsistencies(show: Show, nora: User, alice: User) -> 
 def test_every_inconsistency_has_a_sentence() -> None:
     facts = {"remote": "10.255.0.2", "key": 7, "interface": "x", "missing_from": "y", "a": 1500, "z": 9000}
     facts |= {"table": 10, "wanted": 0}
-    said = {odd_sentence(Odd(code, "rhino", facts)) for code in Oddity}
-    assert len(said) == len(Oddity)
-    assert all("rhino" in sentence for sentence in said)
+    sentences = {odd_sentence(Odd(code, "rhino", facts)) for code in Oddity}
+    assert len(sentences) == len(Oddity)
+    assert all("rhino" in sentence for sentence in sentences)
 
 
 def test_more_interfaces_than_postgresql_parameters_can_be_searched(show: Show) -> None:
-    """A long vppcfg file names as many interfaces."""
+    """A long vppcfg file may name so many interfaces."""
     show(rhino=[half("rhino", "hippo", 7, 300)], hippo=[half("hippo", "rhino", 7, 300)])
-    places = {("hippo", f"host-cust1.{number}") for number in range(40_000)}
-    (line,) = found_lines(circuits_at(found_circuits(), places))
+    interfaces = {("hippo", f"host-cust1.{number}") for number in range(40_000)}
+    (line,) = found_lines(circuits_at(found_circuits(), interfaces))
     assert line.key == 7

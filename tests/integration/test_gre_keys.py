@@ -37,7 +37,7 @@ LOOPBACKS = {"10.255.0.1", "10.255.0.2"}
 
 @pytest.fixture
 def isp(dairy: Customer) -> Isp:
-    """Return an ISP with a third router, to which lines can move."""
+    """Return an ISP with a third router, so that lines can move."""
     return build_isp(owner=dairy, agents=("rhino", "hippo", "zebra"))
 
 
@@ -49,7 +49,7 @@ def keyed(isp: Isp) -> Isp:
 
 
 def lose_keys(*names: str) -> None:
-    """Store the report of an agent next to an earlier VPP."""
+    """Store that the VPPs of these routers no longer support GRE keys."""
     ObservedRouter.objects.filter(router__name__in=names).update(gre_keys=False)
 
 
@@ -105,14 +105,14 @@ def test_keyed_tunnel_needs_its_loopbacks(keyed: Isp, alice: User) -> None:
 
 
 class TestMtu:
-    """Over links of 9,000 bytes, by the exact policy: 8,972 bytes of frame with a key, 8,976 without."""
+    """Links carry 9,000 bytes, by the exact policy: frames of 8,972 bytes with a key, of 8,976 without."""
 
     @pytest.fixture(autouse=True)
     def exact(self, settings: Any) -> None:
         settings.LONGLINE_MTU_POLICY = "exact"
 
     def whole_ports(self, isp: Isp) -> dict[str, Any]:
-        """The service includes two customer tags: 22 bytes in addition to the packet."""
+        """Return two whole ports: with two customer tags, a frame has 22 bytes more than a packet."""
         return {
             "a_end": end(isp, "rhino:host-cust1", "untagged"),
             "z_end": end(isp, "hippo:host-cust1", "untagged"),
@@ -144,10 +144,10 @@ class TestMtu:
         assert (vll.gre_key, vll.frame) == (None, 8976)
 
 
-class TestLinesThatExist:
+class TestExistingLines:
     """Existing lines do not change until their tunnel has to be re-created."""
 
-    def test_a_change_in_place_leaves_a_pair_a_pair(self, isp: Isp, alice: User) -> None:
+    def test_change_without_a_new_tunnel_keeps_the_pair(self, isp: Isp, alice: User) -> None:
         vll = line(isp, alice)
         ObservedRouter.objects.update(gre_keys=True)
         for changes in ({"cir_bps": GBIT}, {"svc_mtu": 1400}, {"a_end": {"outer_vlan": 7}}):
@@ -155,9 +155,9 @@ class TestLinesThatExist:
             activate(vll)
             assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
         assert GrePairLease.objects.get().holder == vll.pk
-        assert line(isp, alice, 2).gre_key is not None  # between the same two addresses
+        assert line(isp, alice, 2).gre_key is not None  # both lines use the same two addresses
 
-    def test_a_tunnel_that_leads_elsewhere_gets_a_key_and_its_pair_goes_back(
+    def test_new_tunnel_to_another_router_gets_a_key_and_releases_the_pair(
         self, isp: Isp, alice: User
     ) -> None:
         vll = line(isp, alice)
@@ -172,7 +172,7 @@ class TestLinesThatExist:
             {"10.255.0.1", "10.255.0.3"},
         )
 
-    def test_a_key_stays_the_lines_over_family_and_routers(self, keyed: Isp, alice: User) -> None:
+    def test_key_stays_with_the_line_across_families_and_routers(self, keyed: Isp, alice: User) -> None:
         vll = line(keyed, alice)
         key = vll.gre_key
         for changes in (
@@ -189,7 +189,7 @@ class TestLinesThatExist:
         lease = GreKeyLease.objects.get(gre_key=key)
         assert (vll.gre_key, lease.released_at is not None, lease.free_at is not None) == (None, True, True)
 
-    def test_a_refused_change_gives_the_new_key_back_and_keeps_the_pair(self, isp: Isp, alice: User) -> None:
+    def test_refused_change_releases_the_new_key_and_keeps_the_pair(self, isp: Isp, alice: User) -> None:
         vll = line(isp, alice)
         ObservedRouter.objects.update(gre_keys=True)
         modify(alice, vll, transport="gre6")
@@ -202,21 +202,21 @@ class TestLinesThatExist:
         assert sums_are_right()
 
 
-class TestARouterThatLosesItsKeys:
-    """An earlier VPP is put back: its agent fails the keyed ends, and a change gives them pairs."""
+class TestRouterThatLosesKeys:
+    """After a downgrade of VPP the agent fails the ends with keys, and a change gives the lines pairs."""
 
     def test_any_change_gives_the_line_a_pair(self, keyed: Isp, alice: User) -> None:
         vll = line(keyed, alice)
         key = vll.gre_key
         lose_keys("hippo")
-        assert transports(keyed, "hippo")[0]["gre_key"] == key  # nothing is changed by itself
+        assert transports(keyed, "hippo")[0]["gre_key"] == key  # nothing changes automatically
         modify(alice, vll, cir_bps=GBIT)
         activate(vll)
         assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
         assert GrePairLease.objects.get().holder == vll.pk
         assert GreKeyLease.objects.get(gre_key=key).free_at is not None
 
-    def test_another_transport_is_there_where_the_pairs_do_not_suffice(self, keyed: Isp, alice: User) -> None:
+    def test_other_transports_are_possible_when_all_pairs_are_leased(self, keyed: Isp, alice: User) -> None:
         first, second = line(keyed, alice, 1), line(keyed, alice, 2)
         lose_keys("hippo")
         modify(alice, first, cir_bps=GBIT)
@@ -227,7 +227,7 @@ class TestARouterThatLosesItsKeys:
         activate(second)
         assert holders() == {first.pk, second.pk}
 
-    def test_a_held_order_with_a_key_is_not_approved(
+    def test_held_order_with_a_key_is_not_approved(
         self, keyed: Isp, alice: User, nora: User, dairy: Customer
     ) -> None:
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
@@ -239,7 +239,7 @@ class TestARouterThatLosesItsKeys:
         order_reject(user=nora, order=held, reason="no keys", now=clock.now())
         assert GreKeyLease.objects.get().released_at is not None
 
-    def test_a_held_order_without_one_is_approved_though_there_are_keys_now(
+    def test_held_order_without_a_key_is_approved_after_routers_gain_keys(
         self, isp: Isp, alice: User, nora: User, dairy: Customer
     ) -> None:
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
@@ -301,8 +301,8 @@ def test_key_is_shown_and_searchable(keyed: Isp, alice: User, nora: User) -> Non
     vll, other = line(keyed, alice, 1), line(keyed, alice, 2)
     api = client(alice)
     assert api.get(f"/api/v1/vlls/{vll.pk}").json()["gre_key"] == vll.gre_key
-    for asked in ({"gre_key": vll.gre_key}, {"q": vll.gre_key}):
-        found = api.get("/api/v1/vlls", asked).json()["results"]
+    for query in ({"gre_key": vll.gre_key}, {"q": vll.gre_key}):
+        found = api.get("/api/v1/vlls", query).json()["results"]
         assert [each["id"] for each in found] == [str(vll.pk)]
     table = b"".join(api.get("/api/v1/vlls.csv").streaming_content).decode()
     assert f",gre4,,{other.gre_key}," in table
@@ -310,14 +310,14 @@ def test_key_is_shown_and_searchable(keyed: Isp, alice: User, nora: User) -> Non
     assert fields(vll, None, (4, 4))["identifier"] == vll.gre_key
 
 
-def test_a_report_says_whether_there_are_keys_and_one_without_a_vpp_nothing_new(isp: Isp) -> None:
+def test_report_sets_key_support_unless_vpp_is_missing(isp: Isp) -> None:
     rhino = isp.routers["rhino"]
 
-    def told(**report: Any) -> bool:
+    def keys_after_report(**report: Any) -> bool:
         observation_take(router=rhino, report=observed_report(**report), now=clock.now())
         return ObservedRouter.objects.get(router=rhino).gre_keys
 
-    assert told(sent_ms=1, gre_keys=True)
-    assert told(sent_ms=2, vpp_connected=False, vpp_version=None, gre_keys=False)
-    assert not told(sent_ms=3, gre_keys=False)
-    assert not told(sent_ms=4)
+    assert keys_after_report(sent_ms=1, gre_keys=True)
+    assert keys_after_report(sent_ms=2, vpp_connected=False, vpp_version=None, gre_keys=False)
+    assert not keys_after_report(sent_ms=3, gre_keys=False)
+    assert not keys_after_report(sent_ms=4)

@@ -1,4 +1,4 @@
-"""Each process of a server has what gunicorn's hooks in its settings do (portal.processes)."""
+"""Each process of a server has the settings of gunicorn's hooks (portal.processes)."""
 
 import gc
 import http.client
@@ -30,48 +30,52 @@ import json
 import sys
 imported = [[] for _ in range({IMPORTED})]
 def app(environ, start_response):
-    told = {{
-        "looked_through": len(gc.get_objects()),
+    state = {{
+        "tracked": len(gc.get_objects()),
         "frozen": gc.get_freeze_count(),
         "thresholds": gc.get_threshold(),
         "switch_interval_s": sys.getswitchinterval(),
     }}
-    body = json.dumps(told).encode()
+    body = json.dumps(state).encode()
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]
 """
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What a process of each says of itself."""
+def state_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Return the state that a process of each server reports."""
     certificates()
-    told = {}
+    states = {}
     for name, config in CONFIGS.items():
         with server(tmp_path_factory.mktemp("server"), config, APP) as port:
             connection = http.client.HTTPConnection(LOOPBACK, port, timeout=20)
             connection.request("GET", "/")
-            told[name] = json.loads(connection.getresponse().read())
-    return told
+            states[name] = json.loads(connection.getresponse().read())
+    return states
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_only_what_requests_make_is_looked_through_for_garbage(
-    told: dict[str, dict[str, Any]], name: str
+def test_garbage_collection_covers_only_objects_of_requests(
+    state_of: dict[str, dict[str, Any]], name: str
 ) -> None:
-    assert told[name]["frozen"] > IMPORTED
-    assert told[name]["looked_through"] < IMPORTED
+    assert state_of[name]["frozen"] > IMPORTED
+    assert state_of[name]["tracked"] < IMPORTED
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_garbage_is_looked_for_more_often_than_while_a_process_starts(
-    told: dict[str, dict[str, Any]], name: str
+def test_garbage_is_collected_more_often_than_during_the_start(
+    state_of: dict[str, dict[str, Any]], name: str
 ) -> None:
-    """What is not found for long makes a process grow: some 60,000 objects after 700 orders."""
-    assert all(now <= start for now, start in zip(told[name]["thresholds"], gc.get_threshold(), strict=True))
-    assert told[name]["thresholds"][0] < gc.get_threshold()[0]
+    """Late collection makes a process grow: by some 60,000 objects after 700 orders."""
+    assert all(
+        now <= start for now, start in zip(state_of[name]["thresholds"], gc.get_threshold(), strict=True)
+    )
+    assert state_of[name]["thresholds"][0] < gc.get_threshold()[0]
 
 
-def test_web_processes_have_a_short_switch_interval(told: dict[str, dict[str, Any]]) -> None:
-    assert told["web"]["switch_interval_s"] == pytest.approx(SWITCH_INTERVAL_S)
-    assert told["agent API"]["switch_interval_s"] > SWITCH_INTERVAL_S, "Python's own is short enough now"
+def test_web_processes_have_a_short_switch_interval(state_of: dict[str, dict[str, Any]]) -> None:
+    assert state_of["web"]["switch_interval_s"] == pytest.approx(SWITCH_INTERVAL_S)
+    assert state_of["agent API"]["switch_interval_s"] > SWITCH_INTERVAL_S, (
+        "Python's default is short enough now"
+    )

@@ -38,18 +38,18 @@ def vll(isp: Isp, alice: User) -> Vll:
     """Return a line in service and up."""
     placed = order(isp, alice, description="Milk run").vll
     activate(placed)
-    turn(placed, OperStatus.UP)
+    set_status(placed, OperStatus.UP)
     return placed
 
 
-def turn(vll: Vll, status: OperStatus, **of_its_ends: Any) -> None:
+def set_status(vll: Vll, status: OperStatus, **of_its_ends: Any) -> None:
     vll.ends.update(**of_its_ends)
     lines_lock([vll.pk])
     statuses_write([Turn(vll.pk, status, clock.now())])
 
 
 def health(vll: Vll) -> Health | None:
-    """Return the health of the line; the query for lists and the count of the overview have to agree."""
+    """Return the health of the line, and check that lists and the overview show the same health."""
     found = known_health(Vll.objects.get(pk=vll.pk))
     line = Vll.objects.filter(pk=vll.pk)
     queried = with_health_state(line).values_list("health_state", flat=True)
@@ -59,7 +59,7 @@ def health(vll: Vll) -> Health | None:
     return found
 
 
-def told(vll: Vll) -> tuple[str, str]:
+def state_and_cause(vll: Vll) -> tuple[str, str]:
     found = health(vll)
     assert found is not None
     return found.state.value, found.cause
@@ -75,14 +75,14 @@ def test_carrying_line_is_up_since_its_time(vll: Vll) -> None:
 
 def test_first_order_is_set_up_waiting_or_removed(isp: Isp, alice: User, dairy: Customer) -> None:
     building = order(isp, alice)
-    assert told(building.vll) == ("setting_up", "It is being set up and tested.")
+    assert state_and_cause(building.vll) == ("setting_up", "It is being set up and tested.")
     refuse(building.vll, "a")
-    assert told(building.vll)[1] == "Its order failed, and what was set up is being removed."
+    assert state_and_cause(building.vll)[1] == "Its order failed, and what was set up is being removed."
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
     ends = {f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)}
     held = order(isp, alice, cir_bps=2 * GBIT, **ends)
-    assert told(held.vll) == ("setting_up", "It is waiting for the NOC's approval.")
+    assert state_and_cause(held.vll) == ("setting_up", "It is waiting for the NOC's approval.")
     order_cancel(user=alice, order=held, now=clock.now())
     assert health(held.vll) is None
 
@@ -101,26 +101,26 @@ def _others(isp: Isp) -> list[Any]:
     ],
 )
 def test_line_that_is_down_shows_the_reason(vll: Vll, facts: dict[str, Any], cause: str) -> None:
-    turn(vll, OperStatus.DOWN, **facts)
-    assert told(vll) == ("down", cause)
+    set_status(vll, OperStatus.DOWN, **facts)
+    assert state_and_cause(vll) == ("down", cause)
 
 
 def test_missing_vpp_is_the_nearest_cause(isp: Isp, vll: Vll) -> None:
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(vpp_connected=False)
-    turn(vll, OperStatus.DOWN, link_up=False)
-    assert told(vll) == ("down", "hippo, at the Z end, is not forwarding anything.")
+    set_status(vll, OperStatus.DOWN, link_up=False)
+    assert state_and_cause(vll) == ("down", "hippo, at the Z end, is not forwarding anything.")
 
 
 def test_down_outweighs_a_change_and_a_change_outweighs_the_rest(alice: User, vll: Vll) -> None:
     modify(alice, vll, cir_bps=2 * GBIT)
-    assert told(vll) == ("changing", "An order for this line is under way.")
-    turn(vll, OperStatus.UNKNOWN)
-    assert told(vll)[0] == "changing"
-    turn(vll, OperStatus.DOWN, link_up=False)
-    assert told(vll)[0] == "down"
+    assert state_and_cause(vll) == ("changing", "An order for this line is under way.")
+    set_status(vll, OperStatus.UNKNOWN)
+    assert state_and_cause(vll)[0] == "changing"
+    set_status(vll, OperStatus.DOWN, link_up=False)
+    assert state_and_cause(vll)[0] == "down"
     activate(vll)
-    turn(vll, OperStatus.UP, link_up=True)
-    assert told(vll) == ("up", "")
+    set_status(vll, OperStatus.UP, link_up=True)
+    assert state_and_cause(vll) == ("up", "")
 
 
 def test_change_pending_approval_does_not_affect_the_line(
@@ -129,48 +129,51 @@ def test_change_pending_approval_does_not_affect_the_line(
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
     held = modify(alice, vll, cir_bps=2 * GBIT)
-    assert (held.state, told(vll)[0]) == ("held", "up")
+    assert (held.state, state_and_cause(vll)[0]) == ("held", "up")
     order_approve(user=nora, order=held, now=clock.now())
-    assert told(vll)[0] == "changing"
+    assert state_and_cause(vll)[0] == "changing"
 
 
 def test_suspended_line_is_never_up(alice: User, vll: Vll) -> None:
     order_suspend(user=alice, vll=vll, now=clock.now())
-    assert told(vll)[0] == "changing"
+    assert state_and_cause(vll)[0] == "changing"
     activate(vll)
     assert vll.oper_status == "op-up"
-    assert told(vll) == ("suspended", "This line is suspended, so it carries nothing.")
+    assert state_and_cause(vll) == ("suspended", "This line is suspended, so it carries nothing.")
     order_resume(user=alice, vll=vll, now=clock.now())
-    assert told(vll)[0] == "changing"
+    assert state_and_cause(vll)[0] == "changing"
 
 
 def test_removal_shows_until_when_it_can_be_undone(alice: User, vll: Vll) -> None:
     order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(days=7))
     activate(vll)
     until = f"{vll.decommission_at:%Y-%m-%d %H:%M}"
-    assert told(vll) == ("removing", f"Its removal is ordered and can be undone until {until} UTC.")
+    assert state_and_cause(vll) == (
+        "removing",
+        f"Its removal is ordered and can be undone until {until} UTC.",
+    )
     order_restore(user=alice, vll=vll, now=clock.now())
     activate(vll)
-    assert told(vll)[0] == "up"
+    assert state_and_cause(vll)[0] == "up"
     order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(0))
-    assert told(vll) == ("removing", "It is being removed from its routers.")
+    assert state_and_cause(vll) == ("removing", "It is being removed from its routers.")
     for side in "az":
         answer(vll, side, "removed")
     assert health(vll) is None
 
 
 def test_line_without_reports_is_unknown(vll: Vll) -> None:
-    turn(vll, OperStatus.UNKNOWN)
-    assert told(vll) == ("unknown", "Its routers have not reported on it recently.")
+    set_status(vll, OperStatus.UNKNOWN)
+    assert state_and_cause(vll) == ("unknown", "Its routers have not reported on it recently.")
 
 
 def test_drift_on_a_router_degrades_the_line(vll: Vll) -> None:
     vll.ends.filter(side="z").update(drift=[{"object": "x", "field": "y", "desired": "1", "actual": "2"}])
     sync_move(vll.pk, False, now=clock.now())
-    assert told(vll) == ("degraded", "hippo, at the Z end, is not configured as ordered.")
+    assert state_and_cause(vll) == ("degraded", "hippo, at the Z end, is not configured as ordered.")
 
 
-class TestAPathThatLoses:
+class TestPathWithLosses:
     @pytest.fixture
     def path(self, vll: Vll) -> TunnelPath:
         a, z = sorted(end.port.router_id for end in vll.ends.select_related("port"))
@@ -180,17 +183,19 @@ class TestAPathThatLoses:
 
     def test_loss_of_large_frames_degrades_the_lines_that_use_them(self, vll: Vll, path: TunnelPath) -> None:
         now, packet = clock.now(), vll.frame + 36
-        for proven, state in ((packet - 1, "degraded"), (packet, "up")):
+        for verified, state in ((packet - 1, "degraded"), (packet, "up")):
             TunnelPath.objects.update(
-                finding="large_frames_lost", verified_ip_mtu=proven, verified_at=now, black_hole_since=now
+                finding="large_frames_lost", verified_ip_mtu=verified, verified_at=now, black_hole_since=now
             )
-            assert told(vll)[0] == state
+            assert state_and_cause(vll)[0] == state
         TunnelPath.objects.update(verified_ip_mtu=1500)
-        assert told(vll)[1] == "The network loses this line's large frames; smaller ones get through."
+        assert (
+            state_and_cause(vll)[1] == "The network loses this line's large frames; smaller ones get through."
+        )
 
     def test_loss_of_any_frames_degrades_all_lines(self, vll: Vll, path: TunnelPath) -> None:
         TunnelPath.objects.update(finding="lossy")
-        assert told(vll) == ("degraded", "The network loses frames between the two ends.")
+        assert state_and_cause(vll) == ("degraded", "The network loses frames between the two ends.")
 
 
 def test_health_of_many_lines_costs_three_statements(
@@ -211,7 +216,7 @@ def test_lines_are_counted_by_health(isp: Isp, alice: User, vll: Vll, django_ass
 
 
 def test_api_and_pages_show_the_health(alice: User, vll: Vll) -> None:
-    turn(vll, OperStatus.DOWN, link_up=False)
+    set_status(vll, OperStatus.DOWN, link_up=False)
     [listed] = client(alice).get("/api/v1/vlls").json()["results"]
     one = client(alice).get(f"/api/v1/vlls/{vll.pk}").json()
     vll.refresh_from_db()
@@ -227,11 +232,11 @@ def test_api_and_pages_show_the_health(alice: User, vll: Vll) -> None:
 
 
 def test_order_response_contains_the_health_without_a_query(isp: Isp, alice: User, vll: Vll) -> None:
-    said = client(alice).patch(
+    response = client(alice).patch(
         f"/api/v1/vlls/{vll.pk}", {"cir_bps": 2 * GBIT}, format="json", headers={"If-Match": "*"}
     )
-    assert said.status_code == 202
-    assert said.json()["vll"]["health"]["state"] == "changing"
+    assert response.status_code == 202
+    assert response.json()["vll"]["health"]["state"] == "changing"
 
 
 @pytest.mark.parametrize(

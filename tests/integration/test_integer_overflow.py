@@ -1,4 +1,4 @@
-"""A number that does not fit its PostgreSQL type is refused; it used to be cut to its low bits."""
+"""PostgreSQL types: a number that does not fit is refused. It used to be cut to its low bits."""
 
 import os
 import subprocess
@@ -16,19 +16,19 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 6 * GBIT, 2**32 + 1])
-def test_a_bare_number_beyond_32_bits_in_an_expression_is_refused(isp: Isp, number: int) -> None:
+def test_untyped_number_beyond_32_bits_in_an_expression_is_refused(isp: Isp, number: int) -> None:
     with pytest.raises(DataError, match="name the type"), transaction.atomic():
         Port.objects.update(bookable_bps=F("bookable_bps") + number)
     assert set(Port.objects.values_list("bookable_bps", flat=True)) == {10 * GBIT}
 
 
 @pytest.mark.parametrize("number", [2**31 - 1, -(2**31), 0])
-def test_what_fits_goes_through_whole(isp: Isp, number: int) -> None:
+def test_number_that_fits_is_stored_unchanged(isp: Isp, number: int) -> None:
     Port.objects.update(bookable_bps=F("bookable_bps") + number)
     assert set(Port.objects.values_list("bookable_bps", flat=True)) == {10 * GBIT + number}
 
 
-def test_so_are_16_and_64_bits(isp: Isp) -> None:
+def test_number_beyond_16_or_64_bits_is_refused(isp: Isp) -> None:
     short: Any = Value(70_000, output_field=SmallIntegerField())
     with pytest.raises(DataError), transaction.atomic():
         list(Port.objects.annotate(short=short))
@@ -36,7 +36,7 @@ def test_so_are_16_and_64_bits(isp: Isp) -> None:
         Port.objects.update(bookable_bps=2**63)
 
 
-_ASK = """
+_SCRIPT = """
 import django; django.setup()
 from django.db import connection
 from psycopg.types.numeric import Int2, Int4
@@ -52,12 +52,12 @@ for number in (Int4(6 * 10**9), Int2(70_000)):
 
 
 @pytest.mark.parametrize("settings", ["portal.settings", "portal.processes.settings_agent_api"])
-def test_each_process_refuses_from_its_first_connection_on(settings: str) -> None:
-    asked = subprocess.run(
-        [sys.executable, "-c", _ASK],
+def test_each_process_refuses_from_its_first_connection(settings: str) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", _SCRIPT],
         env={**os.environ, "DJANGO_SETTINGS_MODULE": settings},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert asked.stdout.split() == ["NumericValueOutOfRange"] * 2
+    assert process.stdout.split() == ["NumericValueOutOfRange"] * 2

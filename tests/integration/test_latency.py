@@ -37,10 +37,10 @@ def path(vll: Vll) -> TunnelPath:
 
 
 class Agents:
-    """Answers for all routers; records which router was queried about which path."""
+    """An agent that answers for all routers and records which router was queried about which path."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Any, str]] = []
+        self.queries: list[tuple[str, Any, str]] = []
         self.answer: Refused | Unreachable | None = None
 
     def agent_of(self, router: Any) -> Self:
@@ -54,7 +54,7 @@ class Agents:
         pass
 
     def measure_round_trips(self, *, vll: Any, side: Any, revision: int) -> Any:
-        self.asked.append((self.router, vll, side))
+        self.queries.append((self.router, vll, side))
         if self.answer:
             return self.answer
         times = {"sent": 5, "received": 4, "min_us": 710, "avg_us": 805, "max_us": 1200}
@@ -73,7 +73,7 @@ def times(sent: int, received: int, *us: int) -> RoundTripTimes:
     return RoundTripTimes(sent, received, least, mean, most)
 
 
-def kept(path: TunnelPath, minute: int, measured: RoundTripTimes) -> None:
+def store(path: TunnelPath, minute: int, measured: RoundTripTimes) -> None:
     due = START + timedelta(minutes=minute, seconds=7)
     round_trips_store(path=path.pk, times=measured, due=due, now=due + timedelta(seconds=2))
 
@@ -129,12 +129,12 @@ def test_path_is_measured_while_lines_use_it(vll: Vll, path: TunnelPath) -> None
 def test_router_is_queried_about_a_path_once_a_minute(vll: Vll, path: TunnelPath, agents: Agents) -> None:
     now = path.round_trips_due_at + timedelta(seconds=3)
     rhino = path.a_router_id
-    # When the path is due depends on its id: within the next minute.
+    # The due time of a path depends on its id, and is within the next minute.
     ObservedRouter.objects.update(reported_at=now)
     assert measuring_routers(now=now - timedelta(seconds=4)) == []
     assert measuring_routers(now=now) == [rhino]
     assert [round_trips_measure(rhino, now=lambda: now) for _ in range(2)] == [1, 0]
-    assert agents.asked == [("rhino", vll.pk, "a")]
+    assert agents.queries == [("rhino", vll.pk, "a")]
     assert measuring_routers(now=now + timedelta(seconds=50)) == []
     ObservedRouter.objects.update(reported_at=now + timedelta(seconds=55))
     assert measuring_routers(now=now + timedelta(seconds=60)) == [rhino]
@@ -159,7 +159,7 @@ def test_other_router_is_queried_where_the_first_is_silent(
     assert measuring_routers(now=now) == [path.z_router_id]
     assert round_trips_measure(path.a_router_id, now=lambda: now) == 0
     assert round_trips_measure(path.z_router_id, now=lambda: now) == 1
-    assert agents.asked == [("hippo", vll.pk, "z")]
+    assert agents.queries == [("hippo", vll.pk, "z")]
     ObservedRouter.objects.update(reported_at=now - timedelta(hours=1))
     assert measuring_routers(now=now + timedelta(minutes=1)) == []
 
@@ -176,14 +176,14 @@ def test_missing_measurement_is_a_gap(path: TunnelPath, agents: Agents, answer: 
 def test_line_that_its_routers_do_not_have_is_not_queried(vll: Vll, path: TunnelPath, agents: Agents) -> None:
     Vll.objects.update(revision=7)
     assert round_trips_measure(path.a_router_id, now=lambda: path.round_trips_due_at) == 0
-    assert agents.asked == []
+    assert agents.queries == []
 
 
 def test_minutes_become_five_minutes_hours_and_days(vll: Vll, path: TunnelPath) -> None:
     first_in_service(vll, START)
-    kept(path, 0, times(5, 5, 100, 200, 300))
-    kept(path, 2, times(5, 1, 50, 50, 50))
-    kept(path, 3, times(5, 0))
+    store(path, 0, times(5, 5, 100, 200, 300))
+    store(path, 2, times(5, 1, 50, 50, 50))
+    store(path, 3, times(5, 0))
     assert shown(vll, 4, 60) == [
         (100, 200, 300, 0),
         (None, None, None, None),
@@ -199,8 +199,8 @@ def test_minutes_become_five_minutes_hours_and_days(vll: Vll, path: TunnelPath) 
     assert answer["missing"] == 2
 
 
-def test_old_measurements_go_with_their_partition(path: TunnelPath) -> None:
-    kept(path, 0, times(5, 5, 100, 200, 300))
+def test_old_measurements_are_deleted_with_their_partition(path: TunnelPath) -> None:
+    store(path, 0, times(5, 5, 100, 200, 300))
     for days, left in ((1, [1, 1, 1, 1]), (4, [0, 1, 1, 1]), (45, [0, 0, 1, 1]), (3000, [0, 0, 0, 0])):
         partitions_keep(now=START + timedelta(days=days))
         assert stored() == left

@@ -1,4 +1,6 @@
-"""Two people at once, on real connections: one wins, the other is told, and nothing is left over."""
+"""Two users act at the same time, on real connections: one succeeds, the other is refused, nothing is
+left.
+"""
 
 import pytest
 
@@ -36,7 +38,7 @@ def winners(results: list[object]) -> list[object]:
     return [r for r in results if not isinstance(r, Exception)]
 
 
-def test_of_16_changes_made_for_one_revision_one_is_accepted(isp: Isp, alice: User, vll: Vll) -> None:
+def test_one_of_16_changes_for_the_same_revision_is_accepted(isp: Isp, alice: User, vll: Vll) -> None:
     def change(number: int) -> Order:
         changes = Changes(a_end={"outer_vlan": 200 + number}, cir_bps=GBIT + number)
         return order_modify(user=alice, vll=vll, changes=changes, now=clock.now(), expected_revision=1)
@@ -48,7 +50,7 @@ def test_of_16_changes_made_for_one_revision_one_is_accepted(isp: Isp, alice: Us
     assert sums_are_right()
 
 
-def test_a_change_and_a_removal_at_once_never_both(isp: Isp, alice: User, vll: Vll) -> None:
+def test_concurrent_change_and_removal_never_both_succeed(isp: Isp, alice: User, vll: Vll) -> None:
     def act(number: int) -> Order:
         if number % 2:
             return order_delete(user=alice, vll=vll, now=clock.now())
@@ -61,7 +63,7 @@ def test_a_change_and_a_removal_at_once_never_both(isp: Isp, alice: User, vll: V
 
 
 @pytest.mark.parametrize("round_", range(4))
-def test_a_held_order_is_approved_or_called_off_but_not_both(
+def test_held_order_is_approved_or_cancelled_but_not_both(
     isp: Isp, alice: User, nora: User, dairy: Customer, round_: int
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
@@ -74,7 +76,7 @@ def test_a_held_order_is_approved_or_called_off_but_not_both(
 
     results = at_once(2, act)
     held.refresh_from_db()
-    # Who approves first may still see the order under way called off.
+    # After an approval, the order in progress may still be cancelled.
     if sorted(map(str, winners(results))) == ["inProgress", "pendingCancellation"]:
         assert held.state == "pendingCancellation"
     else:
@@ -83,7 +85,7 @@ def test_a_held_order_is_approved_or_called_off_but_not_both(
     assert holders() == (set() if held.state == "cancelled" else {held.vll_id})
 
 
-def test_a_failed_order_is_retried_by_one_of_many(isp: Isp, alice: User) -> None:
+def test_one_of_many_retries_of_a_failed_order_succeeds(isp: Isp, alice: User) -> None:
     placed = order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any"))
     refuse(placed.vll, "a")
     for side in "az":
@@ -93,7 +95,7 @@ def test_a_failed_order_is_retried_by_one_of_many(isp: Isp, alice: User) -> None
     assert Vll.objects.count() == 2
 
 
-def test_nobody_gets_between_a_hold_and_its_order(isp: Isp, alice: User) -> None:
+def test_reserved_resources_stay_reserved_for_their_order(isp: Isp, alice: User) -> None:
     held = hold_make(
         user=alice,
         a_end=end(isp, "rhino:host-cust1"),
@@ -110,7 +112,7 @@ def test_nobody_gets_between_a_hold_and_its_order(isp: Isp, alice: User) -> None
     assert refused(results) == {VlanTaken}
 
 
-def test_a_hold_that_expires_while_it_is_ordered_is_one_or_the_other(isp: Isp, alice: User) -> None:
+def test_reservation_that_expires_while_it_is_ordered_is_either_used_or_freed(isp: Isp, alice: User) -> None:
     made = hold_make(
         user=alice,
         a_end=end(isp, "rhino:host-cust1"),
@@ -131,7 +133,7 @@ def test_a_hold_that_expires_while_it_is_ordered_is_one_or_the_other(isp: Isp, a
     assert sums_are_right()
 
 
-def test_64_holds_at_once_are_five(isp: Isp, alice: User) -> None:
+def test_64_concurrent_reservations_are_limited_to_five(isp: Isp, alice: User) -> None:
     def act(number: int) -> object:
         ends = [end(isp, port, outer=number + 1) for port in ("rhino:host-cust1", "hippo:host-cust1")]
         if number % 2:

@@ -1,4 +1,4 @@
-"""What routers are told of lines' names: those that ask for it, and again when a name changes."""
+"""Routers get the names of their lines if their agents support labels, and again when a name changes."""
 
 import json
 
@@ -37,15 +37,17 @@ def label_on(isp: Isp, router: str) -> str | None:
     return label
 
 
-def asked(isp: Isp) -> set[str]:
-    """The routers that get an intent although nothing of their lines has changed, and forget it."""
+def notified_routers(isp: Isp) -> set[str]:
+    """Return the routers that get an intent although their lines have not changed, and mark it as
+    answered.
+    """
     waiting = RouterConvergence.objects.filter(intent_is_wanted())
     names = set(waiting.values_list("router__name", flat=True))
     waiting.update(answered=F("wanted"), intent_requested=False)
     return names
 
 
-def test_a_label_goes_to_a_router_that_asks_for_it_and_again_when_a_name_changes(
+def test_label_is_sent_to_routers_that_support_it_and_again_after_a_rename(
     isp: Isp, line: Vll, alice: User, nora: User
 ) -> None:
     short = str(line.pk)[:8]
@@ -53,28 +55,28 @@ def test_a_label_goes_to_a_router_that_asks_for_it_and_again_when_a_name_changes
     assert label_on(isp, "hippo") is None
 
     vll_describe(user=alice, vll=line, description="Office to mine", now=clock.now())
-    assert asked(isp) == {"rhino"}
+    assert notified_routers(isp) == {"rhino"}
     assert label_on(isp, "rhino") == f"Cust: {line.customer.name} (Office to mine) {{{short}}}"
 
     customer_change(customer=line.customer, name="Dairy", user=nora, now=clock.now())
-    assert asked(isp) == {"rhino"}
+    assert notified_routers(isp) == {"rhino"}
     assert label_on(isp, "rhino") == f"Cust: Dairy (Office to mine) {{{short}}}"
 
     customer_change(customer=line.customer, approve_up_to_bps=1, user=nora, now=clock.now())
     vll_describe(user=alice, vll=line, description="Office to mine", now=clock.now())
-    assert asked(isp) == set()
+    assert notified_routers(isp) == set()
 
 
-def test_a_router_whose_agent_begins_to_ask_gets_an_intent_once(isp: Isp, line: Vll) -> None:
+def test_agent_that_begins_to_support_labels_gets_an_intent_once(isp: Isp, line: Vll) -> None:
     hippo = isp.routers["hippo"]
 
-    def told(sent_ms: int, labels: bool) -> bool:
+    def sends_intent(sent_ms: int, labels: bool) -> bool:
         report = observed_report(sent_ms=sent_ms, labels=labels)
         assert observation_take(router=hippo, report=report, now=clock.now())
         hippo.refresh_from_db()
-        return asked(isp) == {"hippo"}
+        return notified_routers(isp) == {"hippo"}
 
-    assert not told(1, labels=False)
-    assert told(2, labels=True)
-    assert not told(3, labels=True)
-    assert told(4, labels=False)
+    assert not sends_intent(1, labels=False)
+    assert sends_intent(2, labels=True)
+    assert not sends_intent(3, labels=True)
+    assert sends_intent(4, labels=False)

@@ -30,7 +30,7 @@ from provisioning.line_test_job import CANNOT, line_test
 from provisioning.plan_preview import pending_order_preview
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
-from tests.integration.line_testing import Underlay, apart, asked_for, built, carry_out, told
+from tests.integration.line_testing import Underlay, apart, built, carry_out, event_data, requests_for
 from tests.integration.orders import end, modify, order
 from tests.integration.raised_alarms import alarm_texts
 from tests.integration.router_answers import activate, answer, refuse
@@ -49,11 +49,11 @@ def test_new_line_is_built_apart_tested_and_handed_over(isp: Isp, alice: User, u
         [True],
     )
     answer(vll, "a", "testing")
-    assert asked_for(vll) == 0
+    assert requests_for(vll) == 0
     answer(vll, "z", "testing")
-    # What other lines' documents are answered with says the same of this one again.
+    # Answers to intents for other lines repeat the state of this line.
     answer(vll, "z", "testing")
-    assert asked_for(vll) == 1
+    assert requests_for(vll) == 1
     vll.refresh_from_db()
     assert (vll.lifecycle, vll.in_sync) == ("pendingActive", False)
     assert not {isp.routers[name].pk for name in ("rhino", "hippo")} & set(routers_due(now=clock.now()))
@@ -61,7 +61,7 @@ def test_new_line_is_built_apart_tested_and_handed_over(isp: Isp, alice: User, u
     found = carry_out(vll)
     assert (found.state, found.reason, found.largest_passed) == ("passed", "", vll.frame)
     assert [count["frame"] for count in found.directions["a_to_z"]] == [64, 128, 256, 512, 1024, vll.frame]
-    assert {count["received"] for way in found.directions.values() for count in way} == {100}
+    assert {count["received"] for direction in found.directions.values() for count in direction} == {100}
     assert found.conditions["routers"]["a"] == {
         "router": "rhino",
         "port": "host-cust1",
@@ -82,7 +82,7 @@ def test_new_line_is_built_apart_tested_and_handed_over(isp: Isp, alice: User, u
         == f"All test frames of up to {vll.frame:,} bytes arrived, in both directions."
     )
     assert (vll.admin_status, vll.revision, apart(isp, "rhino")) == ("admin-up", 2, [False])
-    assert told("line_test.passed") == [
+    assert event_data("line_test.passed") == [
         {
             "line_test": str(found.pk),
             "code": "",
@@ -106,11 +106,11 @@ def test_test_rate_is_limited_by_the_slower_router(
     vll = order(isp, alice).vll
     built(vll)
     carry_out(vll)
-    assert {each["rate_pps"] for each in underlay.asked} == {300}
+    assert {each["rate_pps"] for each in underlay.requests} == {300}
     Router.objects.update(line_test_pps=None)
-    underlay.asked.clear()
+    underlay.requests.clear()
     modify_after_test(vll, alice)
-    assert {each["rate_pps"] for each in underlay.asked} == {5000}
+    assert {each["rate_pps"] for each in underlay.requests} == {5000}
 
 
 def modify_after_test(vll: Vll, alice: User) -> None:
@@ -136,7 +136,7 @@ def test_unmeasured_round_trips_do_not_fail_a_line(
     assert (found.state, found.round_trip_us) == ("passed", None)
 
 
-def test_a_line_whose_large_frames_are_lost_fails_with_the_largest_that_passes_and_leaves_nothing(
+def test_line_that_loses_large_frames_fails_with_the_largest_that_passes_and_is_removed(
     isp: Isp, alice: User, underlay: Underlay
 ) -> None:
     underlay.largest = 1400
@@ -163,12 +163,12 @@ def test_fragmented_frames_do_not_pass(
 ) -> None:
     whole = underlay.send_test_frames
 
-    def cutting(**asked: Any) -> Any:
-        if asked["frame"] > 1400:
-            underlay.pieces += 2 * asked["count"]
-        return whole(**asked)
+    def send_fragmented(**values: Any) -> Any:
+        if values["frame"] > 1400:
+            underlay.pieces += 2 * values["count"]
+        return whole(**values)
 
-    monkeypatch.setattr(underlay, "send_test_frames", cutting)
+    monkeypatch.setattr(underlay, "send_test_frames", send_fragmented)
     vll = order(isp, alice).vll
     built(vll)
     found = carry_out(vll)
@@ -196,7 +196,7 @@ def test_no_test_is_recorded_where_tests_are_off(
     assert (vll.admin_status, vll.line_tests.count()) == ("admin-up", 0)
 
 
-def test_a_router_that_cannot_send_test_frames_is_named_and_the_line_served(
+def test_router_that_cannot_send_test_frames_is_named_and_the_line_is_handed_over(
     isp: Isp, alice: User, underlay: Underlay
 ) -> None:
     ObservedRouter.objects.filter(router__name="hippo").update(line_tests=False)
@@ -232,7 +232,7 @@ def test_changed_transport_is_tested_and_restored_after_a_failure(
     changed.refresh_from_db()
     vll.refresh_from_db()
     assert (changed.state, vll.lifecycle) == ("failed", "active")
-    assert told("vll.drift") == []
+    assert event_data("vll.drift") == []
 
 
 def test_moved_end_is_tested_and_other_changes_are_not(isp: Isp, alice: User, underlay: Underlay) -> None:
@@ -280,7 +280,7 @@ def test_order_pending_approval_is_tested_after_approval(
     assert placed.state == "completed"
 
 
-def test_the_plan_of_a_held_order_shows_what_its_routers_have_after_the_test(
+def test_plan_of_a_held_order_shows_the_state_after_the_test(
     isp: Isp, dairy: Customer, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("provisioning.plan_preview.agent_of", underlay.agent_of)
@@ -310,9 +310,7 @@ def test_order_cancelled_before_its_test_is_not_tested(isp: Isp, alice: User, un
     assert placed.state == "cancelled"
 
 
-def test_a_refusal_while_it_is_built_ends_the_order_as_ever(
-    isp: Isp, alice: User, underlay: Underlay
-) -> None:
+def test_refusal_during_the_building_fails_the_order(isp: Isp, alice: User, underlay: Underlay) -> None:
     placed = order(isp, alice)
     refuse(placed.vll, "a")
     for side in "az":
@@ -321,9 +319,7 @@ def test_a_refusal_while_it_is_built_ends_the_order_as_ever(
     assert placed.state == "failed"
 
 
-def test_a_change_that_was_refused_can_be_asked_for_again_at_once(
-    isp: Isp, alice: User, underlay: Underlay
-) -> None:
+def test_refused_change_can_be_retried_immediately(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     carry_out(vll)
@@ -380,11 +376,11 @@ def test_failed_attempt_is_repeated_with_growing_pauses(
     now = clock.now()
     test = carry_out(vll, now=lambda: now)
     assert (test.state, test.failures) == ("waiting", 1)
-    before = asked_for(vll)
+    before = requests_for(vll)
     line_tests_resend(now=now)
-    assert asked_for(vll) == before
+    assert requests_for(vll) == before
     line_tests_resend(now=now + TRY_AGAIN)
-    assert asked_for(vll) == before + 1
+    assert requests_for(vll) == before + 1
     underlay.outcome = None
     assert line_test(test.pk, now=lambda: now + TRY_AGAIN)
     test.refresh_from_db()
@@ -407,18 +403,18 @@ def test_dead_worker_is_replaced_and_two_never_test_together(
     [test] = vll.line_tests.all()
     now = clock.now()
 
-    def dies(*args: Any, **kwargs: Any) -> Any:
+    def kill_worker(*args: Any, **kwargs: Any) -> Any:
         assert not line_test(test.pk, now=lambda: now)
         raise SystemExit
 
     with monkeypatch.context() as patched:
-        patched.setattr(underlay, "send_test_frames", dies)
+        patched.setattr(underlay, "send_test_frames", kill_worker)
         with pytest.raises(SystemExit):
             line_test(test.pk, now=lambda: now)
     assert not line_test(test.pk, now=lambda: now + CLAIM - timedelta(seconds=1))
-    before = asked_for(vll)
+    before = requests_for(vll)
     line_tests_resend(now=now + CLAIM + timedelta(seconds=1))
-    assert asked_for(vll) == before + 1
+    assert requests_for(vll) == before + 1
     assert line_test(test.pk, now=lambda: now + CLAIM + timedelta(seconds=1))
     test.refresh_from_db()
     assert test.state == "passed"
@@ -430,47 +426,47 @@ def test_lost_message_is_replaced(isp: Isp, alice: User, underlay: Underlay) -> 
     Outbox.objects.all().delete()
     [test] = vll.line_tests.all()
     line_tests_resend(now=test.created_at + TRY_AGAIN - timedelta(microseconds=1))
-    assert asked_for(vll) == 0
+    assert requests_for(vll) == 0
     line_tests_resend(now=test.created_at + TRY_AGAIN)
-    assert asked_for(vll) == 1
+    assert requests_for(vll) == 1
 
 
 def test_waiting_message_is_not_sent_again_by_each_sweep(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     [test] = vll.line_tests.all()
-    now, before = clock.now() + 2 * TRY_AGAIN, asked_for(vll)
+    now, before = clock.now() + 2 * TRY_AGAIN, requests_for(vll)
     for seconds in (0, 5, 25):
         line_tests_resend(now=now + timedelta(seconds=seconds))
-    assert asked_for(vll) == before + 1
+    assert requests_for(vll) == before + 1
     line_tests_resend(now=now + timedelta(seconds=31))
-    assert asked_for(vll) == before + 2
+    assert requests_for(vll) == before + 2
     underlay.outcome = Unreachable("ConnectError: [Errno 111] Connection refused")
     taken = now + timedelta(seconds=32)
     assert line_test(test.pk, now=lambda: taken)
     line_tests_resend(now=taken + TRY_AGAIN)
-    assert asked_for(vll) == before + 3
+    assert requests_for(vll) == before + 3
 
 
-def test_one_that_ends_while_the_sweeper_looks_is_left_alone(
+def test_test_that_ends_during_the_sweep_is_not_sent_again(
     isp: Isp, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vll = order(isp, alice).vll
     built(vll)
-    now, looks = clock.now() + 2 * TRY_AGAIN, 0
+    now, queries = clock.now() + 2 * TRY_AGAIN, 0
     sent = Outbox.objects.count()
     free = line_test_lifecycle._free
 
-    def ended_before_it_is_locked(now: datetime) -> Q:
-        nonlocal looks
-        looks += 1
-        if looks == 2:
+    def end_before_the_lock(now: datetime) -> Q:
+        nonlocal queries
+        queries += 1
+        if queries == 2:
             LineTest.objects.update(state="not_tested", reason="called-off", finished_at=now)
         return free(now)
 
-    monkeypatch.setattr(line_test_lifecycle, "_free", ended_before_it_is_locked)
+    monkeypatch.setattr(line_test_lifecycle, "_free", end_before_the_lock)
     line_tests_resend(now=now)
-    assert (looks, Outbox.objects.count()) == (2, sent)
+    assert (queries, Outbox.objects.count()) == (2, sent)
 
 
 def test_result_is_kept_permanently(isp: Isp, alice: User, underlay: Underlay) -> None:
@@ -530,26 +526,26 @@ def test_test_has_a_printable_page_for_the_lines_readers(
 ) -> None:
     vll = order(isp, alice).vll
     page = f"/vlls/{vll.pk}/tests/{vll.line_tests.get().pk}/"
-    assert signed_in(alice).get(page).status_code == 404, "it has not ended"
+    assert signed_in(alice).get(page).status_code == 404, "the test has not ended"
     built(vll)
     carry_out(vll)
     shown = text(signed_in(alice).get(page))
-    for said in (
+    for sentence in (
         f"All test frames of up to {vll.frame:,} bytes arrived, in both directions.",
         "rhino:host-cust1",
         "Round trip between the routers 0.81 ms (0.71 to 1.20).",
         f"{isp.links['rhino-hippo']} 9000 always",
         f"{vll.frame} 100 of 100 100 of 100",
     ):
-        assert said in shown, shown
-    how = ("rhino:host-cust1, VPP 25.10, agent 0.1.0", "Transport VXLAN over IPv4")
-    assert [said in shown for said in how] == [False, False], "how a line is made is the NOC's matter"
-    assert [said in text(signed_in(nora).get(page)) for said in how] == [True, True]
+        assert sentence in shown, shown
+    details = ("rhino:host-cust1, VPP 25.10, agent 0.1.0", "Transport VXLAN over IPv4")
+    assert [detail in shown for detail in details] == [False, False], "only the NOC reads how a line is built"
+    assert [detail in text(signed_in(nora).get(page)) for detail in details] == [True, True]
     assert signed_in(charlie).get(page).status_code == 404
     assert f'href="{page}"' in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
 
 
-def test_the_noc_is_alarmed_until_a_test_between_the_same_routers_passes(
+def test_failed_test_is_an_alarm_until_a_test_between_the_same_routers_passes(
     isp: Isp, alice: User, underlay: Underlay
 ) -> None:
     underlay.largest = 1400
@@ -560,18 +556,18 @@ def test_the_noc_is_alarmed_until_a_test_between_the_same_routers_passes(
     def alarmed() -> list[str]:
         return alarm_texts(Kind.TEST_FAILED)
 
-    [said] = alarmed()
-    assert said.startswith("rhino – hippo: Frames of 1,024 bytes pass")
+    [alarm] = alarmed()
+    assert alarm.startswith("rhino – hippo: Frames of 1,024 bytes pass")
     underlay.largest = 9000
     ends = {"a_end": end(isp, "hippo:host-cust2", outer=7), "z_end": end(isp, "rhino:host-cust2", outer=7)}
     small = order(isp, alice, svc_mtu=1000, **ends).vll
     built(small)
     carry_out(small)
-    assert alarmed() == [said], "small frames prove nothing of large ones"
+    assert alarmed() == [alarm], "small frames do not verify large ones"
     ends = {"a_end": end(isp, "hippo:host-cust2", outer=8), "z_end": end(isp, "rhino:host-cust2", outer=8)}
-    other_way_round = order(isp, alice, **ends).vll
-    built(other_way_round)
-    carry_out(other_way_round)
+    reversed_line = order(isp, alice, **ends).vll
+    built(reversed_line)
+    carry_out(reversed_line)
     assert alarmed() == []
 
 

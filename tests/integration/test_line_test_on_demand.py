@@ -28,7 +28,7 @@ from portal.vll.operations.line_test_on_demand import LATEST_BEGIN, LONGEST_INTE
 from portal.vll.router_operations.freeze import router_freeze
 from provisioning.line_test_job import line_test
 from tests.integration.isp import Isp
-from tests.integration.line_testing import Underlay, apart, built, carry_out, told
+from tests.integration.line_testing import Underlay, apart, built, carry_out, event_data
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_api_v1 import client
@@ -49,7 +49,7 @@ def line(isp: Isp, alice: User, underlay: Underlay) -> Vll:
     return vll
 
 
-def ask(alice: User, vll: Vll, **more: Any) -> Order:
+def order_test(alice: User, vll: Vll, **more: Any) -> Order:
     """Order a test of the line now."""
     test = line_test_order(user=alice, vll=vll, now=clock.now(), **more)
     vll.refresh_from_db()
@@ -71,7 +71,7 @@ def carried_through(vll: Vll, placed: Order) -> LineTest:
 def test_line_is_separated_tested_and_joined_again(
     isp: Isp, alice: User, line: Vll, underlay: Underlay
 ) -> None:
-    placed = ask(alice, line)
+    placed = order_test(alice, line)
     assert (placed.action, line.admin_status, line.lifecycle) == ("test", "admin-testing", "active")
     assert (apart(isp, "rhino"), apart(isp, "hippo")) == ([True], [True])
     found = carried_through(line, placed)
@@ -86,12 +86,12 @@ def test_line_is_separated_tested_and_joined_again(
 
 def test_router_is_not_frozen_during_a_test(isp: Isp, alice: User, nora: User, line: Vll) -> None:
     ObservedRouter.objects.update(freezes=True)
-    asked = {"router": isp.routers["rhino"], "user": nora, "now": clock.now(), "reason": "new line cards"}
-    placed = ask(alice, line)
+    freeze = {"router": isp.routers["rhino"], "user": nora, "now": clock.now(), "reason": "new line cards"}
+    placed = order_test(alice, line)
     with pytest.raises(LineBeingTested):
-        router_freeze(**asked, until=clock.now() + timedelta(hours=1))
+        router_freeze(**freeze, until=clock.now() + timedelta(hours=1))
     carried_through(line, placed)
-    assert router_freeze(**asked, until=clock.now() + timedelta(hours=1))
+    assert router_freeze(**freeze, until=clock.now() + timedelta(hours=1))
 
 
 def test_failed_line_is_joined_again_and_its_order_fails(
@@ -99,7 +99,7 @@ def test_failed_line_is_joined_again_and_its_order_fails(
 ) -> None:
     settings.LONGLINE_LINE_TEST = LineTestMode.OFF
     underlay.largest = 1000
-    placed = ask(alice, line)
+    placed = order_test(alice, line)
     found = carried_through(line, placed)
     assert (placed.state, found.state, found.largest_passed) == ("failed", "failed", 1000)
     assert placed.failure is not None
@@ -119,21 +119,21 @@ def test_failed_line_is_joined_again_and_its_order_fails(
 def test_suspended_line_is_tested_and_stays_suspended(alice: User, line: Vll) -> None:
     order_suspend(user=alice, vll=line, now=clock.now())
     activate(line)
-    found = carried_through(line, ask(alice, line))
+    found = carried_through(line, order_test(alice, line))
     assert (line.lifecycle, line.admin_status) == ("suspended", "admin-down")
     assert (found.state, found.interruption) == ("passed", None)
 
 
 def test_smaller_largest_frame_can_be_requested(alice: User, line: Vll, underlay: Underlay) -> None:
     underlay.largest = 600
-    found = carried_through(line, ask(alice, line, frame=600))
+    found = carried_through(line, order_test(alice, line, frame=600))
     assert (found.state, found.frame, found.largest_passed) == ("passed", 600, 600)
     assert [count["frame"] for count in found.directions["z_to_a"]] == [64, 128, 256, 512, 600]
 
 
 def test_interruption_is_maintenance_and_no_outage(alice: User, line: Vll) -> None:
     now = clock.now()
-    placed = ask(alice, line)
+    placed = order_test(alice, line)
     found = carried_through(line, placed)
     OperInterval.objects.filter(vll_id=line.pk).delete()
     begin = now - timedelta(hours=1)
@@ -150,7 +150,7 @@ def test_interruption_is_maintenance_and_no_outage(alice: User, line: Vll) -> No
 
 
 def test_test_that_takes_too_long_ends_and_the_line_is_joined_again(isp: Isp, alice: User, line: Vll) -> None:
-    placed = ask(alice, line)
+    placed = order_test(alice, line)
     answer(line, "a", "testing")
     line_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION)
     assert apart(isp, "rhino") == [True]
@@ -164,7 +164,7 @@ def test_test_that_takes_too_long_ends_and_the_line_is_joined_again(isp: Isp, al
 
 
 def test_cancelling_the_order_stops_the_test(alice: User, line: Vll) -> None:
-    placed = ask(alice, line)
+    placed = order_test(alice, line)
     built(line)
     order_cancel(user=alice, order=placed, now=clock.now())
     stale = line.line_tests.get(order=placed)
@@ -174,13 +174,13 @@ def test_cancelling_the_order_stops_the_test(alice: User, line: Vll) -> None:
     assert (placed.state, line.admin_status) == ("cancelled", "admin-up")
     stale.refresh_from_db()
     assert stale.state == "waiting"
-    assert carried_through(line, ask(alice, line)).state == "passed"
+    assert carried_through(line, order_test(alice, line)).state == "passed"
     stale.refresh_from_db()
     assert (stale.state, stale.reason) == ("not_tested", "called-off")
 
 
 def test_refusal_during_separation_joins_the_line_again(alice: User, line: Vll) -> None:
-    placed = ask(alice, line)
+    placed = order_test(alice, line)
     refuse(line, "z")
     activate(line)
     placed.refresh_from_db()
@@ -193,8 +193,10 @@ def test_untestable_line_is_refused_and_left_alone(
     address = f"/api/v1/vlls/{line.pk}/tests"
 
     def refused(user: User, body: dict[str, Any], at: str = address) -> tuple[int, str]:
-        said = client(user).post(at, body, format="json")
-        return said.status_code, said.json()["type"].rpartition("/")[2].rpartition("#")[2].rpartition(":")[2]
+        response = client(user).post(at, body, format="json")
+        return response.status_code, response.json()["type"].rpartition("/")[2].rpartition("#")[2].rpartition(
+            ":"
+        )[2]
 
     revision = line.revision
     assert refused(charlie, {})[0] == 404
@@ -247,14 +249,14 @@ def test_untestable_line_is_refused_and_left_alone(
 
 
 def test_api_orders_a_test_and_shows_it(alice: User, line: Vll) -> None:
-    said = client(alice).post(f"/api/v1/vlls/{line.pk}/tests", {}, format="json")
-    assert said.status_code == 202
-    asked = said.json()
-    assert said["Location"].endswith(f"/api/v1/vlls/{line.pk}/tests/{asked['id']}")
-    assert (asked["state"], asked["asked_by"], asked["interruption_ms"]) == ("waiting", "alice", None)
+    response = client(alice).post(f"/api/v1/vlls/{line.pk}/tests", {}, format="json")
+    assert response.status_code == 202
+    ordered = response.json()
+    assert response["Location"].endswith(f"/api/v1/vlls/{line.pk}/tests/{ordered['id']}")
+    assert (ordered["state"], ordered["asked_by"], ordered["interruption_ms"]) == ("waiting", "alice", None)
     line.refresh_from_db()
-    carried_through(line, Order.objects.get(pk=asked["order"]))
-    found = client(alice).get(said["Location"]).json()
+    carried_through(line, Order.objects.get(pk=ordered["order"]))
+    found = client(alice).get(response["Location"]).json()
     assert (found["state"], found["largest_passed"]) == ("passed", line.frame)
     assert found["interruption_ms"] >= 0
 
@@ -264,7 +266,7 @@ def test_scheduled_test_begins_at_its_time(isp: Isp, alice: User, line: Vll) -> 
     address = f"/api/v1/vlls/{line.pk}/tests"
     scheduled = client(alice).post(address, {"at": at.isoformat()}, format="json").json()
     assert (scheduled["state"], scheduled["order"], scheduled["message"]) == ("scheduled", None, None)
-    assert [each["reason"] for each in told("line_test.scheduled")] == [
+    assert [each["reason"] for each in event_data("line_test.scheduled")] == [
         f"To be tested at {at:%Y-%m-%d %H:%M} UTC"
     ]
     twice = client(alice).post(address, {"at": at.isoformat()}, format="json")
@@ -294,12 +296,12 @@ def test_scheduled_test_waits_for_another_order_for_a_limited_time(alice: User, 
     scheduled_line_tests_begin(now=at + LATEST_BEGIN + timedelta(seconds=1))
     test.refresh_from_db()
     assert (test.state, test.reason, test.order) == ("not_tested", "not-begun", None)
-    [said] = told("line_test.not_tested")
-    assert said["reason"].startswith("It could not start on time. Order ")
+    [event] = event_data("line_test.not_tested")
+    assert event["reason"].startswith("It could not start on time. Order ")
 
 
 @pytest.mark.parametrize("loses", ["membership", "account", "customer"])
-def test_a_scheduled_test_of_a_line_that_went_or_of_somebody_who_may_not_is_not_begun(
+def test_scheduled_test_does_not_begin_after_its_customer_or_orderer_left(
     isp: Isp, alice: User, bob: User, line: Vll, loses: str
 ) -> None:
     at = clock.now() + timedelta(hours=2)

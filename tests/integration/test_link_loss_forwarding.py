@@ -47,7 +47,7 @@ ROUTERS = {"a": "rhino", "z": "hippo"}
 
 
 class Clock:
-    """The time of the test; ``after`` lets some pass, in which all routers report nothing new."""
+    """The time of the test. ``after`` lets time pass in which all routers report no changes."""
 
     def __init__(self) -> None:
         self.now: datetime = clock.now()
@@ -80,25 +80,25 @@ def line(isp: Isp, alice: User, at: Clock) -> Vll:
     activate(placed)
     at.now = clock.now()
     for side in "az":
-        see(isp, placed, side, at)
+        report(isp, placed, side, at)
     return placed
 
 
-def see(isp: Isp, line: Vll, side: str, at: Clock, **facts: Any) -> None:
-    """That end's router reports this, and the portal looks at it."""
+def report(isp: Isp, line: Vll, side: str, at: Clock, **facts: Any) -> None:
+    """Store a report about that end, and let the portal evaluate it."""
     line.refresh_from_db()
-    said = observed_end(line.pk, side, revision=line.revision, **facts)
-    ends_observed(router=isp.routers[ROUTERS[side]], ends=[said], now=at.now)
+    observed = observed_end(line.pk, side, revision=line.revision, **facts)
+    ends_observed(router=isp.routers[ROUTERS[side]], ends=[observed], now=at.now)
     link_losses_forward(now=at.now)
     line.refresh_from_db()
 
 
-def look(at: Clock, seconds: float) -> int:
+def evaluate(at: Clock, seconds: float) -> int:
     return link_losses_forward(now=at.after(seconds))
 
 
-def told(isp: Isp) -> str:
-    """The ends that intents want kept down."""
+def ends_kept_down(isp: Isp) -> str:
+    """Return the ends that the intents keep down."""
     sides = ""
     for name in ROUTERS.values():
         intent = intent_for(router=name, generation=1, rows=end_rows(isp.routers[name]))
@@ -108,15 +108,13 @@ def told(isp: Isp) -> str:
 
 
 def lose(isp: Isp, line: Vll, at: Clock) -> None:
-    """A loses its link, and hippo keeps Z down for it."""
-    see(isp, line, "a", at, link_up=False)
-    assert look(at, 10) == 1
-    see(isp, line, "z", at, link_up=False, held_down=True)
+    """Let A lose its link, and let Hippo keep Z down."""
+    report(isp, line, "a", at, link_up=False)
+    assert evaluate(at, 10) == 1
+    report(isp, line, "z", at, link_up=False, held_down=True)
 
 
-def test_it_is_off_unless_somebody_orders_it_and_is_part_of_what_is_ordered(
-    isp: Isp, alice: User, at: Clock
-) -> None:
+def test_forwarding_is_off_by_default_and_can_be_ordered(isp: Isp, alice: User, at: Clock) -> None:
     plain = order(isp, alice, **whole(isp, link_loss_forwarding=False)).vll
     activate(plain)
     assert client(alice).get(f"/api/v1/vlls/{plain.pk}").json()["link_loss_forwarding"] is False
@@ -129,7 +127,7 @@ def test_it_is_off_unless_somebody_orders_it_and_is_part_of_what_is_ordered(
     assert "on: when one end loses its link, the other end's is taken down" in page
 
 
-def test_only_whole_ports_of_customers_that_nobody_else_uses_and_whose_agents_know_it(
+def test_only_unshared_whole_customer_ports_of_capable_agents_are_accepted(
     isp: Isp, alice: User, nora: User, at: Clock
 ) -> None:
     def refused(error: type[Exception], **changes: Any) -> None:
@@ -150,11 +148,11 @@ def test_only_whole_ports_of_customers_that_nobody_else_uses_and_whose_agents_kn
     ObservedInterface.objects.filter(router=isp.routers["rhino"], name="host-cust1").update(linux_cp="e1")
     refused(LinkLossPortInUse)
     ObservedInterface.objects.update(linux_cp="")
-    # Of a port with a like name that is somebody's, nothing follows.
+    # A foreign port whose name begins with the same text does not matter.
     ObservedInterface.objects.create(name="host-cust10.7", **cust1)
     placed = order(isp, alice, **whole(isp)).vll
     activate(placed)
-    # What goes on as it is needs no router's word; what no longer can go on is refused.
+    # Changes that keep the forwarding need no support of the agent; impossible changes are refused.
     ObservedRouter.objects.update(link_loss_forwarding=False)
     modify(alice, placed, cir_bps=2 * placed.cir_bps)
     activate(placed)
@@ -162,25 +160,23 @@ def test_only_whole_ports_of_customers_that_nobody_else_uses_and_whose_agents_kn
         modify(alice, placed, a_end={"tagging": Tagging.DOT1Q, "outer_vlan": 7})
 
 
-def test_a_loss_that_lasts_takes_the_far_end_down_and_a_link_that_is_back_sets_it_up(
-    isp: Isp, line: Vll, at: Clock
-) -> None:
-    see(isp, line, "a", at, link_up=False)
-    assert (look(at, 9), told(isp)) == (0, "")
-    asked = Outbox.objects.count()
-    assert (look(at, 1), told(isp)) == (1, "z")
-    assert Outbox.objects.count() == asked + 1
-    see(isp, line, "z", at, link_up=False, held_down=True)
-    # Z's own link is not seen now, and counts for nothing, however long.
-    assert (look(at, 3600), told(isp)) == (0, "z")
-    see(isp, line, "a", at)
-    assert (look(at, 9), told(isp)) == (0, "z")
-    assert (look(at, 1), told(isp)) == (1, "")
-    # The port is up again, and its link takes most of a minute to negotiate.
-    see(isp, line, "z", at, link_up=False)
-    assert (look(at, 50), told(isp)) == (0, "")
-    see(isp, line, "z", at)
-    assert (look(at, 60), line.oper_status) == (0, "op-up")
+def test_lasting_loss_takes_the_far_end_down_until_the_link_is_back(isp: Isp, line: Vll, at: Clock) -> None:
+    report(isp, line, "a", at, link_up=False)
+    assert (evaluate(at, 9), ends_kept_down(isp)) == (0, "")
+    messages = Outbox.objects.count()
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "z")
+    assert Outbox.objects.count() == messages + 1
+    report(isp, line, "z", at, link_up=False, held_down=True)
+    # The port is kept down, so its missing link does not count.
+    assert (evaluate(at, 3600), ends_kept_down(isp)) == (0, "z")
+    report(isp, line, "a", at)
+    assert (evaluate(at, 9), ends_kept_down(isp)) == (0, "z")
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "")
+    # The port is up again, and negotiating the link takes most of a minute.
+    report(isp, line, "z", at, link_up=False)
+    assert (evaluate(at, 50), ends_kept_down(isp)) == (0, "")
+    report(isp, line, "z", at)
+    assert (evaluate(at, 60), line.oper_status) == (0, "op-up")
     kinds = Event.objects.filter(vll_id=line.pk, kind__startswith="vll.link_loss").order_by("id")
     assert [(each.kind, each.data["end"]) for each in kinds] == [
         ("vll.link_loss_forwarded", "z"),
@@ -188,59 +184,57 @@ def test_a_loss_that_lasts_takes_the_far_end_down_and_a_link_that_is_back_sets_i
     ]
 
 
-def test_what_is_lost_behind_a_port_that_was_kept_down_is_forwarded_the_other_way(
+def test_loss_behind_a_port_that_was_kept_down_is_forwarded_in_the_other_direction(
     isp: Isp, line: Vll, at: Clock
 ) -> None:
     lose(isp, line, at)
-    see(isp, line, "a", at)
-    look(at, 10)
-    see(isp, line, "z", at, link_up=False)
-    assert (look(at, 59), told(isp)) == (0, "")
-    assert (look(at, 1), told(isp)) == (1, "a")
+    report(isp, line, "a", at)
+    evaluate(at, 10)
+    report(isp, line, "z", at, link_up=False)
+    assert (evaluate(at, 59), ends_kept_down(isp)) == (0, "")
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "a")
 
 
-def test_a_port_has_a_minute_from_when_its_router_that_heard_late_set_it_up(
-    isp: Isp, line: Vll, at: Clock
-) -> None:
+def test_port_has_a_minute_after_its_router_sets_it_up_late(isp: Isp, line: Vll, at: Clock) -> None:
     lose(isp, line, at)
-    see(isp, line, "a", at)
-    look(at, 10)
+    report(isp, line, "a", at)
+    evaluate(at, 10)
     for _ in range(20):
-        look(at, 30)  # hippo still keeps Z down
-    see(isp, line, "z", at, link_up=False)
-    assert (look(at, 59), told(isp)) == (0, "")
-    see(isp, line, "z", at)
-    # A loss long after that is one as ever.
+        evaluate(at, 30)  # hippo still keeps Z down
+    report(isp, line, "z", at, link_up=False)
+    assert (evaluate(at, 59), ends_kept_down(isp)) == (0, "")
+    report(isp, line, "z", at)
+    # A loss long after that counts after the usual time.
     at.after(120)
-    see(isp, line, "z", at, link_up=False)
-    assert (look(at, 9), told(isp)) == (0, "")
-    assert (look(at, 1), told(isp)) == (1, "a")
+    report(isp, line, "z", at, link_up=False)
+    assert (evaluate(at, 9), ends_kept_down(isp)) == (0, "")
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "a")
 
 
 def test_silent_router_takes_nothing_down_and_keeps_nothing_down_permanently(
     isp: Isp, line: Vll, at: Clock
 ) -> None:
     rhino = isp.routers["rhino"]
-    see(isp, line, "a", at, link_up=False)
+    report(isp, line, "a", at, link_up=False)
     silence = RouterSilence.objects.create(router=rhino, since=at.now)
-    # Its last word was a lost link; by now nobody knows.
-    assert (look(at, 60), told(isp)) == (0, "")
+    # The last report had a lost link, but the present state is unknown.
+    assert (evaluate(at, 60), ends_kept_down(isp)) == (0, "")
     silence.delete()
-    assert (look(at, 1), told(isp)) == (1, "z")
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "z")
     RouterSilence.objects.create(router=rhino, since=at.now)
-    assert (look(at, 300), told(isp)) == (0, "z")
-    assert (look(at, 1), told(isp)) == (1, "")
+    assert (evaluate(at, 300), ends_kept_down(isp)) == (0, "z")
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "")
 
 
-def test_a_dead_router_is_a_loss_at_once_and_for_as_long_as_it_is_dead(
+def test_dead_router_counts_as_a_loss_immediately_and_as_long_as_it_is_dead(
     isp: Isp, line: Vll, at: Clock
 ) -> None:
     rhino = Router.objects.filter(pk=isp.routers["rhino"].pk)
     RouterSilence.objects.create(router=isp.routers["rhino"], since=at.now)
     rhino.update(dead_since=at.now, maintenance_since=at.now)
-    assert (look(at, 1), told(isp)) == (1, "z")
-    assert (look(at, 86_400), told(isp)) == (0, "z")
-    see(isp, line, "z", at, link_up=False, held_down=True)
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "z")
+    assert (evaluate(at, 86_400), ends_kept_down(isp)) == (0, "z")
+    report(isp, line, "z", at, link_up=False, held_down=True)
     found = known_health(Vll.objects.get(pk=line.pk))
     assert found is not None
     assert found.cause == (
@@ -249,7 +243,7 @@ def test_a_dead_router_is_a_loss_at_once_and_for_as_long_as_it_is_dead(
     )
     rhino.update(dead_since=None)
     RouterSilence.objects.all().delete()
-    assert (look(at, 10), told(isp)) == (1, "")
+    assert (evaluate(at, 10), ends_kept_down(isp)) == (1, "")
 
 
 @pytest.mark.parametrize("mark", ["held_since", "frozen_since"])
@@ -257,73 +251,73 @@ def test_nothing_is_taken_down_through_a_router_without_intents(
     isp: Isp, line: Vll, at: Clock, mark: str
 ) -> None:
     Router.objects.filter(pk=isp.routers["hippo"].pk).update(**{mark: at.now})
-    see(isp, line, "a", at, link_up=False)
-    assert look(at, 10) == 0
+    report(isp, line, "a", at, link_up=False)
+    assert evaluate(at, 10) == 0
     Router.objects.update(**{mark: None})
-    assert look(at, 1) == 1
+    assert evaluate(at, 1) == 1
 
 
 def test_router_that_missed_the_decision_gets_it_again_unless_it_gives_a_reason(
     isp: Isp, line: Vll, at: Clock
 ) -> None:
-    see(isp, line, "a", at, link_up=False)
+    report(isp, line, "a", at, link_up=False)
     RouterConvergence.objects.create(router=isp.routers["hippo"])
-    look(at, 10)
+    evaluate(at, 10)
 
-    def asked() -> bool:
+    def intent_requested() -> bool:
         wanted = RouterConvergence.objects.filter(intent_is_wanted())
         return bool(wanted.update(answered=F("wanted"), intent_requested=False))
 
-    assert asked()
-    look(at, 14)
-    assert not asked()
-    look(at, 1)
-    assert asked()
+    assert intent_requested()
+    evaluate(at, 14)
+    assert not intent_requested()
+    evaluate(at, 1)
+    assert intent_requested()
     answer(line, "z", "conflict", reason=CONFLICT)
-    look(at, 60)
-    assert not asked()
+    evaluate(at, 60)
+    assert not intent_requested()
     answer(line, "z", "verified")
-    see(isp, line, "z", at, link_up=False, held_down=True)
-    look(at, 60)
-    assert not asked()
+    report(isp, line, "z", at, link_up=False, held_down=True)
+    evaluate(at, 60)
+    assert not intent_requested()
 
 
-def test_a_line_that_is_suspended_removed_or_turned_off_keeps_no_port_down(
+def test_suspended_removed_or_changed_line_keeps_no_port_down(
     isp: Isp, alice: User, line: Vll, at: Clock
 ) -> None:
     lose(isp, line, at)
     order_suspend(user=alice, vll=line, now=at.now)
-    assert told(isp) == ""
-    assert (look(at, 1), ForwardedLinkLoss.objects.get().held) == (1, "")
+    assert ends_kept_down(isp) == ""
+    assert (evaluate(at, 1), ForwardedLinkLoss.objects.get().held) == (1, "")
     activate(line)
     Vll.objects.filter(pk=line.pk).update(lifecycle="active", admin_status="admin-up")
-    look(at, 60)
-    see(isp, line, "z", at)
-    assert told(isp) == "z"
+    evaluate(at, 60)
+    report(isp, line, "z", at)
+    assert ends_kept_down(isp) == "z"
     modify(alice, line, link_loss_forwarding=False)
-    assert (told(isp), look(at, 1)) == ("", 1)
+    assert (ends_kept_down(isp), evaluate(at, 1)) == ("", 1)
     activate(line)
     order_delete(user=alice, vll=line, now=at.now, cooling_off=timedelta(0))
     for side in "az":
         answer(line, side, "removed")
     assert line.lifecycle == "terminated"
-    assert look(at, 3600) == 0
+    assert evaluate(at, 3600) == 0
 
 
-def test_ports_that_a_resumed_line_sets_up_have_a_minute_for_their_links(
+def test_ports_of_a_resumed_line_have_a_minute_for_their_links(
     isp: Isp, alice: User, line: Vll, at: Clock
 ) -> None:
     order_suspend(user=alice, vll=line, now=at.now)
     activate(line)
     for side in "az":
-        see(isp, line, side, at, link_up=False)
+        report(isp, line, side, at, link_up=False)
     order_resume(user=alice, vll=line, now=at.now)
     activate(line)
     at.now = clock.now()
-    see(isp, line, "z", at)
-    see(isp, line, "a", at, link_up=False)
-    assert (look(at, 55), told(isp)) == (0, "")
-    assert (look(at, 10), told(isp)) == (1, "z")
+    report(isp, line, "z", at)
+    report(isp, line, "a", at, link_up=False)
+    assert (evaluate(at, 55), ends_kept_down(isp)) == (0, "")
+    assert (evaluate(at, 10), ends_kept_down(isp)) == (1, "z")
 
 
 def test_moving_end_stays_down_and_a_lost_one_is_judged_again(
@@ -333,52 +327,46 @@ def test_moving_end_stays_down_and_a_lost_one_is_judged_again(
     modify(alice, line, z_end={"port": isp.ports["hippo:host-cust2"].pk})
     activate(line)
     moved = line.ends.get(side="z")
-    assert (moved.held_down, moved.link_up, told(isp)) == (False, None, "z")
-    see(isp, line, "z", at, link_up=False, held_down=True)
+    assert (moved.held_down, moved.link_up, ends_kept_down(isp)) == (False, None, "z")
+    report(isp, line, "z", at, link_up=False, held_down=True)
     modify(alice, line, a_end={"port": isp.ports["rhino:host-cust2"].pk})
     activate(line)
-    assert (look(at, 60), told(isp)) == (0, "z")
-    see(isp, line, "a", at)
-    assert (look(at, 10), told(isp)) == (1, "")
+    assert (evaluate(at, 60), ends_kept_down(isp)) == (0, "z")
+    report(isp, line, "a", at)
+    assert (evaluate(at, 10), ends_kept_down(isp)) == (1, "")
 
 
-def test_a_line_with_a_port_that_is_kept_down_is_not_let_go(
-    isp: Isp, nina: User, line: Vll, at: Clock
-) -> None:
+def test_line_with_a_port_kept_down_is_not_released(isp: Isp, nina: User, line: Vll, at: Clock) -> None:
     lose(isp, line, at)
     with pytest.raises(PortKeptDown):
         line_let_go(user=nina, vll=line, now=at.now)
     modify(nina, line, link_loss_forwarding=False)
-    look(at, 1)
+    evaluate(at, 1)
     activate(line)
-    with pytest.raises(PortKeptDown):  # nobody has seen it up yet
+    with pytest.raises(PortKeptDown):  # no report has the port up yet
         line_let_go(user=nina, vll=line, now=at.now)
-    see(isp, line, "z", at, link_up=True)
+    report(isp, line, "z", at, link_up=True)
     line_let_go(user=nina, vll=line, now=at.now)
 
 
-def test_a_port_that_becomes_another_operators_is_set_up_and_not_taken_down(
-    isp: Isp, line: Vll, at: Clock
-) -> None:
+def test_port_that_becomes_an_enni_is_set_up_and_not_taken_down(isp: Isp, line: Vll, at: Clock) -> None:
     lose(isp, line, at)
     Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(kind=Port.Kind.ENNI)
-    assert (look(at, 1), told(isp)) == (1, "")
-    see(isp, line, "z", at)
-    assert look(at, 60) == 0
+    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "")
+    report(isp, line, "z", at)
+    assert evaluate(at, 60) == 0
 
 
-def test_the_port_that_is_kept_down_is_not_what_a_mail_says_is_the_cause(
-    isp: Isp, line: Vll, at: Clock
-) -> None:
-    see(isp, line, "z", at, link_up=False)
-    look(at, 10)
-    see(isp, line, "a", at, link_up=False, held_down=True)
-    assert told(isp) == "a"
+def test_mail_does_not_name_the_port_kept_down_as_the_cause(isp: Isp, line: Vll, at: Clock) -> None:
+    report(isp, line, "z", at, link_up=False)
+    evaluate(at, 10)
+    report(isp, line, "a", at, link_up=False, held_down=True)
+    assert ends_kept_down(isp) == "a"
     lost = isp.ports["hippo:host-cust1"].pk
     assert causes_of_down({line.pk}, now=at.now) == {line.pk: f"port:{lost}"}
 
 
-def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
+def test_loss_is_one_fault_with_one_alarm_and_the_page_explains_the_measure(
     isp: Isp, alice: User, line: Vll, at: Clock
 ) -> None:
     lose(isp, line, at)
@@ -393,27 +381,27 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "link taken down" in page
     assert "hippo:host-cust1 is to be taken down, because rhino:host-cust1 has lost its link" in page
-    # A is back, and Z waits for it to last.
-    see(isp, line, "a", at)
+    # A is back, but Z waits until the link has lasted.
+    report(isp, line, "a", at)
     relay_sends()
     assert alarms_raised() == []
-    # The decision is an event, but Z is still down.
-    look(at, 10)
+    # The decision creates an event, but Z is still down.
+    evaluate(at, 10)
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "hippo:host-cust1 is to be set up again" in page
     assert "link taken down" in page
-    # Nobody sets Z up.
+    # The router does not set Z up.
     ForwardedLinkLoss.objects.update(held="", turned_at=clock.now() - timedelta(seconds=61))
     relay_sends()
     assert alarms_raised() == ["ZRH-AMS is down"]
 
 
 @pytest.mark.parametrize("back_for", [359, 361, None])
-def test_nobody_deciding_that_a_port_be_set_up_again_is_an_alarm(
+def test_missing_decision_to_set_a_port_up_is_an_alarm(
     isp: Isp, line: Vll, at: Clock, back_for: int | None
 ) -> None:
     lose(isp, line, at)
-    see(isp, line, "a", at)
+    report(isp, line, "a", at)
     since = None if back_for is None else at.now - back_for * SECOND
     line.ends.filter(side="a").update(link_since=since)
     relay_sends()

@@ -1,4 +1,4 @@
-"""What `make check` has against a migration that could not run beside the previous release."""
+"""`make check` complains about a migration that could not run while the previous release is in service."""
 
 from unittest import mock
 
@@ -18,13 +18,13 @@ POSITIVE = models.CheckConstraint(condition=models.Q(revision__gt=0), name="a_re
 REASON = "No release since 1.3 reads or writes it."
 
 
-def against(*operations: Operation, **of_the_migration: object) -> list[str]:
-    """The complaints about a migration of lines with these operations."""
+def against(*operations: Operation, **attributes: object) -> list[str]:
+    """Return the complaints about a migration of lines with these operations."""
     migration = Migration("9999_new", "vll")
     migration.operations = list(operations)
-    for name, value in of_the_migration.items():
+    for name, value in attributes.items():
         setattr(migration, name, value)
-    # The test's own transaction is none of the migration's.
+    # The transaction of the test is not the migration's.
     with (
         mock.patch.object(connection, "in_atomic_block", migration.atomic),
         connection.schema_editor(collect_sql=True, atomic=False) as editor,
@@ -37,14 +37,14 @@ def against(*operations: Operation, **of_the_migration: object) -> list[str]:
     return complaints(migration, "\n".join(editor.collected_sql))
 
 
-def rules(*operations: Operation, **of_the_migration: object) -> list[str]:
-    return sorted({each.split(":")[0] for each in against(*operations, **of_the_migration)})
+def rules(*operations: Operation, **attributes: object) -> list[str]:
+    return sorted({each.split(":")[0] for each in against(*operations, **attributes)})
 
 
 @pytest.mark.parametrize(
     ("operation", "rule"),
     [
-        # Django gives such a column a default for the rows that are there, and takes it away again.
+        # Django gives such a column a default for the existing rows, and drops the default afterwards.
         (migrations.AddField("vll", "x", models.PositiveIntegerField(default=0)), "ban-drop-default"),
         (migrations.RunSQL("ALTER TABLE vll_vll ADD COLUMN x int NOT NULL"), "adding-required-field"),
         (migrations.RemoveField("vll", "description"), "ban-drop-column"),
@@ -58,11 +58,11 @@ def rules(*operations: Operation, **of_the_migration: object) -> list[str]:
         (migrations.DeleteModel("EndMove"), "ban-drop-table"),
     ],
 )
-def test_what_would_stop_the_release_that_serves_is_named(operation: Operation, rule: str) -> None:
+def test_operation_that_would_stop_the_running_release_is_named(operation: Operation, rule: str) -> None:
     assert rule in rules(operation)
 
 
-def test_what_it_does_not_notice_is_let_through() -> None:
+def test_harmless_operation_is_accepted() -> None:
     new = migrations.CreateModel("Note", [("id", models.BigAutoField(primary_key=True)), ("n", NUMBER)])
     unique = models.UniqueConstraint(fields=["n"], name="a_note_has_its_number")
     assert against(new, migrations.AddConstraint("note", unique)) == []
@@ -74,12 +74,12 @@ def test_what_it_does_not_notice_is_let_through() -> None:
     assert against(ValidateConstraint("order", "a_revision_is_positive"), atomic=False) == []
 
 
-def test_what_could_not_run_again_needs_a_transaction() -> None:
+def test_operation_that_cannot_be_repeated_needs_a_transaction() -> None:
     assert rules(migrations.RunSQL("CREATE TABLE note ()"), atomic=False) == ["prefer-robust-stmts"]
     assert rules(migrations.RunSQL("CREATE TABLE note ()")) == []
 
 
-def test_an_exception_has_a_reason_and_something_to_except() -> None:
+def test_exception_needs_a_reason_and_a_complaint() -> None:
     drop = migrations.RemoveField("vll", "description")
     assert against(drop, linter_exceptions={"ban-drop-column": REASON}) == []
     [complaint] = against(drop, linter_exceptions={"ban-drop-column": "unused"})

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(scope="module")
 def live(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[LiveProcess]:
-    """One for all of these tests: it takes seconds to start."""
+    """Start one process for all these tests, because the start takes seconds."""
     with django_db_blocker.unblock(), live_process() as process:
         yield process
 
@@ -44,9 +44,7 @@ def another(isp: Isp, user: User) -> Vll:
     return order(isp, user, a_end=a_end, z_end=z_end).vll
 
 
-def test_a_lines_page_hears_of_its_line_and_of_no_other(
-    live: LiveProcess, isp: Isp, alice: User, vll: Vll
-) -> None:
+def test_lines_page_is_notified_only_of_its_line(live: LiveProcess, isp: Isp, alice: User, vll: Vll) -> None:
     other = another(isp, alice)
     page = live.page(alice, f"line:{vll.pk}").follows()
     answer(other, "a", "verified")
@@ -59,17 +57,17 @@ def test_a_lines_page_hears_of_its_line_and_of_no_other(
 
 def test_each_shown_change_is_notified(live: LiveProcess, isp: Isp, alice: User, vll: Vll) -> None:
     page = live.page(alice, f"line:{vll.pk}").follows()
-    told = ("changed", f"line:{vll.pk}")
+    expected = ("changed", f"line:{vll.pk}")
     activate(vll)
-    assert page.event() == told
+    assert page.event() == expected
     for _ in range(2):
         vll.refresh_from_db()
         vll_describe(user=alice, vll=vll, description=f"Milk {_}", now=clock.now())
-        assert page.event() == told
+        assert page.event() == expected
     vll.ends.filter(side="a").update(link_up=False)
-    assert page.event() == told
+    assert page.event() == expected
     order_delete(user=alice, vll=Vll.objects.get(pk=vll.pk), now=clock.now())
-    assert page.event() == told
+    assert page.event() == expected
 
 
 def test_uncommitted_change_is_not_notified(live: LiveProcess, alice: User, vll: Vll) -> None:
@@ -93,7 +91,7 @@ def test_routine_writes_of_reports_are_not_notified(
     assert page.event() == ("changed", "network")
 
 
-def test_the_noc_hears_of_every_customers_lines_and_of_the_network(
+def test_noc_is_notified_of_all_lines_and_of_the_network(
     live: LiveProcess, isp: Isp, nora: User, vll: Vll
 ) -> None:
     page = live.page(nora, "lines", "network", "ports").follows()
@@ -103,7 +101,7 @@ def test_the_noc_hears_of_every_customers_lines_and_of_the_network(
     assert {page.event(), page.event()} == {("changed", "network"), ("changed", "ports")}
 
 
-def test_a_stranger_does_not_even_notice_that_something_changed(
+def test_stranger_is_not_notified_of_foreign_changes(
     live: LiveProcess, isp: Isp, charlie: User, nora: User, vll: Vll
 ) -> None:
     page = live.page(charlie, "lines", "ports").follows()
@@ -114,12 +112,12 @@ def test_a_stranger_does_not_even_notice_that_something_changed(
     assert page.event() == ("changed", "ports")
 
 
-def test_a_strangers_line_is_one_that_is_not_there(live: LiveProcess, charlie: User, vll: Vll) -> None:
+def test_foreign_line_is_404_like_an_absent_one(live: LiveProcess, charlie: User, vll: Vll) -> None:
     assert live.page(charlie, f"line:{vll.pk}").status == 404
     assert live.page(charlie, "lines", f"line:{vll.pk}").status == 404
 
 
-def test_the_noc_hears_of_alarms_and_of_what_is_said_of_them(live: LiveProcess, isp: Isp, nora: User) -> None:
+def test_noc_is_notified_of_alarms_and_acknowledgements(live: LiveProcess, isp: Isp, nora: User) -> None:
     alarms_watch(now=clock.now())
     page = live.page(nora, "alarms").follows()
     RouterSilence.objects.create(router=isp.routers["rhino"], since=clock.now())
@@ -130,9 +128,7 @@ def test_the_noc_hears_of_alarms_and_of_what_is_said_of_them(live: LiveProcess, 
     assert page.event() == ("changed", "alarms")
 
 
-def test_the_noc_hears_of_the_exchange_with_netbox_and_not_that_a_worker_is_at_it(
-    live: LiveProcess, nora: User
-) -> None:
+def test_noc_is_notified_of_netbox_runs_but_not_of_claims(live: LiveProcess, nora: User) -> None:
     state = NetboxState.objects.create(pk=1)
     page = live.page(nora, "netbox").follows()
     NetboxState.objects.update(claim=uuid4(), claimed_until=clock.now())
@@ -144,10 +140,10 @@ def test_the_noc_hears_of_the_exchange_with_netbox_and_not_that_a_worker_is_at_i
     assert page.event() == ("changed", "netbox")
 
 
-def test_a_webhooks_page_is_notified_of_its_deliveries_and_not_of_another_customers(
+def test_webhooks_page_is_notified_only_of_deliveries_of_its_customer(
     live: LiveProcess, isp: Isp, ada: User, dairy: Customer, bakery: Customer
 ) -> None:
-    ours, theirs = (
+    own, foreign = (
         Webhook.objects.create(
             customer=customer,
             url="https://hooks.example.net/in",
@@ -158,17 +154,17 @@ def test_a_webhooks_page_is_notified_of_its_deliveries_and_not_of_another_custom
         for customer in (dairy, bakery)
     )
     page = live.page(ada, "webhooks", "ports").follows()
-    webhook_test(webhook=theirs, now=clock.now())
+    webhook_test(webhook=foreign, now=clock.now())
     Port.objects.filter(customer=dairy).update(description="in between")
     assert page.event() == ("changed", "ports")
-    webhook_test(webhook=ours, now=clock.now())
+    webhook_test(webhook=own, now=clock.now())
     assert page.event() == ("changed", "webhooks")
     Webhook.objects.update(claim=uuid4(), claimed_until=clock.now())
     Delivery.objects.update(state="delivered", next_try_at=None, tries=1)
     assert page.event() == ("changed", "webhooks")
 
 
-def test_the_noc_hears_that_routers_have_planned_an_order(live: LiveProcess, nora: User, vll: Vll) -> None:
+def test_noc_is_notified_of_the_plan_of_an_order(live: LiveProcess, nora: User, vll: Vll) -> None:
     page = live.page(nora, f"line:{vll.pk}").follows()
     PlanResult.objects.create(order=vll.orders.get(), requested_by="nora", requested_at=clock.now())
     assert page.event() == ("changed", f"line:{vll.pk}")
@@ -192,7 +188,7 @@ def test_unknown_topic_is_refused(live: LiveProcess, alice: User, about: list[st
     assert live.page(alice, *about).status == 400
 
 
-def test_a_page_is_told_at_once_of_what_changed_while_it_was_on_its_way(
+def test_page_is_notified_immediately_of_a_change_during_its_loading(
     live: LiveProcess, alice: User, vll: Vll
 ) -> None:
     answer(vll, "a", "verified")
@@ -200,19 +196,19 @@ def test_a_page_is_told_at_once_of_what_changed_while_it_was_on_its_way(
     answer(vll, "z", "verified")
     watching.event()
     assert live.page(alice, "lines", age_ms=1000).follows().event() == ("changed", "lines")
-    # What was shown so long ago that nobody remembers, and what says no age that there is.
+    # The age is either older than the remembered changes, or invalid.
     for age_ms in (10**8, -1):
         assert live.page(alice, "ports", age_ms=age_ms).follows().event() == ("changed", "ports")
 
 
-def test_a_stream_is_neither_kept_nor_held_back_on_its_way(live: LiveProcess, alice: User) -> None:
+def test_stream_is_neither_cached_nor_buffered(live: LiveProcess, alice: User) -> None:
     page = live.page(alice, "lines")
     assert page.headers["Content-Type"] == "text/event-stream; charset=utf-8"
     assert page.headers["Cache-Control"] == "no-store"
     assert page.headers["X-Accel-Buffering"] == "no"
 
 
-def test_pages_that_are_closed_are_forgotten(alice: User) -> None:
+def test_closed_pages_free_their_place(alice: User) -> None:
     with live_process({"LONGLINE_LIVE_PAGES_EACH": "2"}) as live:
         first, _ = live.page(alice, "lines").follows(), live.page(alice, "lines").follows()
         refused = live.page(alice, "lines")

@@ -1,4 +1,4 @@
-"""An answer about many VLLs takes longer than a claim lasts: nobody else gets in, and nothing is left out."""
+"""Storing an answer about many VLLs takes longer than a claim, but no other worker interferes."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -21,12 +21,12 @@ from tests.integration.stand_in_agent import StandInAgent, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VLLS = 6
-# By its name, because the package has a function that is called like the module.
+# Imported by name, because the package has a function with the name of the module.
 advancing = import_module("portal.vll.operations.order_progress")
 
 
-class Hand:
-    """A clock that only moves when told to."""
+class ManualClock:
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.at = clock.now()
@@ -36,8 +36,8 @@ class Hand:
 
 
 @pytest.fixture
-def time() -> Hand:
-    return Hand()
+def time() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def many(isp: Isp, alice: User) -> Iterator[Isp]:
 
 
 @pytest.fixture
-def each_takes(monkeypatch: pytest.MonkeyPatch, time: Hand) -> Any:
-    """``each_takes(duration, then)``: each VLL takes so long to advance, and ``then()`` happens after it."""
+def each_takes(monkeypatch: pytest.MonkeyPatch, time: ManualClock) -> Any:
+    """Return ``each_takes(duration, then)``: storing each VLL takes that long, and then calls ``then``."""
     one = advancing._advance_one
 
     def set_to(duration: timedelta, then: Any = lambda: None) -> None:
@@ -68,36 +68,38 @@ def each_takes(monkeypatch: pytest.MonkeyPatch, time: Hand) -> Any:
     return set_to
 
 
-def taken_in() -> int:
+def stored_ends() -> int:
     return VllEnd.objects.filter(side="a", status="verified").count()
 
 
-def test_the_claim_is_kept_while_an_answer_is_taken_in(many: Isp, time: Hand, each_takes: Any) -> None:
+def test_claim_is_kept_while_an_answer_is_stored(many: Isp, time: ManualClock, each_takes: Any) -> None:
     rhino, others = many.routers["rhino"].pk, []
-    # Not so long that the work ends early, and longer than one claim altogether.
+    # Short enough that the work does not end early, but together longer than one claim.
     each_takes(CLAIM / 5, lambda: others.append(claim_router(rhino, now=time.at)))
     assert CLAIM / 5 * VLLS > CLAIM
     assert converge_router(rhino, now=time)
     assert others == [None] * VLLS
-    assert taken_in() == VLLS
+    assert stored_ends() == VLLS
     assert RouterConvergence.objects.get(router=rhino).claim is None
 
 
-def test_an_answer_that_takes_too_long_is_continued_by_another_task(
-    many: Isp, time: Hand, each_takes: Any
+def test_answer_that_takes_too_long_is_continued_by_another_task(
+    many: Isp, time: ManualClock, each_takes: Any
 ) -> None:
     rhino = many.routers["rhino"].pk
     each_takes(LONGEST_RUN / 2)
     assert converge_router(rhino, now=time)
-    assert 0 < taken_in() < VLLS
+    assert 0 < stored_ends() < VLLS
     assert [row.args for row in Outbox.objects.filter(task="provisioning.converge_router")] == [[rhino]]
     each_takes(timedelta(0))
     assert converge_router(rhino, now=time)
-    assert taken_in() == VLLS
+    assert stored_ends() == VLLS
 
 
-def test_who_lost_the_claim_takes_in_no_more(many: Isp, time: Hand, each_takes: Any) -> None:
+def test_worker_that_lost_the_claim_stores_nothing_more(
+    many: Isp, time: ManualClock, each_takes: Any
+) -> None:
     rhino = many.routers["rhino"].pk
     each_takes(CLAIM / 2, lambda: RouterConvergence.objects.update(claim=None))
     converge_router(rhino, now=time)
-    assert taken_in() == 1
+    assert stored_ends() == 1

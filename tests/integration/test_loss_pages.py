@@ -17,7 +17,7 @@ from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.raised_alarms import alarm_texts, alarms_found
 from tests.integration.test_api_v1 import client
-from tests.integration.test_losses import of_interface, of_router, tell_at
+from tests.integration.test_losses import of_interface, of_router, store_at
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def lossy(isp: Isp, link: BackboneLink, now: datetime) -> BackboneLink:
         link.a_interface, rx_packets=99_000, tx_packets=77_000, rx_miss=900, rx_errors=100, drops=5
     )
     own = of_router(no_such_tunnel=4321, buffers=16384, buffers_free=1000)
-    tell_at(isp, now - timedelta(seconds=20), (seen, of_interface("cust0", rx_miss=5000)), own, now=now)
+    store_at(isp, now - timedelta(seconds=20), (seen, of_interface("cust0", rx_miss=5000)), own, now=now)
     return link
 
 
@@ -106,9 +106,9 @@ def test_a_customer_reads_what_the_routers_dropped_in_words(isp: Isp, alice: Use
         return text(signed_in(alice).get(reverse("web:vll", args=[vll.pk])))
 
     assert "last 24 hours" not in page()
-    tell_at(isp, now - timedelta(seconds=40), ends=(count(vll, drops=30, violate=30, out=0),), now=now)
+    store_at(isp, now - timedelta(seconds=40), ends=(count(vll, drops=30, violate=30, out=0),), now=now)
     assert "In the last 24 hours the routers at both ends dropped none of your frames." in page()
-    tell_at(isp, now - timedelta(seconds=30), ends=(count(vll, drops=31, violate=30, out=2),), now=now)
+    store_at(isp, now - timedelta(seconds=30), ends=(count(vll, drops=31, violate=30, out=2),), now=now)
     said = page()
     assert "1 frame that you sent in at the A end did not get beyond its router." in said
     assert "2 frames that arrived for the A end could not be handed over to your port." in said
@@ -116,7 +116,7 @@ def test_a_customer_reads_what_the_routers_dropped_in_words(isp: Isp, alice: Use
 
 def test_programs_read_what_the_routers_dropped_too(isp: Isp, alice: User, now: datetime) -> None:
     vll = order(isp, alice).vll
-    tell_at(isp, now - timedelta(seconds=40), ends=(count(vll, drops=31, violate=30, out=2),), now=now)
+    store_at(isp, now - timedelta(seconds=40), ends=(count(vll, drops=31, violate=30, out=2),), now=now)
     answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/loss").json()
     assert answer["a_end"] == {"dropped_in": 1, "dropped_out": 2}
     assert answer["z_end"] == {"dropped_in": None, "dropped_out": None}
@@ -125,7 +125,7 @@ def test_programs_read_what_the_routers_dropped_too(isp: Isp, alice: User, now: 
 def test_whose_drops_are_unknown_are_nobodys(isp: Isp, alice: User, now: datetime) -> None:
     vll = order(isp, alice).vll
     begin = now - timedelta(minutes=20)
-    tell_at(isp, begin, ends=(count(vll, drops=30, violate=28),), now=now)
-    tell_at(isp, begin + timedelta(minutes=10), ends=(count(vll, drops=500),), now=now)
+    store_at(isp, begin, ends=(count(vll, drops=30, violate=28),), now=now)
+    store_at(isp, begin + timedelta(minutes=10), ends=(count(vll, drops=500),), now=now)
     found = end_drops(vll=vll, since=now - timedelta(days=1), until=now, now=now)
     assert found == {"a": EndDrops(2, None), "z": EndDrops(None, None)}

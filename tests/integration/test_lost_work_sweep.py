@@ -32,7 +32,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """Ordered, and its messages lost."""
+    """Return an ordered line whose messages are lost."""
     placed = order(isp, alice)
     Outbox.objects.all().delete()
     return placed.vll
@@ -43,82 +43,80 @@ def due(isp: Isp, at: datetime) -> list[str]:
     return [numbers[pk] for pk in routers_due(now=at)]
 
 
-def test_a_part_that_fails_keeps_none_from_its_turn(
+def test_failing_part_does_not_stop_the_others(
     isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*, now: datetime) -> None:
+    def fail(*, now: datetime) -> None:
         raise ValueError("this row is beyond me")
 
-    monkeypatch.setattr("provisioning.lost_work_sweep.coolings_off_end", fails)
+    monkeypatch.setattr("provisioning.lost_work_sweep.coolings_off_end", fail)
     with pytest.raises(ValueError, match="beyond me"):
         sweep(now=now)
     assert Outbox.objects.filter(task="provisioning.converge_router").exists()
 
 
-def test_a_lost_message_is_sent_again(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_lost_message_is_sent_again(isp: Isp, vll: Vll, now: datetime) -> None:
     sweep(now=now)
     sent = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
     assert sent == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
 
 
-def test_a_message_that_still_waits_is_not_doubled(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_waiting_message_is_not_duplicated(isp: Isp, vll: Vll, now: datetime) -> None:
     send_task("provisioning.converge_router", isp.routers["rhino"].pk, now=now)
     assert routers_resend(now=now) == [isp.routers["hippo"].pk]
     assert routers_resend(now=now) == []
 
 
-def published(now: datetime) -> None:
-    """By the relay: the broker has them."""
+def mark_published(now: datetime) -> None:
+    """Mark the messages as published, as the relay does."""
     Outbox.objects.update(published_at=now)
 
 
-def test_a_message_that_the_broker_has_is_sent_again_when_it_may_be_lost(
-    isp: Isp, vll: Vll, now: datetime
-) -> None:
+def test_published_message_is_sent_again_when_it_may_be_lost(isp: Isp, vll: Vll, now: datetime) -> None:
     both = routers_resend(now=now)
-    published(now)
+    mark_published(now)
     assert routers_resend(now=now + timedelta(seconds=25)) == []
     later = now + timedelta(seconds=35)
     assert routers_resend(now=later) == both
-    published(later)
+    mark_published(later)
     assert routers_resend(now=later + timedelta(seconds=25)) == []
 
 
-def test_a_message_that_was_taken_does_not_wait(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_delivered_message_does_not_block_the_next(isp: Isp, vll: Vll, now: datetime) -> None:
     routers_resend(now=now)
-    published(now)
+    mark_published(now)
     claim = claim_router(isp.routers["rhino"].pk, now=now + timedelta(seconds=1))
     assert claim is not None
     claim.release_failed(error="no answer", now=now + timedelta(seconds=2))
     assert routers_resend(now=now + timedelta(seconds=6)) == [isp.routers["rhino"].pk]
 
 
-def test_what_is_claimed_while_the_sweeper_looks_is_left_to_who_claimed_it(
+def test_router_claimed_during_the_sweep_is_skipped(
     isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def looked(*, now: datetime) -> list[int]:
+    def find_and_claim(*, now: datetime) -> list[int]:
         found = routers_due(now=now)
         claim_router(isp.routers["rhino"].pk, now=now)
         return found
 
-    monkeypatch.setattr("provisioning.lost_work_sweep.routers_due", looked)
+    monkeypatch.setattr("provisioning.lost_work_sweep.routers_due", find_and_claim)
     assert routers_resend(now=now) == [isp.routers["hippo"].pk]
     assert RouterConvergence.objects.get(router=isp.routers["rhino"]).resent_at is None
 
 
-def test_a_settled_vll_needs_nothing(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_settled_vll_needs_no_intent(isp: Isp, vll: Vll, now: datetime) -> None:
     activate(vll)
     assert due(isp, now) == []
 
 
-def test_a_router_at_work_or_in_backoff_is_left_alone(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_claimed_or_pausing_router_is_not_due(isp: Isp, vll: Vll, now: datetime) -> None:
     claim_router(isp.routers["rhino"].pk, now=now)
     RouterConvergence.objects.create(router=isp.routers["hippo"], retry_at=now + timedelta(seconds=8))
     assert due(isp, now) == []
     assert due(isp, now + timedelta(seconds=8)) == ["hippo"]
 
 
-def test_a_killed_workers_router_is_due_again_within_75_seconds(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_router_of_a_killed_worker_is_due_within_75_seconds(isp: Isp, vll: Vll, now: datetime) -> None:
     for name in ("rhino", "hippo"):
         claim_router(isp.routers[name].pk, now=now)
     assert due(isp, now + timedelta(seconds=70)) == ["rhino", "hippo"]
@@ -132,7 +130,7 @@ def wait(isp: Isp, name: str, *, until: datetime) -> None:
 
 
 @pytest.mark.parametrize("status", ["pending", "conflict", "failed"])
-def test_a_router_that_answered_is_asked_again_when_its_pause_is_over(
+def test_router_gets_its_intent_again_when_its_pause_is_over(
     isp: Isp, vll: Vll, now: datetime, status: str
 ) -> None:
     answer(vll, "z", "verified")
@@ -143,9 +141,7 @@ def test_a_router_that_answered_is_asked_again_when_its_pause_is_over(
     assert due(isp, later) == ["rhino"]
 
 
-def test_a_new_revision_is_due_at_once_whatever_was_answered_before(
-    isp: Isp, vll: Vll, now: datetime
-) -> None:
+def test_new_revision_is_due_immediately_despite_an_earlier_answer(isp: Isp, vll: Vll, now: datetime) -> None:
     answer(vll, "a", "pending", reason={"code": "unknown_interface"})
     answer(vll, "z", "verified")
     wait(isp, "rhino", until=now + timedelta(hours=1))
@@ -153,7 +149,7 @@ def test_a_new_revision_is_due_at_once_whatever_was_answered_before(
     assert due(isp, now) == ["rhino", "hippo"]
 
 
-def test_a_router_without_an_agent_is_never_due(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_router_without_an_agent_is_never_due(isp: Isp, vll: Vll, now: datetime) -> None:
     Router.objects.filter(name="hippo").update(agent_url="")
     assert due(isp, now) == ["rhino"]
 
@@ -168,24 +164,26 @@ class TestHeldGeneration:
     def report(self, name: str, held: int | None, at: datetime) -> None:
         ObservedRouter.objects.filter(router__name=name).update(generation_held=held, reported_at=at)
 
-    def test_an_agent_that_holds_ours_needs_nothing(self, isp: Isp, now: datetime) -> None:
+    def test_agent_with_the_current_generation_needs_nothing(self, isp: Isp, now: datetime) -> None:
         assert due(isp, now) == []
 
     @pytest.mark.parametrize("held", [None, 6])
-    def test_an_agent_that_lost_its_intent_gets_it_again(
+    def test_agent_that_lost_its_intent_gets_it_again(
         self, isp: Isp, now: datetime, held: int | None
     ) -> None:
         self.report("rhino", held, now)
         assert due(isp, now) == ["rhino"]
 
-    def test_a_report_that_crossed_our_answer_is_no_loss(self, isp: Isp, now: datetime) -> None:
+    def test_report_from_before_the_answer_is_no_loss(self, isp: Isp, now: datetime) -> None:
         RouterConvergence.objects.create(router=isp.routers["rhino"], last_answered_at=now)
         self.report("rhino", 6, now + timedelta(seconds=2))
         assert due(isp, now) == []
         self.report("rhino", 6, now + timedelta(seconds=6))
         assert due(isp, now) == ["rhino"]
 
-    def test_an_agent_ahead_of_us_raises_one_alarm_and_gets_nothing(self, isp: Isp, now: datetime) -> None:
+    def test_agent_ahead_of_the_portal_raises_one_alarm_and_gets_nothing(
+        self, isp: Isp, now: datetime
+    ) -> None:
         self.report("rhino", 8, now)
         sweep(now=now)
         sweep(now=now + timedelta(seconds=5))
@@ -195,17 +193,17 @@ class TestHeldGeneration:
 
 
 def _failing_for(announce: Any, *, of: str, value: object) -> Any:
-    """As ``announce``, and fails for one row."""
+    """Return ``announce``, but with a failure for one row."""
 
-    def fails(kind: str, **facts: Any) -> None:
+    def fail(kind: str, **facts: Any) -> None:
         if facts.get(of) == value:
             raise ValueError("this row is beyond me")
         announce(kind, **facts)
 
-    return fails
+    return fail
 
 
-def test_an_order_that_cannot_be_announced_keeps_no_other_from_its_alarm(
+def test_failed_announcement_does_not_stop_the_alarms_of_other_orders(
     isp: Isp, alice: User, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others = [
@@ -226,10 +224,10 @@ def test_an_order_that_cannot_be_announced_keeps_no_other_from_its_alarm(
     assert fine.pk in alarmed
     assert broken.pk not in alarmed
     broken.refresh_from_db()
-    assert broken.alarmed_at is None, "it is tried again"
+    assert broken.alarmed_at is None, "the next sweep tries again"
 
 
-def test_a_router_that_cannot_be_announced_keeps_no_other_from_its_alarm(
+def test_failed_announcement_does_not_stop_the_alarms_of_other_routers(
     isp: Isp, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("rhino", "hippo"):
@@ -245,7 +243,7 @@ def test_a_router_that_cannot_be_announced_keeps_no_other_from_its_alarm(
     assert announced == [max(isp.routers["rhino"].pk, isp.routers["hippo"].pk)]
 
 
-def test_rested_leases_return_and_others_stay(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_leases_after_their_cool_down_are_deleted_and_others_stay(isp: Isp, vll: Vll, now: datetime) -> None:
     VniLease.objects.filter(holder=vll.pk).update(released_at=now, free_at=now + timedelta(hours=1))
     sweep(now=now)
     assert VniLease.objects.count() == 1
@@ -253,13 +251,13 @@ def test_rested_leases_return_and_others_stay(isp: Isp, vll: Vll, now: datetime)
     assert VniLease.objects.count() == 0
 
 
-def test_an_order_that_takes_too_long_raises_one_alarm(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_overdue_order_raises_one_alarm(isp: Isp, vll: Vll, now: datetime) -> None:
     for seconds in (100, 121, 126):
         sweep(now=now + timedelta(seconds=seconds))
     assert Event.objects.filter(kind="order.overdue").count() == 1
 
 
-def test_published_rows_go_after_a_day_and_unpublished_ones_never(isp: Isp, now: datetime) -> None:
+def test_published_rows_are_deleted_after_a_day_and_unpublished_ones_never(isp: Isp, now: datetime) -> None:
     Outbox.objects.create(task="old", created_at=now, published_at=now - timedelta(days=1, seconds=1))
     Outbox.objects.create(task="recent", created_at=now, published_at=now - timedelta(hours=23))
     Outbox.objects.create(task="waiting", created_at=now - timedelta(days=30))
@@ -267,7 +265,7 @@ def test_published_rows_go_after_a_day_and_unpublished_ones_never(isp: Isp, now:
     assert set(Outbox.objects.values_list("task", flat=True)) == {"recent", "waiting"}
 
 
-def test_no_failure_of_another_part_keeps_an_alarm_from_being_raised(
+def test_failure_of_another_part_does_not_stop_an_alarm(
     isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("provisioning.lost_work_sweep.routers_resend", lambda **_: 1 / 0)

@@ -35,9 +35,11 @@ Value = Callable[..., float | None]
 
 @pytest.fixture
 def scrape() -> Callable[[], Value]:
-    """Ask anew; the answer gives the value of a sample, or None where there is none."""
+    """Return a function that scrapes the metrics. It returns the value of a sample, or None if it is
+    absent.
+    """
 
-    def ask() -> Value:
+    def scrape_now() -> Value:
         registry = CollectorRegistry()
         registry.register(Installation())
 
@@ -46,7 +48,7 @@ def scrape() -> Callable[[], Value]:
 
         return value
 
-    return ask
+    return scrape_now
 
 
 def test_lines_and_orders_are_counted_by_their_states(
@@ -80,7 +82,7 @@ def test_lines_and_orders_are_counted_by_their_states(
     assert value("database_up") == 1
 
 
-def test_a_humans_time_to_approve_is_not_the_orders_latency(
+def test_time_until_approval_is_not_part_of_the_orders_duration(
     isp: Isp, alice: User, scrape: Callable[[], Value]
 ) -> None:
     now = clock.now()
@@ -110,7 +112,7 @@ def test_paths_that_lose_large_packets_are_counted(isp: Isp, scrape: Callable[[]
     assert (value("probed_paths"), value("mtu_black_holes")) == (2, 1)
 
 
-def test_the_outbox_lags_by_its_oldest_row(isp: Isp, scrape: Callable[[], Value]) -> None:
+def test_outbox_lag_is_the_age_of_its_oldest_row(isp: Isp, scrape: Callable[[], Value]) -> None:
     Outbox.objects.all().delete()
     assert (scrape()("outbox_rows"), scrape()("outbox_lag_seconds")) == (0, 0)
     for age in (20, 5):
@@ -120,7 +122,7 @@ def test_the_outbox_lags_by_its_oldest_row(isp: Isp, scrape: Callable[[], Value]
     assert 20 <= value("outbox_lag_seconds") < 30  # type: ignore[operator]
 
 
-def test_what_waits_to_be_sent_is_counted_by_channel(
+def test_pending_deliveries_are_counted_by_channel(
     isp: Isp, alice: User, scrape: Callable[[], Value]
 ) -> None:
     now = clock.now()
@@ -171,11 +173,11 @@ def test_each_router_has_its_own_series(isp: Isp, scrape: Callable[[], Value]) -
     )
     assert value("routers", state="silent") == 1
     assert value("routers", state="never_reported") == 1
-    # Those without an agent have nobody to report.
+    # Routers without an agent report nothing.
     assert value("router_failures", router="zebra") is None
 
 
-def test_a_scrape_takes_the_same_statements_however_many_rows_there_are(
+def test_number_of_statements_does_not_depend_on_the_number_of_rows(
     isp: Isp, alice: User, scrape: Callable[[], Value]
 ) -> None:
     with CaptureQueriesContext(connection) as few:
@@ -197,7 +199,7 @@ def test_a_scrape_takes_the_same_statements_however_many_rows_there_are(
     assert len(few) == len(many) == 24
 
 
-def test_more_scrapes_than_one_in_five_seconds_ask_nobody(isp: Isp) -> None:
+def test_second_scrape_within_five_seconds_sends_no_statement(isp: Isp) -> None:
     installation = Installation()
     first = installation.collect()
     with CaptureQueriesContext(connection) as captured:
@@ -205,27 +207,27 @@ def test_more_scrapes_than_one_in_five_seconds_ask_nobody(isp: Isp) -> None:
     assert len(captured) == 0
 
 
-def test_what_takes_long_to_count_is_counted_less_often() -> None:
+def test_expensive_counts_are_made_less_often() -> None:
     assert fresh_for(0.01) == 5
     assert fresh_for(0.5) == 25
 
 
-def test_without_a_database_it_says_so_and_goes_on(
+def test_missing_database_is_reported_and_other_metrics_continue(
     isp: Isp, scrape: Callable[[], Value], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from django.db import OperationalError
 
-    def away(now: object) -> None:
+    def fail(now: object) -> None:
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr("portal.metrics.registry._FROM_THE_DATABASE", (away,))
+    monkeypatch.setattr("portal.metrics.registry._FROM_THE_DATABASE", (fail,))
     value = scrape()
     assert value("database_up") == 0
     assert value("broker_up") == 1
     assert value("vnis_free") is None
 
 
-def test_without_redis_it_says_so_and_goes_on(
+def test_missing_redis_is_reported_and_other_metrics_continue(
     isp: Isp, scrape: Callable[[], Value], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
@@ -241,14 +243,14 @@ def test_every_queue_has_its_length(isp: Isp, scrape: Callable[[], Value]) -> No
         assert value("queue_length", queue=queue) is not None, queue
 
 
-def test_the_certificates_of_the_portal_are_watched(isp: Isp, scrape: Callable[[], Value]) -> None:
+def test_certificates_of_the_portal_have_expiry_times(isp: Isp, scrape: Callable[[], Value]) -> None:
     certificates()
     value = scrape()
     for name in ("ca", "portal"):
         assert value("certificate_expiry_timestamp_seconds", certificate=name) > clock.now().timestamp()  # type: ignore[operator]
 
 
-def test_of_two_cas_the_one_that_ends_first_is_watched(
+def test_of_two_cas_the_first_expiry_is_reported(
     isp: Isp, scrape: Callable[[], Value], settings: Any, tmp_path: Path
 ) -> None:
     settings.LONGLINE_PKI_DIR = tmp_path
@@ -262,24 +264,24 @@ def test_of_two_cas_the_one_that_ends_first_is_watched(
     assert scrape()("certificate_expiry_timestamp_seconds", certificate="ca") == ends
 
 
-def answer_of(path: str) -> tuple[str, str]:
-    told: list[str] = []
+def response_to(path: str) -> tuple[str, str]:
+    statuses: list[str] = []
     environ = {"PATH_INFO": path, "REQUEST_METHOD": "GET", "QUERY_STRING": ""}
-    body = b"".join(application(environ, lambda status, headers, *_: told.append(status)))
-    return told[0], body.decode()
+    body = b"".join(application(environ, lambda status, headers, *_: statuses.append(status)))
+    return statuses[0], body.decode()
 
 
-def test_this_process_serves_metrics_and_nothing_else(isp: Isp) -> None:
-    status, body = answer_of("/metrics")
+def test_process_serves_only_metrics(isp: Isp) -> None:
+    status, body = response_to("/metrics")
     assert status == "200 OK"
     assert {family.name for family in text_string_to_metric_families(body)} > {
         "longline_build_info",
         "longline_vlls",
     }
-    assert answer_of("/")[0] == "404 Not Found"
-    assert answer_of("/healthz") == ("200 OK", "ok\n")
+    assert response_to("/")[0] == "404 Not Found"
+    assert response_to("/healthz") == ("200 OK", "ok\n")
 
 
-def test_promtool_has_nothing_to_say_about_them(isp: Isp, alice: User) -> None:
+def test_promtool_accepts_the_metrics(isp: Isp, alice: User) -> None:
     order(isp, alice)
-    prometheus.check_metrics(answer_of("/metrics")[1])
+    prometheus.check_metrics(response_to("/metrics")[1])

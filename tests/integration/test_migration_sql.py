@@ -1,4 +1,4 @@
-"""The SQL of the migrations, which is in files of its own (`portal/core/migration_sql.py`)."""
+"""The SQL of the migrations is in separate files (`portal/core/migration_sql.py`)."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from django.db.migrations.loader import MigrationLoader
 from devstack.folders import ROOT
 
 FILES = sorted((ROOT / "portal").glob("*/sql/*.sql"))
-RUN_AGAIN = [path for path in FILES if "FUNCTION" in path.read_text()]
+REPEATABLE = [path for path in FILES if "FUNCTION" in path.read_text()]
 
 _DEFINED = """
 SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prokind = 'f'
@@ -29,7 +29,7 @@ def defined() -> list[tuple[Any, ...]]:
         return cursor.fetchall()
 
 
-def test_every_file_is_run_by_a_migration_and_says_what_it_is_for() -> None:
+def test_every_file_is_run_by_a_migration_and_has_a_comment() -> None:
     migrations = MigrationLoader(None).disk_migrations.values()
     run = [op.sql for each in migrations for op in each.operations if isinstance(op, RunSQL)]
     assert [named(path) for path in FILES if path.read_text() not in run] == []
@@ -37,8 +37,8 @@ def test_every_file_is_run_by_a_migration_and_says_what_it_is_for() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", RUN_AGAIN, ids=named)
-def test_functions_and_triggers_are_made_anew_by_a_migration_that_runs_their_file_again(path: Path) -> None:
+@pytest.mark.parametrize("path", REPEATABLE, ids=named)
+def test_running_a_file_again_recreates_the_same_functions_and_triggers(path: Path) -> None:
     before = defined()
     with connection.cursor() as cursor:
         cursor.execute(path.read_text())

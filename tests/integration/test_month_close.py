@@ -1,4 +1,4 @@
-"""A line month by month: what was measured as numbers, and the rest as not measured."""
+"""The monthly figures of a line: measured values are numbers, and all others are "not measured"."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ MADE = datetime(2026, 9, 10, tzinfo=UTC)
 
 @pytest.fixture
 def vll(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> Vll:
-    """A line since September; its intervals are only those that a test writes."""
+    """Return a line that exists since September. Its only intervals are those that a test writes."""
     for now in (MADE + timedelta(days=30), NOW):
         partitions_keep(now=now)
     found = order(isp, alice, description="=Milk run").vll
@@ -40,11 +40,11 @@ def vll(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> Vll:
     return found
 
 
-def was(vll: Vll, status: str, begin: datetime, end: datetime | None) -> None:
+def store_interval(vll: Vll, status: str, begin: datetime, end: datetime | None) -> None:
     OperInterval.objects.create(vll_id=vll.pk, status=status, began_at=begin, ended_at=end)
 
 
-def frozen(vll: Vll, month: datetime, **rates: Any) -> None:
+def freeze_percentiles(vll: Vll, month: datetime, **rates: Any) -> None:
     facts = {"in_bps": 10**6, "out_bps": 2 * 10**6, "max_bps": 2 * 10**6, "counted": 8920, "missing": 8}
     for side in "az":
         MonthlyPercentile.objects.create(
@@ -52,7 +52,7 @@ def frozen(vll: Vll, month: datetime, **rates: Any) -> None:
         )
 
 
-def hour(vll: Vll, at: datetime, sent: int, delivered: int, covered_ms: int = 3_600_000) -> None:
+def store_hour(vll: Vll, at: datetime, sent: int, delivered: int, covered_ms: int = 3_600_000) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO telemetry_hour (vll_id, start_at, a_in_bytes, a_out_bytes, z_in_bytes, z_out_bytes,"
@@ -63,11 +63,11 @@ def hour(vll: Vll, at: datetime, sent: int, delivered: int, covered_ms: int = 3_
         )
 
 
-def test_every_month_since_the_line_was_made_the_current_one_first(vll: Vll) -> None:
+def test_months_are_listed_since_the_creation_newest_first(vll: Vll) -> None:
     assert [each["month"] for each in months_of(vll=vll, now=NOW)] == ["2026-11", "2026-10", "2026-09"]
 
 
-def test_at_most_a_year_and_a_line_of_this_month_has_one(vll: Vll) -> None:
+def test_at_most_12_months_are_listed_and_at_least_one(vll: Vll) -> None:
     Vll.objects.filter(pk=vll.pk).update(created_at=NOW - timedelta(days=900))
     vll.refresh_from_db()
     found = [each["month"] for each in months_of(vll=vll, now=NOW)]
@@ -77,7 +77,7 @@ def test_at_most_a_year_and_a_line_of_this_month_has_one(vll: Vll) -> None:
     assert [each["month"] for each in months_of(vll=vll, now=NOW)] == ["2026-11"]
 
 
-def test_what_was_not_measured_is_not_a_number(vll: Vll, alice: User) -> None:
+def test_missing_measurement_is_not_a_number(vll: Vll, alice: User) -> None:
     newest = months_of(vll=vll, now=NOW)[0]
     assert newest["availability"]["availability"] is None
     assert newest["loss"]["a_to_z"]["loss_ratio"] is None
@@ -88,15 +88,15 @@ def test_what_was_not_measured_is_not_a_number(vll: Vll, alice: User) -> None:
     assert "100 %" not in page
 
 
-def test_each_month_has_its_own_numbers(vll: Vll, alice: User) -> None:
+def test_each_month_has_its_own_figures(vll: Vll, alice: User) -> None:
     october = datetime(2026, 10, 1, tzinfo=UTC)
-    was(vll, "op-up", MADE, october + timedelta(days=1))
-    was(vll, "op-down", october + timedelta(days=1), october + timedelta(days=1, minutes=5))
-    was(vll, "op-up", october + timedelta(days=1, minutes=5), october + timedelta(days=31))
-    frozen(vll, october)
-    hour(vll, october, sent=1_000_000, delivered=999_999)
-    hour(vll, october + timedelta(hours=1), sent=1000, delivered=1000)
-    hour(vll, october + timedelta(hours=2), sent=1000, delivered=0, covered_ms=3_599_000)
+    store_interval(vll, "op-up", MADE, october + timedelta(days=1))
+    store_interval(vll, "op-down", october + timedelta(days=1), october + timedelta(days=1, minutes=5))
+    store_interval(vll, "op-up", october + timedelta(days=1, minutes=5), october + timedelta(days=31))
+    freeze_percentiles(vll, october)
+    store_hour(vll, october, sent=1_000_000, delivered=999_999)
+    store_hour(vll, october + timedelta(hours=1), sent=1000, delivered=1000)
+    store_hour(vll, october + timedelta(hours=2), sent=1000, delivered=0, covered_ms=3_599_000)
     _newest, second, oldest = months_of(vll=vll, now=NOW)
     assert second["availability"]["down_s"] == 300
     assert second["loss"]["a_to_z"] == {
@@ -104,7 +104,7 @@ def test_each_month_has_its_own_numbers(vll: Vll, alice: User) -> None:
         "policed": 0,
         "delivered": 1_000_999,
         "loss_ratio": 1 / 1_001_000,
-        # What one sample counted at most was not kept of these hours: it may have been 35 s long.
+        # The largest count of one sample is not stored for these hours; a sample may have taken 35 s.
         "bound_ratio": pytest.approx((1_000_000 + 1000) * 35 / 3600 / 1_001_000),
     }
     assert (second["loss"]["compared"], second["loss"]["missing"], second["loss"]["step_s"]) == (2, 742, 3600)
@@ -117,7 +117,7 @@ def test_each_month_has_its_own_numbers(vll: Vll, alice: User) -> None:
     assert "1 Mbit/s 2 Mbit/s 2 Mbit/s 1 Mbit/s 2 Mbit/s 2 Mbit/s A 8, Z 8" in page
 
 
-def test_the_lines_page_loads_them_and_leads_there_without_scripts(vll: Vll, alice: User) -> None:
+def test_lines_page_loads_the_months_and_links_to_them_without_scripts(vll: Vll, alice: User) -> None:
     page = signed_in(alice)
     url = f"/vlls/{vll.pk}/months/"
     assert f'hx-get="{url}"' in page.get(f"/vlls/{vll.pk}/").content.decode()
@@ -136,10 +136,10 @@ def test_a_year_of_months_takes_few_statements(vll: Vll) -> None:
 
 
 def test_csv_has_a_row_per_month_empty_cells_and_no_formula(vll: Vll, alice: User) -> None:
-    frozen(vll, datetime(2026, 10, 1, tzinfo=UTC))
-    answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv", HTTP_ACCEPT="text/csv")
-    assert answer["Content-Disposition"] == f'attachment; filename="months-{vll.pk}.csv"'
-    newest, october, _oldest = csv.DictReader(io.StringIO(b"".join(answer).decode()))
+    freeze_percentiles(vll, datetime(2026, 10, 1, tzinfo=UTC))
+    response = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv", HTTP_ACCEPT="text/csv")
+    assert response["Content-Disposition"] == f'attachment; filename="months-{vll.pk}.csv"'
+    newest, october, _oldest = csv.DictReader(io.StringIO(b"".join(response).decode()))
     assert (newest["month"], newest["availability"], newest["a_to_z_loss_ratio"], newest["a_p95_in_bps"]) == (
         "2026-11",
         "",
@@ -154,18 +154,18 @@ def test_csv_has_a_row_per_month_empty_cells_and_no_formula(vll: Vll, alice: Use
     )
 
 
-def test_a_month_never_says_100_per_cent_beside_hours_that_nobody_knows_of(vll: Vll, alice: User) -> None:
+def test_unknown_hours_are_shown_next_to_an_availability_of_100_per_cent(vll: Vll, alice: User) -> None:
     november = datetime(2026, 11, 1, tzinfo=UTC)
-    was(vll, "op-up", november, november + timedelta(days=18))
-    was(vll, "op-unknown", november + timedelta(days=18), november + timedelta(days=20))
+    store_interval(vll, "op-up", november, november + timedelta(days=18))
+    store_interval(vll, "op-unknown", november + timedelta(days=18), november + timedelta(days=20))
     newest = months_of(vll=vll, now=NOW)[0]["availability"]
     assert (newest["availability"], newest["known_ratio"], newest["unknown_s"]) == (1.0, 0.9, 2 * 86400)
     page = text(signed_in(alice).get(f"/vlls/{vll.pk}/months/"))
     assert "2026-11 100 % of the known 90 % 0 s 2 d" in page
-    answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv", HTTP_ACCEPT="text/csv")
-    row = next(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+    response = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv", HTTP_ACCEPT="text/csv")
+    row = next(csv.DictReader(io.StringIO(b"".join(response).decode())))
     assert (row["availability"], row["known_ratio"], row["unknown_s"]) == ("1.0", "0.9", "172800.0")
-    answer = client(alice).get(
+    response = client(alice).get(
         f"/api/v1/vlls/{vll.pk}/availability?from=2026-11-01T00:00:00Z&to=2026-11-21T00:00:00Z"
     )
-    assert (answer.json()["known_ratio"], answer.json()["unknown_s"]) == (0.9, 172800)
+    assert (response.json()["known_ratio"], response.json()["unknown_s"]) == (0.9, 172800)

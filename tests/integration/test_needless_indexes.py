@@ -1,4 +1,4 @@
-"""Each index is of use: none says what the beginning of another one says already, none serves LIKE alone."""
+"""Each index is needed: none is the beginning of another index, and none serves only LIKE."""
 
 import pytest
 from django.apps import apps
@@ -34,7 +34,7 @@ def test_no_index_is_the_beginning_of_another() -> None:
     tables = [
         model._meta.db_table
         for model in apps.get_models()
-        # Those of many-to-many fields are Django's own.
+        # Django creates the tables of many-to-many fields.
         if model.__module__.startswith("portal.") and not model._meta.auto_created
     ]
     with connection.cursor() as cursor:
@@ -43,8 +43,8 @@ def test_no_index_is_the_beginning_of_another() -> None:
 
 
 @pytest.mark.django_db
-def test_no_index_is_for_like_alone() -> None:
-    """Django makes one beside ``unique=True`` and ``db_index=True``, none beside a constraint or an Index."""
+def test_no_index_serves_only_like() -> None:
+    """Django creates one for ``unique=True`` and ``db_index=True``, but none for a constraint or an Index."""
     with connection.cursor() as cursor:
         cursor.execute(_FOR_LIKE)
         assert [index for (index,) in cursor.fetchall()] == []

@@ -1,4 +1,4 @@
-"""Numbers that do not exist are refused by the tables themselves, whoever writes to them."""
+"""The tables themselves refuse impossible numbers, from any writer."""
 
 import pytest
 from django.db import DataError, IntegrityError, connection, transaction
@@ -21,7 +21,7 @@ NO_RATES = (0, -1, 2**63)
 
 @pytest.fixture
 def rows(isp: Isp, alice: User) -> None:
-    """One row at least of each table: a line with two tags at its A end, a hold, a reserved range."""
+    """Create a row in each table: a line with two tags at its A end, a reservation, and a reserved range."""
     order(isp, alice, a_end=end(isp, "rhino:host-cust1", "qinq", inner_vlan=7))
     ends = (end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo"))
     hold_make(user=alice, a_end=next(ends), z_end=next(ends), cir_bps=1000, now=clock.now())
@@ -47,14 +47,14 @@ def rows(isp: Isp, alice: User) -> None:
         *(("inventory_port.speed_bps", value) for value in NO_RATES),
     ],
 )
-def test_a_number_that_does_not_exist_is_in_no_row(rows: None, column: str, value: int) -> None:
+def test_impossible_number_is_refused(rows: None, column: str, value: int) -> None:
     table, _, name = column.partition(".")
     for written in (str(value), "1e309", "'Infinity'::float8"):
         with pytest.raises((IntegrityError, DataError)), transaction.atomic(), connection.cursor() as sql:
             sql.execute(f"UPDATE {table} SET {name} = {written}")  # noqa: S608
 
 
-def test_the_largest_and_the_smallest_that_do_exist_are(rows: None) -> None:
+def test_largest_and_smallest_possible_numbers_are_accepted(rows: None) -> None:
     for column, values in {
         "vll_vll.vni": (1, 2**24 - 1),
         "vll_vllend.requested_outer_vlan": (1, 4094),

@@ -1,4 +1,4 @@
-"""Agents' observations: only differences are written, and nothing of one router touches another's ends."""
+"""Observations of agents: the portal writes only differences, and a router changes only its own ends."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -73,7 +73,7 @@ def routes(isp: Isp) -> dict[str, bool]:
     return dict(ObservedRoute.objects.filter(router=isp.routers["rhino"]).values_list("address", "reachable"))
 
 
-def test_a_report_is_stored(isp: Isp, report: ObservedReport, now: datetime) -> None:
+def test_report_is_stored(isp: Isp, report: ObservedReport, now: datetime) -> None:
     assert take(isp, report, now)
     row = ObservedRouter.objects.get(router=isp.routers["rhino"])
     assert (row.reported_at, row.generation_held, row.vpp_workers) == (now, 3, 2)
@@ -81,37 +81,37 @@ def test_a_report_is_stored(isp: Isp, report: ObservedReport, now: datetime) -> 
     assert routes(isp) == {"10.255.0.2": True, "fd00:255::2": False}
 
 
-def test_plugins_and_linux_cp_pairs_are_kept_and_follow_what_is_seen(
+def test_plugins_and_linux_cp_pairs_follow_the_reports(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     paired = replace(BACKBONE, linux_cp="e0")
     take(isp, changed(report, vpp_plugins=("linux_cp", "vxlan"), interfaces=(paired, LOOPBACK)), now)
-    seen = ObservedInterface.objects.filter(router=isp.routers["rhino"])
-    assert dict(seen.values_list("name", "linux_cp")) == {"host-bb0": "e0", "loop0": ""}
+    interfaces_ = ObservedInterface.objects.filter(router=isp.routers["rhino"])
+    assert dict(interfaces_.values_list("name", "linux_cp")) == {"host-bb0": "e0", "loop0": ""}
     away = later(report, vpp_connected=False, vpp_plugins=None, interfaces=())
     take(isp, away, now)
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_plugins == ["linux_cp", "vxlan"]
     take(isp, later(away, vpp_connected=True, vpp_plugins=None, interfaces=report.interfaces), now)
-    assert not seen.exclude(linux_cp="").exists()
+    assert not interfaces_.exclude(linux_cp="").exists()
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_plugins is None
 
 
-def test_a_link_is_kept_with_its_speed_and_since_when_it_is_so(
+def test_link_is_stored_with_its_speed_and_the_time_of_its_last_change(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     def of_backbone(**differently: Any) -> tuple[Any, ...]:
         then = next(times)
-        told = {"sent_ms": int(then.timestamp() * 1000), "interfaces": (replace(BACKBONE, **differently),)}
-        take(isp, changed(report, **told), then)
+        facts = {"sent_ms": int(then.timestamp() * 1000), "interfaces": (replace(BACKBONE, **differently),)}
+        take(isp, changed(report, **facts), then)
         row = ObservedInterface.objects.get(router=isp.routers["rhino"], name=BACKBONE.name)
         return row.speed_bps, row.link_since, then
 
     times = (now + timedelta(seconds=10 * n) for n in range(1, 9))
     fast = LoadReport(rx_bps=1, tx_bps=2, speed_bps=10**10)
-    # Nobody knows since when it was up before the portal heard of it.
+    # The portal does not know since when the link was up before its first report.
     assert of_backbone(load=fast)[:2] == (10**10, None)
     speed, down_since, then = of_backbone(load=None, link_up=False)
-    # A reading without a load says nothing of the speed.
+    # A report without a load does not change the speed.
     assert (speed, down_since) == (10**10, then)
     assert of_backbone(load=replace(fast, rx_bps=5), link_up=False)[:2] == (10**10, down_since)
     assert of_backbone(load=replace(fast, speed_bps=None), link_up=False)[:2] == (None, down_since)
@@ -126,12 +126,12 @@ def test_tunnel_addresses_are_host_addresses_of_loopbacks(
     assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
 
 
-def test_tunnel_addresses_are_of_loopbacks_that_are_up_and_of_a_table(
+def test_tunnel_addresses_belong_to_enabled_loopbacks_and_their_table(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     def of_loopback(**differently: Any) -> set[tuple[str, int]]:
-        told = {"interfaces": (BACKBONE, replace(LOOPBACK, **differently)), "sent_ms": next(times)}
-        take(isp, changed(report, **told), now)
+        facts = {"interfaces": (BACKBONE, replace(LOOPBACK, **differently)), "sent_ms": next(times)}
+        take(isp, changed(report, **facts), now)
         rows = TunnelAddress.objects.filter(router=isp.routers["rhino"])
         return set(rows.values_list("address", "table"))
 
@@ -141,7 +141,7 @@ def test_tunnel_addresses_are_of_loopbacks_that_are_up_and_of_a_table(
     assert of_loopback(admin_up=False) == set()
 
 
-def test_the_same_again_writes_nothing_but_the_time(isp: Isp, report: ObservedReport, now: datetime) -> None:
+def test_equal_report_writes_only_the_time(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, report, now)
     version = TopologyVersion.objects.get().version
     with CaptureQueriesContext(
@@ -155,7 +155,7 @@ def test_the_same_again_writes_nothing_but_the_time(isp: Isp, report: ObservedRe
     assert TopologyVersion.objects.get().version == version
 
 
-def test_a_changed_mtu_is_a_new_topology(isp: Isp, report: ObservedReport, now: datetime) -> None:
+def test_changed_mtu_makes_a_new_topology_version(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, report, now)
     version = TopologyVersion.objects.get().version
     take(isp, later(report, interfaces=(replace(BACKBONE, ip_mtu=1500), LOOPBACK)), now)
@@ -163,7 +163,7 @@ def test_a_changed_mtu_is_a_new_topology(isp: Isp, report: ObservedReport, now: 
     assert TopologyVersion.objects.get().version != version
 
 
-def test_a_link_that_goes_down_is_no_new_topology(isp: Isp, report: ObservedReport, now: datetime) -> None:
+def test_lost_link_makes_no_new_topology_version(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, report, now)
     version = TopologyVersion.objects.get().version
     take(isp, later(report, interfaces=(replace(BACKBONE, link_up=False), LOOPBACK)), now)
@@ -171,7 +171,7 @@ def test_a_link_that_goes_down_is_no_new_topology(isp: Isp, report: ObservedRepo
     assert TopologyVersion.objects.get().version == version
 
 
-def test_what_is_gone_is_removed_and_what_turned_is_turned(
+def test_missing_objects_are_removed_and_changed_ones_updated(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     take(isp, report, now)
@@ -183,7 +183,9 @@ def test_what_is_gone_is_removed_and_what_turned_is_turned(
     assert routes(isp) == {"fd00:255::2": True, "10.255.0.9": True}
 
 
-def test_while_vpp_is_away_what_was_seen_last_stays(isp: Isp, report: ObservedReport, now: datetime) -> None:
+def test_last_observation_stays_while_vpp_is_disconnected(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
     take(isp, report, now)
     take(isp, later(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING), now)
     row = ObservedRouter.objects.get(router=isp.routers["rhino"])
@@ -192,14 +194,14 @@ def test_while_vpp_is_away_what_was_seen_last_stays(isp: Isp, report: ObservedRe
     assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
 
 
-def test_a_vpp_hangs_until_it_answers(isp: Isp, report: ObservedReport, now: datetime) -> None:
+def test_vpp_hangs_until_it_answers(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, changed(report, vpp_connected=False, vpp_hangs=True, interfaces=(), routes=(), **NOTHING), now)
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_hangs
     take(isp, later(report), now)
     assert not ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_hangs
 
 
-def test_an_agent_that_never_saw_a_vpp_says_nothing_about_it(
+def test_agent_that_never_had_a_vpp_reports_no_encapsulations(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     ObservedRouter.objects.all().delete()
@@ -209,7 +211,7 @@ def test_an_agent_that_never_saw_a_vpp_says_nothing_about_it(
     assert ObservedRouter.objects.get().encapsulations == []
 
 
-def test_a_report_that_was_overtaken_is_ignored(isp: Isp, report: ObservedReport, now: datetime) -> None:
+def test_outdated_report_is_ignored(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, later(report), now)
     assert take(isp, changed(report, interfaces=()), now) is False
     assert take(isp, changed(report, boot_id=str(uuid4()), interfaces=()), now) is False
@@ -217,7 +219,7 @@ def test_a_report_that_was_overtaken_is_ignored(isp: Isp, report: ObservedReport
     assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
 
 
-def test_a_clock_that_was_set_back_does_not_silence_a_router(
+def test_clock_that_was_set_back_does_not_silence_a_router(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     take(isp, report, now)
@@ -226,25 +228,25 @@ def test_a_clock_that_was_set_back_does_not_silence_a_router(
     assert take(isp, set_back, now + timedelta(seconds=31)) is True
 
 
-def test_ends_become_up_by_the_word_of_their_own_router_alone(
+def test_only_its_own_router_sets_an_end_up(
     isp: Isp, alice: User, report: ObservedReport, now: datetime
 ) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    said = tuple(observed_end(vll.pk, side) for side in "az")
-    take(isp, report, now, *said)
+    ends_ = tuple(observed_end(vll.pk, side) for side in "az")
+    take(isp, report, now, *ends_)
     assert [(end.side, end.link_up) for end in vll.ends.order_by("side")] == [("a", True), ("z", None)]
-    observation_take(router=isp.routers["hippo"], report=changed(report, ends=said), now=now)
+    observation_take(router=isp.routers["hippo"], report=changed(report, ends=ends_), now=now)
     assert Vll.objects.get(pk=vll.pk).oper_status == "op-up"
 
 
-def test_without_any_vpp_lines_are_down_until_one_is_there_again(
+def test_lines_are_down_while_a_router_has_no_vpp(
     isp: Isp, alice: User, report: ObservedReport, now: datetime
 ) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    said = tuple(observed_end(vll.pk, side) for side in "az")
-    observation_take(router=isp.routers["hippo"], report=changed(report, ends=said), now=now)
+    ends_ = tuple(observed_end(vll.pk, side) for side in "az")
+    observation_take(router=isp.routers["hippo"], report=changed(report, ends=ends_), now=now)
     away = later(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING)
     for one, status in (
         (report, "op-up"),
@@ -252,7 +254,7 @@ def test_without_any_vpp_lines_are_down_until_one_is_there_again(
         (later(away, vpp_absent=True), "op-down"),
         (later(report, sent_ms=report.sent_ms + 60_000), "op-up"),
     ):
-        assert take(isp, one, now, *(said if one.vpp.connected else ()))
+        assert take(isp, one, now, *(ends_ if one.vpp.connected else ()))
         assert Vll.objects.get(pk=vll.pk).oper_status == status
 
 
@@ -297,7 +299,7 @@ def test_report_sends_immediately_despite_a_message_behind_silent_routers(
     assert [message.args for message in Outbox.objects.all()] == [[rhino.pk]]
 
 
-def test_one_that_reports_all_the_time_but_does_not_answer_keeps_its_pauses(
+def test_router_that_reports_but_never_answers_keeps_its_pauses(
     isp: Isp, report: ObservedReport, now: datetime, backoff: RouterConvergence
 ) -> None:
     take(isp, report, now)
@@ -307,7 +309,7 @@ def test_one_that_reports_all_the_time_but_does_not_answer_keeps_its_pauses(
     assert Outbox.objects.count() == 0
 
 
-def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
+def test_agent_without_a_vpp_for_long_confirms_no_mtu(
     isp: Isp, alice: User, report: ObservedReport, now: datetime
 ) -> None:
     away = {"vpp_connected": False, "vpp_boot_ms": None, "interfaces": (), "routes": ()}
@@ -325,7 +327,7 @@ def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
     order(isp, alice, now=at)
 
 
-def test_a_router_is_to_watch_the_others_tunnel_addresses(isp: Isp) -> None:
+def test_router_watches_the_tunnel_addresses_of_the_others(isp: Isp) -> None:
     TunnelAddress.objects.create(router=isp.routers["hippo"], address="10.255.1.2")
     etag, addresses = watch_routes(isp.routers["rhino"])
     assert addresses == ["10.255.0.2", "10.255.1.2", "fd00:255::2"]
@@ -336,7 +338,7 @@ def test_a_router_is_to_watch_the_others_tunnel_addresses(isp: Isp) -> None:
     assert addresses == ["10.255.0.2", "10.255.1.2", "10.255.1.3", "fd00:255::2"]
 
 
-def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(
+def test_load_of_a_link_is_stored_for_its_side_from_each_report(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     link = isp.links["rhino-hippo"]
@@ -354,16 +356,16 @@ def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(
     load = ObservedLoad.objects.get()
     assert (load.link, load.side, load.rx_bps, load.tx_bps) == (link, "a", 6 * 10**11, 7)
     assert (load.speed_bps, load.at) == (None, now + timedelta(seconds=10))
-    assert TopologyVersion.objects.get().version == before  # a load is no news about the network
-    # A report without it leaves what was counted, with its time.
+    assert TopologyVersion.objects.get().version == before  # a load does not change the topology
+    # A report without a load keeps the stored load with its time.
     take(isp, changed(report, sent_ms=report.sent_ms + 20_000), now + timedelta(seconds=20))
     assert ObservedLoad.objects.get().at == now + timedelta(seconds=10)
 
 
-def test_a_link_on_a_vlan_sub_interface_is_observed_like_any_other(
+def test_link_on_a_vlan_sub_interface_is_observed_like_any_other(
     isp: Isp, report: ObservedReport, nora: User, now: datetime
 ) -> None:
-    """A carrier's hand-off is a VLAN of a port. An agent of before reports no parent."""
+    """A carrier's hand-off is a VLAN of a port. Earlier agents report no parent."""
     sub = interface("host-bb0.100", "10.0.0.2/31", ip_mtu=1600, parent="host-bb0")
     take(isp, changed(report, interfaces=(BACKBONE, LOOPBACK, sub)), now)
     link = isp.links["rhino-hippo"]

@@ -33,13 +33,13 @@ from tests.integration.test_vni_pool import lease
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
-# 1,514 bytes of the line's, 20 of IPv4, 8 of UDP and 8 of VXLAN.
+# 1,514 bytes of the line, 20 of IPv4, 8 of UDP and 8 of VXLAN.
 NEEDED = 1550
 
 
 @pytest.fixture
 def underlay(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Underlay:
-    """Between routers whose agents take probes."""
+    """Return an underlay between routers whose agents support probes."""
     ObservedRouter.objects.update(probes=True)
     underlay = Underlay()
     monkeypatch.setattr("provisioning.path_probe_job.agent_of", underlay.agent_of)
@@ -49,7 +49,7 @@ def underlay(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Underlay:
 
 @pytest.fixture
 def path(underlay: Underlay, vll: Vll) -> TunnelPath:
-    """Both routers have the probe."""
+    """Return a path whose probe is configured on both routers."""
     tunnel_paths_keep(now=clock.now())
     path = TunnelPath.objects.get()
     for side in "az":
@@ -60,7 +60,7 @@ def path(underlay: Underlay, vll: Vll) -> TunnelPath:
 
 def answer(path: TunnelPath, side: str, status: str, revision: int | None = None) -> None:
     path.refresh_from_db()
-    said = EndAnswer(
+    report = EndAnswer(
         vll=path.pk,
         side=side,
         revision=path.probe_revision if revision is None else revision,
@@ -68,7 +68,7 @@ def answer(path: TunnelPath, side: str, status: str, revision: int | None = None
         reason=None,
         for_good=False,
     )
-    probe_answers_take(router=path.router(side), answers=[said], now=clock.now())
+    probe_answers_take(router=path.router(side), answers=[report], now=clock.now())
     path.refresh_from_db()
 
 
@@ -81,15 +81,15 @@ def probes_in(router: Router) -> list[dict[str, Any]]:
     return [end for end in document(router)["present"] if end["access"] is None]
 
 
-def sent(path: TunnelPath) -> TunnelPath:
-    """Frames are sent now."""
+def send_now(path: TunnelPath) -> TunnelPath:
+    """Send the probe frames of the path now."""
     TunnelPath.objects.update(probe_due_at=clock.now())
     assert path_probe(path.pk)
     path.refresh_from_db()
     return path
 
 
-def told(kind: str) -> int:
+def events_of(kind: str) -> int:
     return Event.objects.filter(kind=kind).count()
 
 
@@ -97,7 +97,9 @@ def alarm() -> list[str]:
     return alarm_texts(Kind.BLACK_HOLE)
 
 
-def test_both_routers_get_a_tunnel_that_nobody_is_joined_to(isp: Isp, vll: Vll, path: TunnelPath) -> None:
+def test_both_routers_get_a_tunnel_without_an_attachment_circuit(
+    isp: Isp, vll: Vll, path: TunnelPath
+) -> None:
     [a], [z] = probes_in(isp.routers["rhino"]), probes_in(isp.routers["hippo"])
     assert (a["vll"], a["end"], a["testing"], a["frame"]) == (str(path.pk), "a", True, 65535)
     assert (z["vll"], z["end"]) == (str(path.pk), "z")
@@ -111,10 +113,8 @@ def test_both_routers_get_a_tunnel_that_nobody_is_joined_to(isp: Isp, vll: Vll, 
     assert path.needed_ip_mtu == NEEDED
 
 
-def test_a_router_is_asked_until_it_has_answered_about_its_probe(
-    isp: Isp, underlay: Underlay, vll: Vll
-) -> None:
-    def asked() -> set[Any]:
+def test_router_gets_its_probe_again_until_it_has_answered(isp: Isp, underlay: Underlay, vll: Vll) -> None:
+    def notified() -> set[Any]:
         Outbox.objects.all().delete()
         tunnel_paths_keep(now=clock.now())
         return {
@@ -122,21 +122,21 @@ def test_a_router_is_asked_until_it_has_answered_about_its_probe(
         }
 
     rhino, hippo = isp.routers["rhino"], isp.routers["hippo"]
-    assert asked() == {rhino.pk, hippo.pk}
+    assert notified() == {rhino.pk, hippo.pk}
     assert len(unconfirmed_probes(rhino)) == 1
     path = TunnelPath.objects.get()
     answer(path, "a", "testing")
     assert unconfirmed_probes(rhino) == frozenset()
-    assert asked() == {hippo.pk}
+    assert notified() == {hippo.pk}
     assert paths_to_probe(now=clock.now()) == []
     answer(path, "z", "conflict")
-    assert asked() == set()
+    assert notified() == set()
     assert paths_to_probe(now=clock.now()) == []
     answer(path, "z", "testing")
     assert paths_to_probe(now=clock.now()) == [path.pk]
 
 
-def test_the_probe_goes_with_the_last_line(isp: Isp, vll: Vll, path: TunnelPath) -> None:
+def test_probe_is_removed_with_the_last_line(isp: Isp, vll: Vll, path: TunnelPath) -> None:
     rhino = isp.routers["rhino"]
     Vll.objects.update(lifecycle=Lifecycle.TERMINATED, wanted_present=False)
     tunnel_paths_keep(now=clock.now())
@@ -148,14 +148,14 @@ def test_the_probe_goes_with_the_last_line(isp: Isp, vll: Vll, path: TunnelPath)
     answer(path, "a", "removed")
     assert document(rhino)["removed"] == []
     assert paths_to_probe(now=clock.now()) == []
-    # And comes again with the next.
+    # The next line re-creates the probe.
     Vll.objects.update(lifecycle=Lifecycle.ACTIVE, wanted_present=True)
     tunnel_paths_keep(now=clock.now())
     assert [each["revision"] for each in probes_in(rhino)] == [3]
 
 
 @pytest.mark.parametrize("lacks", ["agent", "setting", "VXLAN", "both", "vni"])
-def test_where_a_probe_cannot_be_there_is_none(
+def test_no_probe_exists_without_support_for_it(
     isp: Isp, underlay: Underlay, vll: Vll, settings: Any, lacks: str
 ) -> None:
     hippo = ObservedRouter.objects.filter(router=isp.routers["hippo"])
@@ -176,17 +176,18 @@ def test_where_a_probe_cannot_be_there_is_none(
         assert [each["transport"]["encapsulation"] for each in probes_in(isp.routers[name])] == wanted
 
 
-def test_frames_of_the_largest_size_in_use_prove_the_path(
+def test_frames_of_the_largest_size_in_use_verify_the_path(
     isp: Isp, alice: User, path: TunnelPath, underlay: Underlay
 ) -> None:
-    sent(path)
-    sizes = {(each["side"], each["frame"], each["count"]) for each in underlay.asked if each["count"] == 10}
+    send_now(path)
+    requests = [each for each in underlay.requests if each["count"] == 10]
+    sizes = {(each["side"], each["frame"], each["count"]) for each in requests}
     assert sizes == {(side, size, 10) for side in "az" for size in (64, NEEDED - 36)}
     assert (path.verified_ip_mtu, path.finding, path.black_hole_since) == (NEEDED, "", None)
     assert path.probe_due_at is not None
     assert path.probed_at is not None
     assert path.probe_due_at - path.probed_at == timedelta(minutes=5)
-    # A larger line comes in another encapsulation, whose packets are larger than its frames by 36 bytes too.
+    # A larger line uses another encapsulation, whose packets are also 36 bytes larger than the frames.
     larger = order(
         isp,
         alice,
@@ -197,13 +198,13 @@ def test_frames_of_the_largest_size_in_use_prove_the_path(
     ).vll
     activate(larger)
     tunnel_paths_keep(now=clock.now())
-    assert sent(path).verified_ip_mtu == 8000 + 14 + 36
+    assert send_now(path).verified_ip_mtu == 8000 + 14 + 36
 
 
-def test_a_black_hole_is_found_told_and_taken_back(vll: Vll, path: TunnelPath, underlay: Underlay) -> None:
-    sent(path)
+def test_black_hole_is_found_reported_and_cleared(vll: Vll, path: TunnelPath, underlay: Underlay) -> None:
+    send_now(path)
     underlay.largest = 1400
-    sent(path)
+    send_now(path)
     assert (path.finding, path.verified_ip_mtu) == ("large-frames-lost", 1400 + 36)
     [row] = alarm()
     assert row == (
@@ -212,16 +213,20 @@ def test_a_black_hole_is_found_told_and_taken_back(vll: Vll, path: TunnelPath, u
     )
     assert alarms_found(Kind.BLACK_HOLE)[0].affected.lines == 1
     began = path.black_hole_since
-    sent(path)
+    send_now(path)
     assert path.black_hole_since == began
-    assert (told("vll.black_hole"), told("router.black_hole"), told("vll.black_hole_gone")) == (1, 2, 0)
+    assert (
+        events_of("vll.black_hole"),
+        events_of("router.black_hole"),
+        events_of("vll.black_hole_gone"),
+    ) == (1, 2, 0)
     underlay.largest = 65535
-    sent(path)
+    send_now(path)
     assert (path.finding, path.verified_ip_mtu, path.black_hole_since) == ("", NEEDED, None)
-    assert (alarm(), told("vll.black_hole_gone")) == ([], 1)
+    assert (alarm(), events_of("vll.black_hole_gone")) == ([], 1)
 
 
-def test_only_lines_whose_frames_are_lost_are_told(
+def test_only_lines_that_lose_frames_get_an_event(
     isp: Isp, alice: User, vll: Vll, path: TunnelPath, underlay: Underlay
 ) -> None:
     larger = order(
@@ -234,37 +239,37 @@ def test_only_lines_whose_frames_are_lost_are_told(
     activate(larger)
     tunnel_paths_keep(now=clock.now())
     underlay.largest = 4000
-    sent(path)
+    send_now(path)
     assert list(Event.objects.filter(kind="vll.black_hole").values_list("vll_id", flat=True)) == [larger.pk]
     underlay.largest = 65535
-    sent(path)
+    send_now(path)
     gone = Event.objects.filter(kind="vll.black_hole_gone")
     assert list(gone.values_list("vll_id", flat=True)) == [larger.pk]
 
 
-def test_packets_in_pieces_are_a_finding_too(path: TunnelPath, underlay: Underlay) -> None:
+def test_fragmented_packets_are_a_black_hole(path: TunnelPath, underlay: Underlay) -> None:
     whole = underlay.send_test_frames
 
-    def in_pieces(**asked: Any) -> Any:
-        if asked["frame"] > 1000:
-            underlay.pieces += asked["count"]
-        return whole(**asked)
+    def in_pieces(**values: Any) -> Any:
+        if values["frame"] > 1000:
+            underlay.pieces += values["count"]
+        return whole(**values)
 
     underlay.send_test_frames = in_pieces  # type: ignore[method-assign]
-    sent(path)
+    send_now(path)
     assert path.black_hole_since is not None
     assert path.verified_ip_mtu == 1000 + 36
 
 
-def test_that_nothing_arrives_is_no_black_hole(path: TunnelPath, underlay: Underlay) -> None:
-    sent(path)
+def test_loss_of_all_frames_is_no_black_hole(path: TunnelPath, underlay: Underlay) -> None:
+    send_now(path)
     underlay.largest = 0
-    sent(path)
+    send_now(path)
     assert (path.finding, path.black_hole_since, path.verified_ip_mtu) == ("nothing-arrives", None, NEEDED)
     assert alarm() == []
 
 
-def test_one_worker_sends_and_another_takes_over_where_it_died(path: TunnelPath, underlay: Underlay) -> None:
+def test_one_worker_sends_and_another_replaces_it_if_it_dies(path: TunnelPath, underlay: Underlay) -> None:
     now = clock.now() + timedelta(seconds=1)
     underlay.outcome = Unreachable("gone")
     assert [path_probe(path.pk, now=lambda: now) for _ in range(2)] == [True, False]
@@ -282,10 +287,10 @@ def test_no_line_gets_the_vni_of_probes() -> None:
     assert not vni_available()
 
 
-def test_the_map_and_the_link_say_what_is_proven(
+def test_map_and_link_show_the_verified_mtu(
     isp: Isp, path: TunnelPath, underlay: Underlay, nora: User
 ) -> None:
-    sent(path)
+    send_now(path)
     page = text(signed_in(nora).get("/noc/map/"))
     assert "all arrive" in page
     assert f" {NEEDED} " in page
@@ -293,7 +298,7 @@ def test_the_map_and_the_link_say_what_is_proven(
     shown = text(signed_in(nora).get(reverse("web:noc-links-change", args=[link.pk])))
     assert f"IP MTU declared 9000 IP MTU reported not known IP MTU verified by frames {NEEDED}, at" in shown
     underlay.largest = 1400
-    sent(path)
+    send_now(path)
     assert "MTU black hole" in text(signed_in(nora).get("/noc/map/"))
     other = isp.links["hippo-zebra"]
     assert "verified by frames not verified" in text(

@@ -46,7 +46,7 @@ def line(isp: Isp, alice: User) -> Vll:
     return vll
 
 
-def stand(isp: Isp, vll: Vll, *, a: str | None, z: str | None, **facts: Any) -> str:
+def report_path(isp: Isp, vll: Vll, *, a: str | None, z: str | None, **facts: Any) -> str:
     """Return the line's oper status after both routers have reported the state of its path."""
     for side, state in (("a", a), ("z", z)):
         path = state and EndPath(state=state, since_ms=to_ms(SINCE))
@@ -56,44 +56,42 @@ def stand(isp: Isp, vll: Vll, *, a: str | None, z: str | None, **facts: Any) -> 
     return vll.oper_status
 
 
-def test_a_line_is_down_with_its_path_and_up_with_it(isp: Isp, line: Vll) -> None:
-    assert stand(isp, line, a="up", z="up") == "op-up"
-    assert stand(isp, line, a="down", z="up") == "op-down"
-    assert stand(isp, line, a="up", z="up") == "op-up"
-    assert stand(isp, line, a="up", z="down") == "op-down"
+def test_line_is_down_while_its_path_is_down(isp: Isp, line: Vll) -> None:
+    assert report_path(isp, line, a="up", z="up") == "op-up"
+    assert report_path(isp, line, a="down", z="up") == "op-down"
+    assert report_path(isp, line, a="up", z="up") == "op-up"
+    assert report_path(isp, line, a="up", z="down") == "op-down"
     kinds = Event.objects.filter(vll_id=line.pk, kind__startswith="vll.op-").order_by("id")
     assert [event.kind for event in kinds] == ["vll.op-up", "vll.op-down", "vll.op-up", "vll.op-down"]
 
 
 @pytest.mark.parametrize("far", [None, "shut", "refused"])
-def test_a_router_that_hears_nobody_where_nobody_speaks_takes_no_line_down(
-    isp: Isp, line: Vll, far: str | None
-) -> None:
-    assert stand(isp, line, a="down", z=far) == "op-up"
-    assert stand(isp, line, a="down", z=far, reachable=False) == "op-down"
+def test_session_without_a_peer_takes_no_line_down(isp: Isp, line: Vll, far: str | None) -> None:
+    assert report_path(isp, line, a="down", z=far) == "op-up"
+    assert report_path(isp, line, a="down", z=far, reachable=False) == "op-down"
 
 
-def test_a_path_that_was_never_heard_is_not_watched_and_not_down(isp: Isp, line: Vll) -> None:
-    assert stand(isp, line, a="unheard", z="unheard") == "op-up"
+def test_path_that_was_never_up_is_not_watched_and_not_down(isp: Isp, line: Vll) -> None:
+    assert report_path(isp, line, a="unheard", z="unheard") == "op-up"
     status = path_status(line)
     assert status is not None
     assert (status.state, status.why) == ("not_watched", "unheard")
     assert "4784" in status.hint
 
 
-def test_once_watching_is_switched_off_no_session_that_goes_first_takes_a_line_down(
+def test_ending_sessions_take_no_line_down_after_watching_is_switched_off(
     isp: Isp, line: Vll, settings: Any
 ) -> None:
-    stand(isp, line, a="up", z="up")
+    report_path(isp, line, a="up", z="up")
     settings.LONGLINE_PATH_WATCH = None
-    assert stand(isp, line, a="down", z="up") == "op-up"
+    assert report_path(isp, line, a="down", z="up") == "op-up"
     status = path_status(line)
     assert status is not None
     assert status.why == "off"
 
 
 def test_page_and_api_say_since_when_the_path_is_down(isp: Isp, line: Vll, alice: User) -> None:
-    stand(isp, line, a="down", z="up")
+    report_path(isp, line, a="down", z="up")
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "The path between rhino and hippo has been down since 2026-11-24 14:03:07 UTC" in page
     status = path_status(Vll.objects.get(pk=line.pk))
@@ -105,32 +103,34 @@ def test_page_and_api_say_since_when_the_path_is_down(isp: Isp, line: Vll, alice
 
 
 def test_settled_page_polls_for_its_path_and_changes_only_with_it(isp: Isp, line: Vll, alice: User) -> None:
-    stand(isp, line, a="up", z="up")
+    report_path(isp, line, a="up", z="up")
     browser = signed_in(alice)
     body = browser.get(f"/vlls/{line.pk}/").content.decode()
-    asked = re.search(r'hx-get="(/vlls/[^"]+/status/[^"]+unless=[^"]+)"', body)
-    assert asked is not None
+    found = re.search(r'hx-get="(/vlls/[^"]+/status/[^"]+unless=[^"]+)"', body)
+    assert found is not None
     assert 'hx-trigger="live, every 1s"' in body
-    address = unescape(asked[1])
+    address = unescape(found[1])
     assert browser.get(address).status_code == 204
-    stand(isp, line, a="down", z="up")
-    told = browser.get(address)
-    assert told.status_code == 200
-    assert "has been down" in told.content.decode()
+    report_path(isp, line, a="down", z="up")
+    response = browser.get(address)
+    assert response.status_code == 200
+    assert "has been down" in response.content.decode()
 
 
-def test_where_a_router_cannot_watch_the_page_says_which_and_the_noc_reads_why(
+def test_page_names_the_router_that_cannot_watch_and_gives_the_noc_the_reason(
     isp: Isp, line: Vll, alice: User, nina: User
 ) -> None:
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(path_watch=False)
-    stand(isp, line, a="unheard", z=None)
-    mine, theirs = (text(signed_in(user).get(f"/vlls/{line.pk}/")) for user in (alice, nina))
-    assert "not watched: hippo cannot watch paths" in mine
-    assert "Multihop BFD" not in mine
-    assert "Multihop BFD" in theirs
+    report_path(isp, line, a="unheard", z=None)
+    shown_to_alice, shown_to_nina = (text(signed_in(user).get(f"/vlls/{line.pk}/")) for user in (alice, nina))
+    assert "not watched: hippo cannot watch paths" in shown_to_alice
+    assert "Multihop BFD" not in shown_to_alice
+    assert "Multihop BFD" in shown_to_nina
 
 
-def test_an_intent_has_paths_watched_where_the_router_can(isp: Isp, line: Vll, settings: Any) -> None:
+def test_intent_requests_path_watching_where_the_router_supports_it(
+    isp: Isp, line: Vll, settings: Any
+) -> None:
     rhino = isp.routers["rhino"]
     assert next_intent(rhino).watch == PathWatch(300, 3)
     assert b'"watch":{"interval_ms":300,"multiplier":3}' in next_intent(rhino).document()
@@ -146,23 +146,23 @@ def test_router_with_outdated_watch_settings_gets_one_intent(isp: Isp, line: Vll
     RouterConvergence.objects.create(router=rhino)
     waits = RouterConvergence.objects.filter(router=rhino)
 
-    def told(sent_ms: int, watching: WatchReport | None) -> bool:
+    def sends_intent(sent_ms: int, watching: WatchReport | None) -> bool:
         waits.update(answered=F("wanted"), intent_requested=False)
         report = observed_report(sent_ms=sent_ms, path_watch=True, watching=watching)
         assert observation_take(router=rhino, report=report, now=clock.now())
         rhino.refresh_from_db()
         return waits.filter(intent_is_wanted()).exists()
 
-    assert told(1, None)
-    assert not told(2, SET)
-    assert told(3, WatchReport(interval_ms=1000, multiplier=3))
-    # Said again, it is no news but for what is set.
-    assert told(4, WatchReport(interval_ms=1000, multiplier=3))
-    assert not told(5, SET)
-    assert not told(6, SET)
+    assert sends_intent(1, None)
+    assert not sends_intent(2, SET)
+    assert sends_intent(3, WatchReport(interval_ms=1000, multiplier=3))
+    # A repeated report sends an intent only while its settings differ.
+    assert sends_intent(4, WatchReport(interval_ms=1000, multiplier=3))
+    assert not sends_intent(5, SET)
+    assert not sends_intent(6, SET)
 
 
-def test_paths_are_kept_by_router_and_pair_and_cost_nothing_while_they_stay(
+def test_paths_are_stored_by_router_and_pair_and_unchanged_paths_cost_no_statement(
     isp: Isp, line: Vll, nina: User
 ) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
@@ -189,7 +189,7 @@ def test_paths_are_kept_by_router_and_pair_and_cost_nothing_while_they_stay(
 
 
 def test_noc_sees_paths_that_are_down_or_never_heard(isp: Isp, nina: User) -> None:
-    def told(a: str, z: str) -> list[str]:
+    def headlines(a: str, z: str) -> list[str]:
         ObservedPath.objects.all().delete()
         for name, near, far, state in (
             ("rhino", "10.0.0.1", "10.0.0.2", a),
@@ -204,14 +204,14 @@ def test_noc_sees_paths_that_are_down_or_never_heard(isp: Isp, nina: User) -> No
             for each in alarms_found(kind)
         ]
 
-    assert told("up", "up") == []
-    assert told("down", "starting") == ["The path rhino – hippo is down"]
-    assert told("down", "down") == ["The path rhino – hippo is down"], "one path, one alarm"
-    assert told("down", "") == []
-    assert told("unheard", "unheard") == ["The path rhino – hippo cannot be watched"]
+    assert headlines("up", "up") == []
+    assert headlines("down", "starting") == ["The path rhino – hippo is down"]
+    assert headlines("down", "down") == ["The path rhino – hippo is down"], "one path, one alarm"
+    assert headlines("down", "") == []
+    assert headlines("unheard", "unheard") == ["The path rhino – hippo cannot be watched"]
 
 
-def test_paths_are_counted_by_how_they_stand(isp: Isp) -> None:
+def test_paths_are_counted_by_state(isp: Isp) -> None:
     ObservedPath.objects.create(
         router=isp.routers["rhino"], local="10.0.0.1", remote="10.0.0.2", state="down", since=SINCE
     )

@@ -1,4 +1,4 @@
-"""Behind a pooler that gives each transaction another session: nothing leans on one, or it goes past."""
+"""Behind a pooler that gives each transaction another session: no code needs a session, or it bypasses it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +22,13 @@ from tests.integration.test_allocation_races import at_once
 from tests.integration.test_api_v1 import body, client
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# Fewer than there are clients, so that each is used by several.
+# Fewer sessions than clients, so that several clients share each session.
 SESSIONS = 2
 
 
 @pytest.fixture(autouse=True)
 def pooled(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """The tests' database through PgBouncer; what a process is told of it."""
+    """Connect to the database through PgBouncer, and yield the environment of a process that does so too."""
     at, direct_url = connection.settings_dict, database_url()
     direct = {name: at[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")}
     (port,) = free_ports(1)
@@ -49,7 +49,7 @@ def pooled(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> It
         pytest.skip(str(missing))
 
 
-def test_orders_of_many_at_once_are_whole_and_each_is_its_own_users(isp: Isp, dairy: Customer) -> None:
+def test_concurrent_orders_are_complete_and_attributed_to_their_users(isp: Isp, dairy: Customer) -> None:
     users = [member(f"operator{number}", dairy, "operator") for number in range(6)]
 
     def place(number: int) -> int:
@@ -64,13 +64,15 @@ def test_orders_of_many_at_once_are_whole_and_each_is_its_own_users(isp: Isp, da
     assert set(placed) == {(f"by {number}", user.pk) for number, user in enumerate(users)}
 
 
-def test_rows_are_read_piece_by_piece_outside_transactions(isp: Isp, dairy: Customer) -> None:
+def test_rows_are_read_in_pieces_outside_transactions(isp: Isp, dairy: Customer) -> None:
     assert (
         at_once(4, lambda _: [each.name for each in Customer.objects.iterator(1)]) == [["Alpine Dairy"]] * 4
     )
 
 
-def test_what_needs_a_session_goes_past_it(isp: Isp, alice: User, vll: Vll, pooled: dict[str, str]) -> None:
+def test_code_that_needs_a_session_bypasses_the_pooler(
+    isp: Isp, alice: User, vll: Vll, pooled: dict[str, str]
+) -> None:
     with psycopg.connect(**direct_parameters(), autocommit=True) as session:
         session.execute("LISTEN word")
         with connection.cursor() as cursor:
@@ -78,5 +80,5 @@ def test_what_needs_a_session_goes_past_it(isp: Isp, alice: User, vll: Vll, pool
         assert [each.payload for each in session.notifies(timeout=5, stop_after=1)] == ["heard"]
     with live_process(pooled) as live:
         page = live.page(alice, f"line:{vll.pk}").follows()
-        Vll.objects.filter(pk=vll.pk).update(description="told of")
+        Vll.objects.filter(pk=vll.pk).update(description="changed")
         assert page.event() == ("changed", f"line:{vll.pk}")

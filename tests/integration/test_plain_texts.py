@@ -1,4 +1,4 @@
-"""Neither pages nor API take a text that turns round what stands beside it, or speaks to a terminal."""
+"""Neither pages nor API accept text that reverses the text around it or controls a terminal."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,16 +21,16 @@ TURNED = "Milk \u202enur"
 BELL = "Milk\x07run"
 
 
-def assert_refused(answer: Any, field: str, sign: str) -> None:
-    assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
-    (error,) = answer.json()["errors"]
+def assert_refused(response: Any, field: str, sign: str) -> None:
+    assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
+    (error,) = response.json()["errors"]
     assert (error["field"], error["code"]) == (field, "not_plain_text")
     assert sign in error["detail"]
     assert "Remove them, or type the text again." in error["detail"]
 
 
 @pytest.mark.parametrize(("written", "sign"), [(TURNED, "U+202E"), (BELL, "U+0007"), ("a\nb", "U+000A")])
-def test_the_api_refuses_it_and_says_what_to_do(
+def test_api_refuses_it_and_says_what_to_do(
     isp: Isp, alice: User, nora: User, written: str, sign: str
 ) -> None:
     placed = order(isp, alice, description="Milk run")
@@ -58,9 +58,9 @@ def test_the_api_refuses_it_and_says_what_to_do(
 
 
 @pytest.mark.parametrize("written", [TURNED, BELL])
-def test_the_pages_refuse_it_beside_the_field(isp: Isp, ada: User, nora: User, written: str) -> None:
+def test_pages_refuse_it_next_to_the_field(isp: Isp, ada: User, nora: User, written: str) -> None:
     noc = signed_in(nora)
-    answers = [
+    responses = [
         noc.post("/noc/sites/add/", {"name": written}),
         noc.post("/noc/customers/add/", {"name": written}),
         save(noc, f"/noc/sites/{Site.objects.get().pk}/change/", {"name": written}),
@@ -68,37 +68,37 @@ def test_the_pages_refuse_it_beside_the_field(isp: Isp, ada: User, nora: User, w
         signed_in(ada).post("/webhooks/add/", {"url": "https://a.example", "description": written}),
         signed_in(ada).post("/orders/new/", {"description": written}),
     ]
-    for answer in answers:
-        assert answer.status_code == 422
-        assert "It contains invisible characters" in text(answer)
+    for response in responses:
+        assert response.status_code == 422
+        assert "It contains invisible characters" in text(response)
 
 
-def test_a_reason_may_have_several_lines(isp: Isp, nina: User) -> None:
+def test_reason_may_have_several_lines(isp: Isp, nina: User) -> None:
     rhino = Router.objects.get(name="rhino")
-    asked = {"do": "declare-dead", "reason": "burnt\ndown"}
+    document = {"do": "declare-dead", "reason": "burnt\ndown"}
     url = f"/api/v1/routers/{rhino.pk}/actions"
-    answer = client(nina).post(url, asked, format="json")
-    assert answer.status_code < 300
+    response = client(nina).post(url, document, format="json")
+    assert response.status_code < 300
     refused = client(nina).post(
-        f"/api/v1/routers/{rhino.pk}/actions", asked | {"reason": TURNED}, format="json"
+        f"/api/v1/routers/{rhino.pk}/actions", document | {"reason": TURNED}, format="json"
     )
     assert_refused(refused, "reason", "U+202E")
 
 
-def test_names_of_any_script_are_taken(nora: User) -> None:
+def test_names_in_any_script_are_accepted(nora: User) -> None:
     for name in ("קו שכור", "خط مستأجر", "می\u200cخواهم", "東京"):
         assert client(nora).post("/api/v1/sites", {"name": name}, format="json").status_code == 201
 
 
-def forms_of_ours(kind: type[Any] = forms.BaseForm) -> Iterator[type[Any]]:
+def own_forms(kind: type[Any] = forms.BaseForm) -> Iterator[type[Any]]:
     for each in kind.__subclasses__():
         if each.__module__.startswith("portal."):
             yield each
-        yield from forms_of_ours(each)
+        yield from own_forms(each)
 
 
-def is_kept(form: type[Any], field: forms.Field) -> bool:
-    """Of what is written to sign in or to have a password set, nothing is; of a password, its hash."""
+def is_stored(form: type[Any], field: forms.Field) -> bool:
+    """Return whether the text of the field is stored. Texts for a sign-in or a password reset are not."""
     return isinstance(field, forms.CharField) and not (
         isinstance(field, forms.UUIDField)
         or isinstance(field.widget, forms.PasswordInput)
@@ -106,11 +106,11 @@ def is_kept(form: type[Any], field: forms.Field) -> bool:
     )
 
 
-def test_every_form_of_ours_with_a_text_takes_plain_text() -> None:
+def test_every_own_form_with_a_text_accepts_only_plain_text() -> None:
     with_texts = [
         each
-        for each in forms_of_ours()
-        if any(is_kept(each, field) for field in getattr(each, "base_fields", {}).values())
+        for each in own_forms()
+        if any(is_stored(each, field) for field in getattr(each, "base_fields", {}).values())
     ]
     assert with_texts
     assert [each for each in with_texts if not issubclass(each, TablerForm)] == []

@@ -1,4 +1,4 @@
-"""A line is held to its CIR where its routers can, and says at each end why where they cannot."""
+"""A line is limited to its CIR where its routers support policing; other ends show the reason."""
 
 import json
 from datetime import datetime, timedelta
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.django_db
 
 
 def polices(isp: Isp, router: str, policing: str, version: str = "25.10-release") -> None:
-    seen = ObservedRouter.objects.filter(router=isp.routers[router])
-    assert seen.update(policing=policing, vpp_version=version) == 1
+    observed = ObservedRouter.objects.filter(router=isp.routers[router])
+    assert observed.update(policing=policing, vpp_version=version) == 1
 
 
 def bandwidth(isp: Isp, router: str) -> Any:
@@ -43,7 +43,7 @@ def shown(user: User, vll: Vll) -> dict[str, Any]:
 
 @pytest.fixture
 def line(isp: Isp, alice: User) -> Vll:
-    """A whole port of Rhino to a VLAN of Hippo."""
+    """Return a line from a whole port of Rhino to a VLAN of Hippo."""
     return order(isp, alice, a_end=end(isp, "rhino:host-cust1", "untagged")).vll
 
 
@@ -76,7 +76,7 @@ def test_each_end_shows_policing_and_the_line_needs_both(isp: Isp, alice: User, 
     document = shown(alice, line)
     assert (document["policed"], document["cir_bps"]) == (False, GBIT)
     assert [Port.objects.get(pk=each.port_id).booked_bps for each in line.ends.all()] == [GBIT, GBIT]
-    assert [document[which]["unpoliced_reason"]["code"] for which in ("a_end", "z_end")] == [
+    assert [document[name]["unpoliced_reason"]["code"] for name in ("a_end", "z_end")] == [
         "not_confirmed",
         "whole_ports_only",
     ]
@@ -89,7 +89,7 @@ def test_each_end_shows_policing_and_the_line_needs_both(isp: Isp, alice: User, 
     assert shown(alice, line)["policed"] is True
 
 
-def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, nora: User, line: Vll) -> None:
+def test_page_shows_why_an_end_is_not_policed(isp: Isp, alice: User, nora: User, line: Vll) -> None:
     polices(isp, "hippo", "port")
     answer(line, "a", "verified", policed=True)
     answer(line, "z", "verified")
@@ -97,9 +97,9 @@ def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, nora: Us
     assert "Policed yes, by the bandwidth profile" in page
     assert "Policed no hippo can only police whole ports: its VPP, 25.10-release, or its agent lacks" in page
     assert "1 Gbit/s, not enforced at both ends" in page
-    hers = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
-    assert "1 Gbit/s, not enforced at both ends" in hers
-    assert "25.10" not in hers
+    shown_to_alice = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "1 Gbit/s, not enforced at both ends" in shown_to_alice
+    assert "25.10" not in shown_to_alice
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def take(isp: Isp, report: ObservedReport, *ends: EndObservation, now: datetime 
     assert observation_take(router=isp.routers["hippo"], report=report, now=now or clock.now())
 
 
-def asked(isp: Isp) -> int:
+def messages_to_hippo(isp: Isp) -> int:
     return Outbox.objects.filter(args=[isp.routers["hippo"].pk]).count()
 
 
@@ -121,33 +121,33 @@ def test_vpp_that_gains_policing_gets_an_intent_immediately(
 ) -> None:
     polices(isp, "hippo", "port")
     activate(line)
-    before = asked(isp)
+    before = messages_to_hippo(isp)
     take(isp, report)
-    assert (bandwidth(isp, "hippo"), asked(isp)) == (PROFILE, before + 1)
+    assert (bandwidth(isp, "hippo"), messages_to_hippo(isp)) == (PROFILE, before + 1)
     take(isp, changed(report, sent_ms=2))
-    assert asked(isp) == before + 1
+    assert messages_to_hippo(isp) == before + 1
 
 
-def test_what_a_vpp_can_police_is_not_forgotten_while_it_is_away(
+def test_policing_support_is_remembered_while_vpp_is_disconnected(
     isp: Isp, line: Vll, report: ObservedReport
 ) -> None:
     activate(line)
     take(isp, report)
-    before = asked(isp)
+    before = messages_to_hippo(isp)
     take(isp, changed(report, sent_ms=2, vpp_connected=False, policing=Policing.NONE))
-    assert (bandwidth(isp, "hippo"), asked(isp)) == (PROFILE, before)
+    assert (bandwidth(isp, "hippo"), messages_to_hippo(isp)) == (PROFILE, before)
     take(isp, changed(report, sent_ms=3))
     assert bandwidth(isp, "hippo") == PROFILE
 
 
-def test_an_agent_that_sees_its_policer_gone_takes_its_word_back(
+def test_end_is_unpoliced_after_its_agent_reports_a_missing_policer(
     isp: Isp, line: Vll, report: ObservedReport
 ) -> None:
     answer(line, "a", "verified", policed=True)
     answer(line, "z", "verified", policed=True)
-    seen = observed_end(line.pk, "z", policed=True)
+    policed_end = observed_end(line.pk, "z", policed=True)
     now = clock.now()
-    take(isp, report, seen, now=now)
+    take(isp, report, policed_end, now=now)
     assert Vll.objects.get(pk=line.pk).policed is True
     take(isp, changed(report, sent_ms=2), observed_end(line.pk, "z"), now=now + timedelta(seconds=10))
     assert Vll.objects.get(pk=line.pk).policed is False

@@ -1,4 +1,4 @@
-"""`manage.py reconcile`: what it would do is listed in one place, and a silent router stops nothing."""
+"""`manage.py reconcile` lists its changes in one place, and a silent router does not stop it."""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -19,13 +19,13 @@ LOST = "77d0b6a6-31f6-4c06-8f11-b7f2f0f6f903"
 
 
 def owned(interface: str, kind: str, key: int | None) -> dict[str, object]:
-    what = {"vll": LOST, "end": "a", "revision": 1, "sw_if_index": 7}
-    return what | {"interface": interface, "kind": kind, "key": key}
+    owner = {"vll": LOST, "end": "a", "revision": 1, "sw_if_index": 7}
+    return owner | {"interface": interface, "kind": kind, "key": key}
 
 
 @pytest.fixture
 def rhino(isp: Isp) -> Iterator[StandInAgent]:
-    """It holds a newer intent, and a line that the database does not know. Hippo answers nobody."""
+    """Rhino has a newer intent, and a line that is not in the database. Hippo is unreachable."""
     with serving(StandInAgent("rhino"), pki=certificates()) as agent:
         agent.held = {"generation": 5, "sha256": "0" * 64}
         agent.owned = [owned("host-cust1.7", "subif", None), owned("vxlan_tunnel7", "vxlan", 70001)]
@@ -40,7 +40,7 @@ def reconcile(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_a_dry_run_lists_what_the_database_does_not_know_and_what_would_be_done(
+def test_dry_run_lists_unknown_lines_and_the_planned_changes(
     isp: Isp, alice: User, rhino: StandInAgent
 ) -> None:
     vll = order(isp, alice).vll_id
@@ -54,7 +54,7 @@ def test_a_dry_run_lists_what_the_database_does_not_know_and_what_would_be_done(
     assert Router.objects.get(name="rhino").generation == 0
 
 
-def test_an_end_that_is_there_and_differs_is_changed(isp: Isp, alice: User, rhino: StandInAgent) -> None:
+def test_existing_end_that_differs_is_changed(isp: Isp, alice: User, rhino: StandInAgent) -> None:
     vll = str(order(isp, alice).vll_id)
     rhino.plan = lambda body: (200, {  # type: ignore[method-assign]
         "schema": 1, "router": "rhino", "generation": 1, "quarantined": [],
@@ -77,7 +77,9 @@ def test_an_end_that_is_there_and_differs_is_changed(isp: Isp, alice: User, rhin
 
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
-def test_a_silent_router_is_named_and_the_others_are_done(rhino: StandInAgent, options: list[str]) -> None:
+def test_silent_router_is_named_and_the_others_are_reconciled(
+    rhino: StandInAgent, options: list[str]
+) -> None:
     with pytest.raises(CommandError, match="hippo does not report its state"):
         reconcile("--all", *options)
     assert Router.objects.get(name="rhino").generation == (0 if options else 5)
@@ -91,12 +93,12 @@ def test_a_silent_router_is_named_and_the_others_are_done(rhino: StandInAgent, o
         (["zebra"], "no router with an agent is named zebra"),
     ],
 )
-def test_what_is_asked_for_has_to_be_clear(rhino: StandInAgent, arguments: list[str], why: str) -> None:
+def test_routers_must_be_named_unambiguously(rhino: StandInAgent, arguments: list[str], why: str) -> None:
     with pytest.raises(CommandError, match=why):
         reconcile(*arguments)
 
 
-def test_without_vpp_nobody_claims_to_know_what_stands(rhino: StandInAgent) -> None:
+def test_dry_run_without_vpp_fails_with_a_reason(rhino: StandInAgent) -> None:
     problem = {"type": "urn:longline:error:vpp-unavailable", "detail": "VPP is not connected"}
     rhino.plan = lambda body: (503, problem)  # type: ignore[method-assign]
     with pytest.raises(CommandError, match="rhino does not say what it would do: VPP is not connected"):

@@ -1,4 +1,6 @@
-"""Repeated orders: the API names the first order, a page asks, and a setting requires a key."""
+"""Repeated orders: the API names the first order, a page requires confirmation, and a setting requires a
+key.
+"""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def wanted(isp: Isp, **changes: Any) -> dict[str, Any]:
-    """A line with any VLANs; the ports have many."""
+    """Return a line with any VLANs, which are free in large numbers."""
     ends = {
         f"{side}_end": {"port": isp.ports[port].pk, "tagging": "dot1q", "outer_vlan": "any"}
         for side, port in (("a", RHINO), ("z", HIPPO))
@@ -37,10 +39,10 @@ def post(user: User, document: dict[str, Any], **headers: str) -> Any:
     return client(user).post("/api/v1/vlls", document, format="json", headers=headers)
 
 
-def test_a_repeated_post_names_the_orders_of_the_last_minute(isp: Isp, alice: User, ada: User) -> None:
+def test_repeated_request_names_the_orders_of_the_last_minute(isp: Isp, alice: User, ada: User) -> None:
     first = post(alice, wanted(isp))
     assert (first.status_code, first.json()["similar_orders"]) == (202, [])
-    # Another person of the customer, and another name.
+    # Another user of the customer, and another name.
     second = post(ada, wanted(isp, description="again"))
     assert second.status_code == 202
     assert second.json()["similar_orders"] == [first.json()["order"]["id"]]
@@ -61,18 +63,16 @@ def test_a_repeated_post_names_the_orders_of_the_last_minute(isp: Isp, alice: Us
         {"a_end": {"tagging": "dot1q", "outer_vlan": "any", "exact_match": False}},
     ],
 )
-def test_an_order_that_differs_is_not_similar(isp: Isp, alice: User, other: dict[str, Any]) -> None:
+def test_order_that_differs_is_not_similar(isp: Isp, alice: User, other: dict[str, Any]) -> None:
     post(alice, wanted(isp))
     document = wanted(isp)
     for name, value in other.items():
         document[name] = {**document[name], **value} if isinstance(value, dict) else value
-    answer = post(alice, document)
-    assert (answer.status_code, answer.json()["similar_orders"]) == (202, [])
+    response = post(alice, document)
+    assert (response.status_code, response.json()["similar_orders"]) == (202, [])
 
 
-def test_an_older_order_a_cancelled_one_and_another_customers_are_not_similar(
-    isp: Isp, alice: User, bakery: Customer
-) -> None:
+def test_older_cancelled_and_foreign_orders_are_not_similar(isp: Isp, alice: User, bakery: Customer) -> None:
     first = post(alice, wanted(isp)).json()
     line = Vll.objects.filter(pk=first["vll"]["id"])
     at = line.get().created_at
@@ -84,14 +84,14 @@ def test_an_older_order_a_cancelled_one_and_another_customers_are_not_similar(
     assert post(alice, wanted(isp)).json()["similar_orders"] == []
 
 
-def test_the_page_asks_before_it_orders_a_second_line(isp: Isp, alice: User) -> None:
+def test_page_requires_confirmation_of_a_second_line(isp: Isp, alice: User) -> None:
     browser = Client()
     browser.force_login(alice)
     sent = fields(isp, **{"a_end-outer_vlan": "any", "z_end-outer_vlan": "any"})
     assert browser.post("/orders/new/", sent).status_code == 302
-    asked = browser.post("/orders/new/", sent)
-    assert asked.status_code == 422
-    page = asked.content.decode()
+    refused = browser.post("/orders/new/", sent)
+    assert refused.status_code == 422
+    page = refused.content.decode()
     assert "The same line was ordered within the last hour" in page
     assert re.search(r'<button[^>]*name="again"[^>]*>Order a second line</button>', page)
     assert Order.objects.count() == 1
@@ -99,19 +99,23 @@ def test_the_page_asks_before_it_orders_a_second_line(isp: Isp, alice: User) -> 
     assert Order.objects.count() == 2
 
 
-@pytest.mark.parametrize(("ago", "asks"), [(timedelta(minutes=59), True), (timedelta(minutes=61), False)])
-def test_the_page_asks_for_an_hour(isp: Isp, alice: User, ago: timedelta, asks: bool) -> None:
-    """Somebody who goes back in the browser finds the form long after a program repeats a request."""
+@pytest.mark.parametrize(
+    ("ago", "confirmed"), [(timedelta(minutes=59), True), (timedelta(minutes=61), False)]
+)
+def test_page_requires_confirmation_for_an_hour(
+    isp: Isp, alice: User, ago: timedelta, confirmed: bool
+) -> None:
+    """A user who goes back in the browser finds the form long after a program would repeat a request."""
     browser = Client()
     browser.force_login(alice)
     sent = fields(isp, **{"a_end-outer_vlan": "any", "z_end-outer_vlan": "any"})
     browser.post("/orders/new/", sent)
     Vll.objects.update(created_at=clock.now() - ago)
-    assert browser.post("/orders/new/", sent).status_code == (422 if asks else 302)
+    assert browser.post("/orders/new/", sent).status_code == (422 if confirmed else 302)
     assert post(alice, wanted(isp)).json()["similar_orders"] == []
 
 
-def test_the_page_does_not_ask_for_another_line(isp: Isp, alice: User) -> None:
+def test_page_requires_no_confirmation_of_another_line(isp: Isp, alice: User) -> None:
     browser = Client()
     browser.force_login(alice)
     sent = fields(isp, **{"a_end-outer_vlan": "any", "z_end-outer_vlan": "any"})
@@ -120,7 +124,7 @@ def test_the_page_does_not_ask_for_another_line(isp: Isp, alice: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_equal_presses_at_one_moment_one_is_asked(isp: Isp, alice: User) -> None:
+def test_one_of_several_simultaneous_equal_orders_succeeds(isp: Isp, alice: User) -> None:
     def press(_: int) -> str:
         try:
             order_add(
@@ -135,18 +139,16 @@ def test_of_two_equal_presses_at_one_moment_one_is_asked(isp: Isp, alice: User) 
                 refuse_similar=True,
             )
         except SimilarOrder:
-            return "asked"
+            return "refused"
         finally:
             connections.close_all()
         return "ordered"
 
     with ThreadPoolExecutor(4) as presses:
-        assert sorted(presses.map(press, range(4))) == ["asked"] * 3 + ["ordered"]
+        assert sorted(presses.map(press, range(4))) == ["ordered"] + ["refused"] * 3
 
 
-def test_a_key_is_required_of_tokens_where_the_deployment_says_so(
-    isp: Isp, alice: User, settings: Any
-) -> None:
+def test_tokens_need_a_key_if_the_deployment_requires_it(isp: Isp, alice: User, settings: Any) -> None:
     settings.LONGLINE_REQUIRE_IDEMPOTENCY_KEY = True
     refused = post(alice, wanted(isp))
     assert refused.status_code == 400
@@ -157,7 +159,7 @@ def test_a_key_is_required_of_tokens_where_the_deployment_says_so(
     again = post(alice, wanted(isp), **keyed)
     assert (first.status_code, again.json()) == (202, first.json())
     line = f"/api/v1/vlls/{first.json()['vll']['id']}"
-    # What is written twice without harm needs none.
+    # Requests that can be repeated without harm need no key.
     described = client(alice).patch(line, {"description": "x"}, format="json", headers={"If-Match": "*"})
     assert described.status_code == 200
     assert client(alice).post("/api/v1/vlls/validate", wanted(isp), format="json").status_code == 200

@@ -28,39 +28,39 @@ WAIT_S = 60
 _SIDES = {"a": "rhino", "z": "hippo"}
 
 
-def until(holds: Callable[[], Any]) -> None:
+def until(condition: Callable[[], Any]) -> None:
     deadline = time.monotonic() + WAIT_S
-    while not holds():
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 @pytest.fixture
 def standby(tmp_path_factory: Any, settings: Any) -> Iterator[Child]:
-    """A replica of the tests' own server, which has what that has by now; and the settings that name it."""
+    """Run a replica of the tests' server, with the same rows, and configure the portal to use it."""
     folder: Path = tmp_path_factory.mktemp("replica")
     (port,) = free_ports(1)
     with postgres.replica(
         of=database_url(), folder=folder / "server", log=folder / "replica.log", port=port
     ) as server:
-        there_is = read_database_url(server.url, variable="DATABASE_REPLICA_URL", takes_writes=False)
+        replica_settings = read_database_url(server.url, variable="DATABASE_REPLICA_URL", takes_writes=False)
         connections.databases[replica.ALIAS] = {
             **connection.settings_dict,
-            **there_is,
-            "OPTIONS": {**there_is["OPTIONS"], "options": "-c default_transaction_read_only=on"},
+            **replica_settings,
+            "OPTIONS": {**replica_settings["OPTIONS"], "options": "-c default_transaction_read_only=on"},
         }
-        there = connections[replica.ALIAS]
+        on_replica = connections[replica.ALIAS]
 
         def connect() -> None:
-            """Django's tests let nobody connect to a database that they have not made."""
-            if there.connection is None:
-                with there.wrap_database_errors:
-                    there.connect()
+            """Connect despite Django's tests, which allow connections only to databases that they created."""
+            if on_replica.connection is None:
+                with on_replica.wrap_database_errors:
+                    on_replica.connect()
 
-        there.ensure_connection = connect  # type: ignore[method-assign]
+        on_replica.ensure_connection = connect  # type: ignore[method-assign]
         replica._Pause.until = 0.0
         cache.clear()
-        # However slow the machine is.
+        # On a slow machine the replica may be late.
         settings.LONGLINE_REPLICA_MAX_AGE_S = 3600
         try:
             yield server.child
@@ -71,33 +71,33 @@ def standby(tmp_path_factory: Any, settings: Any) -> Iterator[Child]:
 
 
 def replayed() -> bool:
-    """Whether the replica has all that is committed."""
-    with connection.cursor() as primary, connections[replica.ALIAS].cursor() as there:
+    """Return whether the replica has replayed everything that is committed."""
+    with connection.cursor() as primary, connections[replica.ALIAS].cursor() as on_replica:
         primary.execute("SELECT pg_current_wal_insert_lsn()")
         (written,) = primary.fetchone()
-        there.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [written])
-        return bool(there.fetchone()[0])
+        on_replica.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [written])
+        return bool(on_replica.fetchone()[0])
 
 
-def hold_back(paused: bool) -> None:
-    with connections[replica.ALIAS].cursor() as there:
-        there.execute(f"SELECT pg_wal_replay_{'pause' if paused else 'resume'}()")
+def pause_replay(paused: bool) -> None:
+    with connections[replica.ALIAS].cursor() as on_replica:
+        on_replica.execute(f"SELECT pg_wal_replay_{'pause' if paused else 'resume'}()")
         if paused:
-            until(lambda: _state(there) == "paused")
+            until(lambda: _state(on_replica) == "paused")
 
 
-def _state(there: Any) -> str:
-    there.execute("SELECT pg_get_wal_replay_pause_state()")
-    (state,) = there.fetchone()
+def _state(on_replica: Any) -> str:
+    on_replica.execute("SELECT pg_get_wal_replay_pause_state()")
+    (state,) = on_replica.fetchone()
     return str(state)
 
 
-def test_lists_graphs_and_exports_come_from_the_replica_and_say_as_of_when(
+def test_lists_graphs_and_exports_come_from_the_replica_and_show_their_time(
     isp: Isp, alice: User, standby: Child
 ) -> None:
     first = order(isp, alice).vll
     until(replayed)
-    hold_back(True)
+    pause_replay(True)
     ends = {f"{side}_end": end(isp, f"{router}:host-cust1", outer=7) for side, router in _SIDES.items()}
     second = order(isp, alice, **ends).vll
     api, before = client(alice), datetime.now(tz=UTC)
@@ -109,33 +109,33 @@ def test_lists_graphs_and_exports_come_from_the_replica_and_say_as_of_when(
     assert str(second.pk) not in b"".join(exported.streaming_content).decode()
     assert exported[replica.AS_OF]
     for graph in ("throughput", "latency", "availability", "loss", "policing", "percentiles"):
-        # Which line it is was asked of the primary.
+        # The line itself was queried from the primary.
         assert api.get(f"/api/v1/vlls/{second.pk}/{graph}")[replica.AS_OF], graph
-    # One line, and whatever decides, is read where it is written.
+    # A single line, and everything that decides, is read from the primary.
     alone = api.get(f"/api/v1/vlls/{second.pk}")
     assert alone.status_code == 200
     assert replica.AS_OF not in alone
-    hold_back(False)
+    pause_replay(False)
     until(replayed)
     assert len(api.get("/api/v1/vlls").json()["results"]) == 2
 
 
-def test_who_has_left_a_customer_sees_nothing_of_it_although_the_replica_does_not_know_yet(
+def test_former_member_sees_nothing_although_the_replica_is_outdated(
     isp: Isp, alice: User, standby: Child
 ) -> None:
     order(isp, alice)
     until(replayed)
-    hold_back(True)
+    pause_replay(True)
     Membership.objects.filter(user=alice).delete()
-    answer = client(alice).get("/api/v1/vlls")
-    assert answer[replica.AS_OF]
-    assert answer.json()["results"] == []
+    response = client(alice).get("/api/v1/vlls")
+    assert response[replica.AS_OF]
+    assert response.json()["results"] == []
 
 
-def test_who_has_just_written_something_reads_it_at_once(isp: Isp, alice: User, standby: Child) -> None:
+def test_user_reads_their_own_write_immediately(isp: Isp, alice: User, standby: Child) -> None:
     vll = order(isp, alice).vll
     until(replayed)
-    hold_back(True)
+    pause_replay(True)
     api = client(alice)
     written = api.patch(
         f"/api/v1/vlls/{vll.pk}", {"description": "new"}, format="json", headers={"If-Match": "*"}
@@ -144,14 +144,12 @@ def test_who_has_just_written_something_reads_it_at_once(isp: Isp, alice: User, 
     listed = api.get("/api/v1/vlls")
     assert listed.json()["results"][0]["description"] == "new"
     assert replica.AS_OF not in listed
-    hold_back(False)
+    pause_replay(False)
     until(replayed)
     assert replica.AS_OF in api.get("/api/v1/vlls")
 
 
-def test_an_old_replica_and_one_that_is_away_are_not_asked(
-    isp: Isp, alice: User, standby: Child, settings: Any
-) -> None:
+def test_outdated_or_absent_replica_is_not_used(isp: Isp, alice: User, standby: Child, settings: Any) -> None:
     vll = order(isp, alice).vll
     until(replayed)
     api = client(alice)
@@ -162,13 +160,13 @@ def test_an_old_replica_and_one_that_is_away_are_not_asked(
     assert replica.AS_OF in api.get("/api/v1/vlls")
     standby.end()
     for path in ("vlls", "orders", f"vlls/{vll.pk}/throughput"):
-        answer = api.get(f"/api/v1/{path}")
-        assert answer.status_code == 200
-        assert replica.AS_OF not in answer
+        response = api.get(f"/api/v1/{path}")
+        assert response.status_code == 200
+        assert replica.AS_OF not in response
     assert str(vll.pk) in b"".join(api.get("/api/v1/vlls.csv").streaming_content).decode()
 
 
-def test_nothing_can_be_written_there_and_no_scope_be_read(isp: Isp, alice: User, standby: Child) -> None:
+def test_replica_refuses_writes_and_queries_of_permissions(isp: Isp, alice: User, standby: Child) -> None:
     order(isp, alice)
     until(replayed)
 
@@ -182,6 +180,6 @@ def test_nothing_can_be_written_there_and_no_scope_be_read(isp: Isp, alice: User
         replica.from_replica(Request(), writes)
     with pytest.raises(RuntimeError, match="asked of the primary"):
         replica.from_replica(Request(), lambda: list(Vll.objects.visible_to(alice)))
-    # And afterwards all is as before.
+    # Afterwards everything is as before.
     assert not replica.is_read_now()
     assert Vll.objects.update(description="x") == 1

@@ -42,7 +42,7 @@ def lines(isp: Isp, alice: User) -> list[Vll]:
 
 
 def ends_of(lines: Sequence[Vll], side: str, **otherwise: Any) -> tuple[EndObservation, ...]:
-    """``otherwise`` is said of the first."""
+    """Return the observed ends of the lines. ``otherwise`` are facts of the first."""
     first, *others = lines
     return (
         observed_end(first.pk, side, **otherwise),
@@ -62,9 +62,9 @@ def take(
     now = NOW + timedelta(seconds=second)
     sent_ms = int(now.timestamp() * 1000)
     report = observed_report(sent_ms=sent_ms, look=look, routes=routes, ends=ends)
-    # As the agent API reads it, for each report.
-    asked = Router.objects.select_related("observed").get(pk=isp.routers[router].pk)
-    assert observation_take(router=asked, report=report, now=now)
+    # The agent API reads the router like this for each report.
+    observed_router = Router.objects.select_related("observed").get(pk=isp.routers[router].pk)
+    assert observation_take(router=observed_router, report=report, now=now)
 
 
 def both(isp: Isp, lines: Sequence[Vll], *, second: int, **otherwise: Any) -> None:
@@ -73,7 +73,7 @@ def both(isp: Isp, lines: Sequence[Vll], *, second: int, **otherwise: Any) -> No
 
 
 def rows_read(*tables: str) -> int:
-    """The number of rows of these tables that this transaction has read."""
+    """Return the number of rows of these tables that this transaction has read."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) FROM pg_stat_xact_user_tables"
@@ -84,17 +84,16 @@ def rows_read(*tables: str) -> int:
 
 
 def by_index(table: str) -> None:
-    """As PostgreSQL reads large tables; of a few rows it would read all, whatever is asked for.
+    """Make PostgreSQL use indexes, as in large tables; it would read all rows of a small one.
 
-    With indexes as they are built: by what tests that were rolled back have left in them, the least of them
-    may look larger than one of all rows.
+    The indexes are rebuilt, because rows of rolled-back tests could make an index look larger than its table.
     """
     with connection.cursor() as cursor:
         cursor.execute(f"REINDEX TABLE {table}")
         cursor.execute("SET LOCAL enable_seqscan = off")
 
 
-def test_a_report_that_says_nothing_new_reads_none_of_its_lines(isp: Isp, lines: list[Vll]) -> None:
+def test_report_without_changes_reads_none_of_its_lines(isp: Isp, lines: list[Vll]) -> None:
     for second in (0, 10, 20):
         both(isp, lines, second=second)
     by_index("vll_vllend")
@@ -103,18 +102,18 @@ def test_a_report_that_says_nothing_new_reads_none_of_its_lines(isp: Isp, lines:
     assert rows_read("vll_vll", "vll_vllend") == before
 
 
-def test_a_report_that_says_what_was_said_last_is_one_statement(isp: Isp, lines: list[Vll]) -> None:
+def test_repeated_report_takes_one_statement(isp: Isp, lines: list[Vll]) -> None:
     for second in (0, 10, 20):
         both(isp, lines, second=second)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as captured:
         take(isp, "rhino", ends_of(lines, "a"), second=30)
-    assert [each["sql"].split()[0] for each in asked] == ["SELECT", "WITH"]
-    heard = ObservedRouter.objects.get(router=isp.routers["rhino"])
-    assert heard.reported_at == NOW + timedelta(seconds=30)
-    assert heard.sent_ms == int(heard.reported_at.timestamp() * 1000)
+    assert [each["sql"].split()[0] for each in captured] == ["SELECT", "WITH"]
+    observed = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert observed.reported_at == NOW + timedelta(seconds=30)
+    assert observed.sent_ms == int(observed.reported_at.timestamp() * 1000)
 
 
-def test_a_report_that_another_overtook_takes_no_time_back(isp: Isp, lines: list[Vll]) -> None:
+def test_outdated_report_does_not_set_the_time_back(isp: Isp, lines: list[Vll]) -> None:
     for second in (0, 10, 20):
         both(isp, lines, second=second)
     with pytest.raises(AssertionError, match="observation_take"):
@@ -122,7 +121,7 @@ def test_a_report_that_another_overtook_takes_no_time_back(isp: Isp, lines: list
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).reported_at == NOW + timedelta(seconds=20)
 
 
-def test_routes_that_are_told_again_are_not_read_again(isp: Isp) -> None:
+def test_repeated_routes_are_not_read_again(isp: Isp) -> None:
     routes = tuple(RouteReport(f"10.255.1.{number}", reachable=True) for number in range(1, 30))
     by_index("inventory_observedroute")
     take(isp, "rhino", (), second=0, routes=routes)
@@ -134,7 +133,7 @@ def test_routes_that_are_told_again_are_not_read_again(isp: Isp) -> None:
     assert ObservedRoute.objects.get(reachable=False).address == "10.255.1.1"
 
 
-def test_news_of_one_line_is_written_to_that_line_alone(isp: Isp, lines: list[Vll]) -> None:
+def test_change_of_one_line_is_written_only_to_that_line(isp: Isp, lines: list[Vll]) -> None:
     for second in (0, 10, 20):
         both(isp, lines, second=second)
     both(isp, lines, second=30, link_up=False)
@@ -144,13 +143,13 @@ def test_news_of_one_line_is_written_to_that_line_alone(isp: Isp, lines: list[Vl
     assert not down.all()
 
 
-@pytest.mark.parametrize("looked", [True, False])
-def test_what_an_answer_changed_is_compared_with_a_report_that_says_the_same_again(
-    isp: Isp, lines: list[Vll], looked: bool
+@pytest.mark.parametrize("by_answer", [True, False])
+def test_change_by_an_answer_is_compared_with_the_next_equal_report(
+    isp: Isp, lines: list[Vll], by_answer: bool
 ) -> None:
     for second in (0, 10, 20):
         both(isp, lines, second=second)
-    if looked:
+    if by_answer:
         answer(lines[3], "a", "verified", policed=True, look=None)
     else:
         VllEnd.objects.filter(vll=lines[3], side="a").update(link_up=None)
@@ -159,17 +158,17 @@ def test_what_an_answer_changed_is_compared_with_a_report_that_says_the_same_aga
     assert (changed.policed, changed.link_up) == (False, True)
 
 
-def test_what_an_answer_overtook_is_compared_once_the_answer_is_old(isp: Isp, lines: list[Vll]) -> None:
+def test_report_older_than_an_answer_is_compared_later(isp: Isp, lines: list[Vll]) -> None:
     both(isp, lines, second=0)
     VllEnd.objects.filter(vll=lines[0]).update(status_observation=2000, status_at=NOW)
     take(isp, "rhino", ends_of(lines, "a"), second=10, look=2001)
-    # By a clock that was set back.
+    # The router's clock was set back.
     for second, link_up in ((20, True), (30, True), (40, False)):
         take(isp, "rhino", ends_of(lines, "a", link_up=False), second=second, look=1000 + second)
         assert VllEnd.objects.get(vll=lines[0], side="a").link_up is link_up
 
 
-def test_a_new_revision_is_unknown_until_a_report_is_about_it(isp: Isp, lines: list[Vll]) -> None:
+def test_new_revision_is_unknown_until_a_report_is_about_it(isp: Isp, lines: list[Vll]) -> None:
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     Vll.objects.filter(pk=lines[2].pk).update(revision=2)
@@ -178,7 +177,7 @@ def test_a_new_revision_is_unknown_until_a_report_is_about_it(isp: Isp, lines: l
     assert Vll.objects.filter(oper_status="op-up").count() == LINES - 1
 
 
-def test_lines_that_silence_marked_are_up_again_with_the_first_report(isp: Isp, lines: list[Vll]) -> None:
+def test_lines_marked_as_silent_are_up_again_with_the_first_report(isp: Isp, lines: list[Vll]) -> None:
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     assert stale_vlls_mark(now=NOW + timedelta(seconds=100)) == LINES
@@ -186,58 +185,60 @@ def test_lines_that_silence_marked_are_up_again_with_the_first_report(isp: Isp, 
     assert Vll.objects.filter(oper_status="op-up").count() == LINES
 
 
-def test_the_lines_of_a_silent_network_are_marked_and_locked_a_few_at_a_time(
+def test_lines_of_a_silent_network_are_marked_and_locked_in_batches(
     isp: Isp, lines: list[Vll], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     monkeypatch.setattr(oper_status, "_MARKED_TOGETHER", 2)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as captured:
         assert stale_vlls_mark(now=NOW + timedelta(seconds=100)) == LINES
-    locks = [each["sql"] for each in asked if 'FROM "vll_vll"' in each["sql"] and "FOR NO KEY" in each["sql"]]
+    locks = [
+        each["sql"] for each in captured if 'FROM "vll_vll"' in each["sql"] and "FOR NO KEY" in each["sql"]
+    ]
     assert [sql.count("::uuid") for sql in locks] == [2, 2, 2]
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_a_router_that_comes_back_costs_as_many_statements_with_many_lines_as_with_one(
+def test_returning_router_costs_as_many_statements_with_many_lines_as_with_one(
     isp: Isp, lines: list[Vll], marked: bool
 ) -> None:
-    """A whole network that comes back at once would else be read slower than it falls silent again."""
+    """Otherwise a whole network that returns at once would be read slower than it becomes silent again."""
 
-    def comes_back(second: int, lines: Sequence[Vll]) -> int:
+    def statements_of_return(second: int, lines: Sequence[Vll]) -> int:
         both(isp, lines, second=second)
         both(isp, lines, second=second + 10)
         if marked:
             stale_vlls_mark(now=NOW + timedelta(seconds=second + 90))
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as captured:
             both(isp, lines, second=second + 100)
         assert Vll.objects.filter(oper_status="op-up").count() == LINES
-        return len(asked)
+        return len(captured)
 
-    all_of_them = comes_back(0, lines)
+    all_of_them = statements_of_return(0, lines)
     Vll.objects.exclude(pk=lines[0].pk).update(lifecycle="terminated")
-    assert all_of_them == comes_back(200, lines[:1])
+    assert all_of_them == statements_of_return(200, lines[:1])
 
 
-def places_of_lines() -> list[tuple[str]]:
-    """The places of their rows: each write puts one somewhere else."""
+def row_addresses() -> list[tuple[str]]:
+    """Return the physical addresses of the lines' rows. Each write moves a row."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ctid::text FROM vll_vll ORDER BY id")
         return list(cursor.fetchall())
 
 
 def marked(isp: Isp, router: str) -> int:
-    """The number of ends with which the router's next report is compared, whatever it says."""
+    """Return the number of ends that are compared with the router's next report in any case."""
     return VllEnd.objects.filter(port__router=isp.routers[router], changed_since_report=True).count()
 
 
-def test_a_line_that_turned_is_no_news_to_its_other_router(isp: Isp, lines: list[Vll]) -> None:
+def test_changed_status_of_a_line_is_no_change_for_its_other_router(isp: Isp, lines: list[Vll]) -> None:
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     take(isp, "rhino", ends_of(lines, "a", link_up=False), second=20)
     assert Vll.objects.filter(oper_status="op-down").count() == 1
     assert marked(isp, "hippo") == 0
-    # Unknown for a while, and up again: neither the silence nor its end is.
+    # The line is unknown for a while, and up again: both are no change for the routers.
     take(isp, "rhino", ends_of(lines, "a"), second=30)
     take(isp, "hippo", ends_of(lines, "z"), second=100)
     take(isp, "rhino", ends_of(lines, "a"), second=101)
@@ -245,10 +246,8 @@ def test_a_line_that_turned_is_no_news_to_its_other_router(isp: Isp, lines: list
     assert (marked(isp, "rhino"), marked(isp, "hippo")) == (0, 0)
 
 
-def test_a_report_that_was_on_its_way_when_its_router_was_found_silent_looks_at_all_lines(
-    isp: Isp, lines: list[Vll]
-) -> None:
-    """By its own clock it is not late, and it says what the last one said."""
+def test_late_report_of_a_router_found_silent_is_compared_with_all_lines(isp: Isp, lines: list[Vll]) -> None:
+    """By the router's clock the report is not late, and it equals the previous report."""
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     assert stale_vlls_mark(now=NOW + timedelta(seconds=46)) == LINES
@@ -256,20 +255,18 @@ def test_a_report_that_was_on_its_way_when_its_router_was_found_silent_looks_at_
     assert Vll.objects.filter(oper_status="op-up").count() == LINES
 
 
-def test_lines_that_were_unknown_for_a_while_are_the_same_again_without_being_written(
-    isp: Isp, lines: list[Vll]
-) -> None:
-    """Events and intervals tell what was unknown, and since when; the ends need not be told again."""
+def test_lines_that_were_unknown_for_a_while_return_without_a_write(isp: Isp, lines: list[Vll]) -> None:
+    """Events and intervals store the unknown time, so that the ends need not be written."""
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     for second in range(20, 100, 10):
         take(isp, "hippo", ends_of(lines, "z"), second=second)
-    before = places_of_lines()
-    told = observed_report(ends=ends_of(lines, "a"))
-    take(isp, "rhino", ListName(told.digests["ends"]), second=100)
-    assert places_of_lines() == before
-    told = Event.objects.filter(vll_id=lines[0].pk, kind__startswith="vll.op-").order_by("-id")[:2]
-    assert {event.kind: event.at - NOW for event in told} == {
+    before = row_addresses()
+    report = observed_report(ends=ends_of(lines, "a"))
+    take(isp, "rhino", ListName(report.digests["ends"]), second=100)
+    assert row_addresses() == before
+    events = Event.objects.filter(vll_id=lines[0].pk, kind__startswith="vll.op-").order_by("-id")[:2]
+    assert {event.kind: event.at - NOW for event in events} == {
         "vll.op-unknown": timedelta(seconds=45),
         "vll.op-up": timedelta(seconds=100),
     }
@@ -279,7 +276,7 @@ def test_lines_that_were_unknown_for_a_while_are_the_same_again_without_being_wr
     assert Vll.objects.filter(oper_status="op-up").count() == LINES
 
 
-def test_routers_that_come_back_at_once_leave_threads_to_those_that_were_there(
+def test_returning_routers_leave_threads_to_the_others(
     isp: Isp, lines: list[Vll], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert gunicorn_agent_api.threads >= 2 * observation_ingest.RETURNS_AT_ONCE
@@ -288,10 +285,12 @@ def test_routers_that_come_back_at_once_leave_threads_to_those_that_were_there(
     for second in (20, 30, 40):
         take(isp, "hippo", ends_of(lines, "z"), second=second)
     monkeypatch.setattr(observation_ingest, "_RETURNS", BoundedSemaphore(1))
-    assert observation_ingest._RETURNS.acquire(blocking=False)  # by one that comes back in another thread
+    assert observation_ingest._RETURNS.acquire(
+        blocking=False
+    )  # as by a router that returns in another thread
     with pytest.raises(observation_ingest.Busy):
         take(isp, "rhino", ends_of(lines, "a"), second=50)
     take(isp, "hippo", ends_of(lines, "z"), second=50)
     observation_ingest._RETURNS.release()
-    for second in (60, 150):  # each gives its place back
+    for second in (60, 150):  # each releases its place
         take(isp, "rhino", ends_of(lines, "a"), second=second)

@@ -19,7 +19,7 @@ from provisioning.intent_rows import end_rows
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import end, order
-from tests.integration.test_feasibility import ask
+from tests.integration.test_feasibility import check
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +32,7 @@ def refused(isp: Isp, user: User, kind: type[TransportRefused], **changes: objec
     """By ordering and by asking beforehand alike."""
     with pytest.raises(kind) as refusal:
         order(isp, user, **changes)
-    first = ask(isp, user, **changes).refusals[0]
+    first = check(isp, user, **changes).refusals[0]
     assert (type(first), first.sentence) == (kind, refusal.value.sentence)
     return refusal.value
 
@@ -45,7 +45,7 @@ def test_a_plugin_that_a_vpp_lacks_is_not_offered(isp: Isp, alice: User, name: s
         f"The VPP of {name} cannot do vxlan4: it lacks the plugin."
         " It would be carried by GENEVE over IPv4, GENEVE over IPv6, GRE over IPv4, GRE over IPv6."
     )
-    found = ask(isp, alice)
+    found = check(isp, alice)
     assert {o.transport.value for o in found.options if o.barred} == {"vxlan4", "vxlan6"}
     assert order(isp, alice).vll.transport == "geneve4"
 
@@ -53,7 +53,7 @@ def test_a_plugin_that_a_vpp_lacks_is_not_offered(isp: Isp, alice: User, name: s
 def test_a_router_that_has_not_reported_counts_as_declared_and_that_is_said(isp: Isp, alice: User) -> None:
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).delete()
     local = {"z_end": end(isp, "rhino:host-cust2")}
-    found = ask(isp, alice, **local)
+    found = check(isp, alice, **local)
     assert [(each.router.name, each.what, each.subject) for each in found.assumptions] == [
         ("rhino", "encapsulation", "l2xc")
     ]

@@ -21,12 +21,12 @@ CLAIMED = [
     "text/plain; charset*=nonsense''x",
     "multipart/form-data; boundary=x; charset=utf-7",
 ]
-# Half a surrogate pair, and a name of ours, in UTF-7.
+# Half a surrogate pair, and a router's name, in UTF-7.
 HALF, UTF_7 = "+2AA-", "+AHI-hino"
 SECRET = "a" * 32
 
 
-def ask(path: str, query: str, content_type: str, user: User, **more: Any) -> tuple[int, str]:
+def request(path: str, query: str, content_type: str, user: User, **more: Any) -> tuple[int, str]:
     cookie = f"{settings.SESSION_COOKIE_NAME}={session_of(user)}; {settings.CSRF_COOKIE_NAME}={SECRET}"
     environ: dict[str, Any] = {
         "PATH_INFO": path,
@@ -37,27 +37,27 @@ def ask(path: str, query: str, content_type: str, user: User, **more: Any) -> tu
         **more,
     }
     setup_testing_defaults(environ)
-    told = []
-    answer = application(environ, lambda status, headers, *more: told.append(status))
-    body = b"".join(answer).decode()
-    answer.close()
-    return int(told[0].split()[0]), body
+    statuses = []
+    response = application(environ, lambda status, headers, *more: statuses.append(status))
+    body = b"".join(response).decode()
+    response.close()
+    return int(statuses[0].split()[0]), body
 
 
 @pytest.mark.parametrize("claimed", CLAIMED)
 @pytest.mark.parametrize("path", ["/search/", "/ports/", "/noc/ports/", "/noc/audit/", "/api/v1/vlls"])
-def test_what_is_searched_for_is_utf_8(isp: Isp, nora: User, path: str, claimed: str) -> None:
+def test_search_text_is_read_as_utf_8(isp: Isp, nora: User, path: str, claimed: str) -> None:
     for text in (HALF, "rhino"):
-        assert ask(path, f"q={quote(text)}", claimed, nora)[0] == 200
+        assert request(path, f"q={quote(text)}", claimed, nora)[0] == 200
 
 
-def test_a_text_in_another_encoding_is_another_text(isp: Isp, nora: User) -> None:
-    status, body = ask("/noc/ports/", f"q={quote(UTF_7)}", "text/plain; charset=utf-7", nora)
+def test_text_in_another_encoding_does_not_match(isp: Isp, nora: User) -> None:
+    status, body = request("/noc/ports/", f"q={quote(UTF_7)}", "text/plain; charset=utf-7", nora)
     assert (status, "rhino:host-cust1" in body) == (200, False)
-    assert "rhino:host-cust1" in ask("/noc/ports/", "q=rhino", "text/plain; charset=utf-7", nora)[1]
+    assert "rhino:host-cust1" in request("/noc/ports/", "q=rhino", "text/plain; charset=utf-7", nora)[1]
 
 
-def test_what_a_form_sends_is_utf_8(isp: Isp, nora: User) -> None:
+def test_form_is_read_as_utf_8(isp: Isp, nora: User) -> None:
     body = f'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n{HALF}\r\n--x--\r\n'.encode()
     sent = {
         "REQUEST_METHOD": "POST",
@@ -66,5 +66,5 @@ def test_what_a_form_sends_is_utf_8(isp: Isp, nora: User) -> None:
         "HTTP_X_CSRFTOKEN": SECRET,
     }
     claimed = "multipart/form-data; boundary=x; charset=utf-7"
-    assert ask("/noc/sites/add/", "", claimed, nora, **sent)[0] == 302
+    assert request("/noc/sites/add/", "", claimed, nora, **sent)[0] == 302
     assert Site.objects.filter(name=HALF).exists()

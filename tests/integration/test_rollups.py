@@ -26,7 +26,7 @@ from tests.integration.orders import order
 from tests.integration.test_counter_ingest import BOOT
 
 pytestmark = pytest.mark.django_db
-# Shortly before midnight: a few hours of samples lie in two days.
+# Shortly before midnight, so that a few hours of samples belong to two days.
 START = datetime(2026, 3, 1, 22, tzinfo=UTC)
 DONE = START + timedelta(days=1, hours=12)
 _Interval = tuple[int, int, int, int]
@@ -40,7 +40,7 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 
 def count(isp: Isp, vll: Vll, *intervals: _Interval, side: str = "a", now: datetime = DONE) -> Stored:
-    """Store (from, to, bytes in, packets out); times in milliseconds after START."""
+    """Store samples of (from, to, bytes in, packets out), with times in milliseconds after START."""
     start_ms = int(START.timestamp() * 1000)
     samples = tuple(
         CounterSample(
@@ -68,7 +68,7 @@ def read(vll: Vll, step_s: int, unit: Unit = Unit.BITS) -> dict[str, dict[int, B
 
 
 def from_samples(vll: Vll, step_s: int, unit: Unit = Unit.BITS) -> dict[str, dict[int, Bucket]]:
-    """The figures read past all rollups: in buckets of 10 s, which none has, put together."""
+    """Return the figures without rollups: read in buckets of 10 s, which no rollup has, and merged."""
     since = datetime.fromtimestamp(START.timestamp() // step_s * step_s, tz=UTC)
     until = START + timedelta(hours=14)
     until = datetime.fromtimestamp(-(-until.timestamp() // step_s) * step_s, tz=UTC)
@@ -77,7 +77,7 @@ def from_samples(vll: Vll, step_s: int, unit: Unit = Unit.BITS) -> dict[str, dic
     }
 
 
-def the_same(one: dict[str, dict[int, Bucket]], other: dict[str, dict[int, Bucket]]) -> bool:
+def equal(one: dict[str, dict[int, Bucket]], other: dict[str, dict[int, Bucket]]) -> bool:
     def flat(found: dict[str, dict[int, Bucket]]) -> list[float]:
         return [
             value
@@ -94,7 +94,7 @@ def the_same(one: dict[str, dict[int, Bucket]], other: dict[str, dict[int, Bucke
     return flat(one) == pytest.approx(flat(other), rel=1e-9, abs=1e-6)
 
 
-# Lengths of samples and of the gaps between them (ms), what they count, at which end, and when they come.
+# Lengths of samples and of the gaps between them (ms), counts, the end, and the round of arrival.
 _parts = st.lists(
     st.tuples(
         st.integers(1, 3_600_000),
@@ -116,10 +116,10 @@ _parts = st.lists(
     unit=st.sampled_from(Unit),
     rolled=st.booleans(),
 )
-def test_rollups_give_the_samples_answer_at_every_step(
+def test_rollups_agree_with_the_samples_at_every_step(
     isp: Isp, vll: Vll, parts: list[Any], step_s: int, unit: Unit, rolled: bool
 ) -> None:
-    """Samples come in three rounds, in any order, with a roll-up after each; perhaps not after the last."""
+    """Samples arrive in three rounds, in any order, with a roll-up after each except perhaps the last."""
     with transaction.atomic():
         at, rounds = 0, ([], [], [])
         for length, gap, into, out, side, when in parts:
@@ -130,27 +130,27 @@ def test_rollups_give_the_samples_answer_at_every_step(
                 count(isp, vll, interval, side=side)
             if number < 2 or rolled:
                 roll_up(now=now)
-        assert the_same(read(vll, step_s, unit), from_samples(vll, step_s, unit))
+        assert equal(read(vll, step_s, unit), from_samples(vll, step_s, unit))
         transaction.set_rollback(True)
 
 
-def test_the_samples_may_go_once_they_are_rolled_up(isp: Isp, vll: Vll) -> None:
+def test_samples_may_be_deleted_after_the_roll_up(isp: Isp, vll: Vll) -> None:
     count(isp, vll, *((n * 10_000, (n + 1) * 10_000, n, n) for n in range(1500)))
     before = {step: from_samples(vll, step) for step in (300, 3600, 86400)}
     roll_up(now=DONE)
     Sample.objects.all().delete()
-    assert all(the_same(read(vll, step), before[step]) for step in before)
+    assert all(equal(read(vll, step), before[step]) for step in before)
     assert (stored(), stored("telemetry_hour"), stored("telemetry_day")) == (50, 5, 2)
 
 
-def test_a_day_that_is_not_over_is_read_from_its_hours(isp: Isp, vll: Vll) -> None:
+def test_unfinished_day_is_read_from_its_hours(isp: Isp, vll: Vll) -> None:
     count(isp, vll, *((n * 10_000, (n + 1) * 10_000, n, n) for n in range(1500)))
     roll_up(now=START + timedelta(hours=20))
     assert stored("telemetry_day") == 1
-    assert the_same(read(vll, 86400), from_samples(vll, 86400))
+    assert equal(read(vll, 86400), from_samples(vll, 86400))
 
 
-def test_what_is_rolled_up_is_not_rolled_up_again(isp: Isp, vll: Vll) -> None:
+def test_rolled_up_bucket_is_not_rolled_up_again(isp: Isp, vll: Vll) -> None:
     count(isp, vll, (0, 10_000, 1, 1))
     later = DONE + timedelta(days=2)
     assert roll_up(now=later) == 3
@@ -159,7 +159,7 @@ def test_what_is_rolled_up_is_not_rolled_up_again(isp: Isp, vll: Vll) -> None:
     assert roll_up(now=later) == 0
 
 
-def test_a_late_sample_is_counted_at_once_and_rolled_up_next_time(isp: Isp, vll: Vll) -> None:
+def test_late_sample_is_counted_immediately_and_rolled_up_next(isp: Isp, vll: Vll) -> None:
     count(isp, vll, (0, 10_000, 100, 1))
     roll_up(now=DONE + timedelta(days=2))
     count(isp, vll, (10_000, 20_000, 300, 1))
@@ -172,32 +172,32 @@ def test_a_late_sample_is_counted_at_once_and_rolled_up_next_time(isp: Isp, vll:
     assert read(vll, 86400)["a"] == {start - start % 86400: expected}
 
 
-def test_a_bucket_that_is_not_over_waits(isp: Isp, vll: Vll) -> None:
+def test_unfinished_bucket_is_not_rolled_up(isp: Isp, vll: Vll) -> None:
     count(isp, vll, (0, 10_000, 1, 1), now=START + timedelta(seconds=20))
     assert roll_up(now=START + timedelta(seconds=329)) == 0
     assert roll_up(now=START + timedelta(seconds=330)) == 1
     assert (stored(), stored("telemetry_hour")) == (1, 0)
 
 
-def test_a_gap_stays_a_gap_and_a_quiet_line_is_zero(isp: Isp, vll: Vll) -> None:
+def test_gap_stays_a_gap_and_a_quiet_line_is_zero(isp: Isp, vll: Vll) -> None:
     count(isp, vll, (0, 300_000, 0, 0), (600_000, 700_000, 0, 0))
     roll_up(now=DONE)
-    answer = throughput(
+    response = throughput(
         vll=vll, since=START, until=START + timedelta(minutes=15), step_s=300, unit=Unit.PACKETS, now=DONE
     )
-    assert [point[2] for point in answer["a_end"]] == [0, None, 0]
-    assert (answer["unit"], answer["missing"]) == ("packet/s", 3)
-    assert answer["p95"]["a_end"]["missing"] == 1
+    assert [point[2] for point in response["a_end"]] == [0, None, 0]
+    assert (response["unit"], response["missing"]) == ("packet/s", 3)
+    assert response["p95"]["a_end"]["missing"] == 1
 
 
-def test_what_is_older_than_the_samples_kept_is_refused_and_changes_no_rollup(isp: Isp, vll: Vll) -> None:
+def test_sample_older_than_the_retention_is_quarantined_and_changes_no_rollup(isp: Isp, vll: Vll) -> None:
     late = START + timedelta(days=2, seconds=1)
     assert count(isp, vll, (0, 10_000, 1, 1), now=late).quarantined == 1
     assert Quarantine.objects.get().reason == "too_old"
     assert stale() == 0
 
 
-def test_each_table_goes_at_its_own_age(isp: Isp, vll: Vll) -> None:
+def test_each_table_has_its_own_retention(isp: Isp, vll: Vll) -> None:
     ages = {table.name: table.retention.days for table in TABLES}
     assert ages == {
         "telemetry_sample": 2,
@@ -213,7 +213,7 @@ def test_each_table_goes_at_its_own_age(isp: Isp, vll: Vll) -> None:
         assert tuple(stored(table.name) for table in TABLES) == left
 
 
-def test_samples_that_nobody_rolled_up_are_kept(isp: Isp, vll: Vll) -> None:
+def test_samples_without_a_rollup_are_kept(isp: Isp, vll: Vll) -> None:
     count(isp, vll, (0, 10_000, 1, 1))
     partitions_keep(now=START + timedelta(days=9))
     assert Sample.objects.count() == 1
@@ -223,7 +223,7 @@ def test_samples_that_nobody_rolled_up_are_kept(isp: Isp, vll: Vll) -> None:
     assert read(vll, 300)["a"]
 
 
-def test_a_step_finer_than_what_is_still_stored_is_refused_and_never_chosen(vll: Vll) -> None:
+def test_step_finer_than_the_stored_data_is_refused_and_never_chosen(vll: Vll) -> None:
     def step_of(age: timedelta, step_s: int | None) -> int:
         since = DONE - age
         return int(
@@ -241,15 +241,15 @@ def test_a_step_finer_than_what_is_still_stored_is_refused_and_never_chosen(vll:
     assert refused.value.offered_s == STEPS_S[3:]
 
 
-def test_a_percentile_is_not_made_up_of_what_is_left(isp: Isp, vll: Vll) -> None:
+def test_percentile_is_not_computed_from_remaining_data(isp: Isp, vll: Vll) -> None:
     count(isp, vll, (0, 300_000, 1, 1))
     roll_up(now=DONE)
-    answer = throughput(vll=vll, since=DONE - timedelta(days=60), until=DONE, now=DONE)
-    assert answer["p95"]["a_end"]["in"] is None
+    response = throughput(vll=vll, since=DONE - timedelta(days=60), until=DONE, now=DONE)
+    assert response["p95"]["a_end"]["in"] is None
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_sample_is_lost_between_its_report_and_a_roll_up_at_that_moment(isp: Isp, vll: Vll) -> None:
+def test_no_sample_is_lost_when_its_report_and_a_roll_up_run_together(isp: Isp, vll: Vll) -> None:
     partitions_ensure([START.date()])
     count(isp, vll, (0, 10_000, 100, 1))
     reporting, rolled = threading.Event(), threading.Event()
@@ -274,7 +274,7 @@ def test_no_sample_is_lost_between_its_report_and_a_roll_up_at_that_moment(isp: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_roll_ups_at_once_one_does_the_work(isp: Isp, vll: Vll) -> None:
+def test_one_of_two_concurrent_roll_ups_does_the_work(isp: Isp, vll: Vll) -> None:
     count(isp, vll, (0, 10_000, 1, 1))
     counted: list[int] = []
 

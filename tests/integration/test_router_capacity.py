@@ -19,7 +19,7 @@ from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, loads, sums_are_right
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, refuse
-from tests.integration.test_feasibility import ask, codes
+from tests.integration.test_feasibility import check, codes
 
 pytestmark = pytest.mark.django_db
 
@@ -29,23 +29,23 @@ GENEVE = end_load(GBIT, Transport.GENEVE4)
 
 @pytest.mark.parametrize("full", ["rhino", "hippo"])
 def test_the_last_of_a_routers_cores_is_booked_and_nothing_more(isp: Isp, alice: User, full: str) -> None:
-    fill(isp, full, but_for=VXLAN - 1)
+    fill(isp, full, except_load=VXLAN - 1)
     with pytest.raises(RouterFull) as refusal:
         order(isp, alice)
     assert (refusal.value.router, refusal.value.field) == (
         full,
         "a_end.port" if full == "rhino" else "z_end.port",
     )
-    assert codes(ask(isp, alice)) == ["router-full"]
+    assert codes(check(isp, alice)) == ["router-full"]
     assert not Vll.objects.exists()
     RouterLoad.objects.update(booked=RouterLoad.objects.get().booked - 1)
-    assert ask(isp, alice).feasible
+    assert check(isp, alice).feasible
     vll = order(isp, alice).vll
     assert loads(vll.pk) == [("a", "rhino", VXLAN), ("z", "hippo", VXLAN)]
 
 
 def test_the_refusal_says_what_is_full_what_is_left_and_what_would_fit(isp: Isp, alice: User) -> None:
-    fill(isp, "hippo", but_for=VXLAN)
+    fill(isp, "hippo", except_load=VXLAN)
     with pytest.raises(RouterFull) as refusal:
         order(isp, alice, cir_bps=2 * GBIT)
     error = refusal.value
@@ -63,8 +63,8 @@ def test_the_refusal_says_what_is_full_what_is_left_and_what_would_fit(isp: Isp,
 
 
 def test_both_full_routers_and_all_other_reasons_are_reported_together(isp: Isp, alice: User) -> None:
-    fill(isp, but_for=0)
-    found = ask(isp, alice, svc_mtu=9000)
+    fill(isp, except_load=0)
+    found = check(isp, alice, svc_mtu=9000)
     assert codes(found) == ["path-too-narrow", "router-full", "router-full"]
     assert [(each.router, each.free_cores, each.free_bps) for each in found.routers] == [
         ("rhino", 0, 0),
@@ -73,18 +73,18 @@ def test_both_full_routers_and_all_other_reasons_are_reported_together(isp: Isp,
 
 
 def test_a_cheaper_transport_fits_where_auto_does_not(isp: Isp, alice: User) -> None:
-    fill(isp, "rhino", but_for=VXLAN - 1)
-    assert codes(ask(isp, alice)) == ["router-full"]
+    fill(isp, "rhino", except_load=VXLAN - 1)
+    assert codes(check(isp, alice)) == ["router-full"]
     assert order(isp, alice, transport="gre4").vll.transport == "gre4"
 
 
 def test_a_local_cross_connect_counts_each_frame_once(isp: Isp, alice: User) -> None:
-    fill(isp, "rhino", but_for=2 * GBIT)
+    fill(isp, "rhino", except_load=2 * GBIT)
     local = {"z_end": end(isp, "rhino:host-cust2")}
     with pytest.raises(RouterFull) as refusal:
         order(isp, alice, cir_bps=GBIT + 1, **local)
     assert refusal.value.free_bps == GBIT
-    (left,) = ask(isp, alice, **local).routers
+    (left,) = check(isp, alice, **local).routers
     assert left.free_bps == GBIT
     vll = order(isp, alice, **local).vll
     assert loads(vll.pk) == [("a", "rhino", GBIT), ("z", "rhino", GBIT)]
@@ -105,7 +105,7 @@ def test_workers_that_are_missing_count_as_cores_that_are_missing(isp: Isp, alic
 def test_more_bandwidth_books_the_difference_and_less_gives_it_back(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    fill(isp, "hippo", but_for=VXLAN)
+    fill(isp, "hippo", except_load=VXLAN)
     doubled = largest_cir(2 * VXLAN, Transport.VXLAN4)
     with pytest.raises(RouterFull) as refusal:
         modify(alice, vll, cir_bps=doubled + 1)
@@ -129,11 +129,11 @@ def test_a_dearer_transport_books_the_difference_and_a_failed_change_gives_it_ba
 ) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    other = fill(isp, "rhino", but_for=GENEVE - VXLAN - 1)
+    other = fill(isp, "rhino", except_load=GENEVE - VXLAN - 1)
     with pytest.raises(RouterFull):
         modify(alice, vll, transport="geneve4")
     cores_release(holder=other)
-    other = fill(isp, "rhino", but_for=GENEVE - VXLAN)
+    other = fill(isp, "rhino", except_load=GENEVE - VXLAN)
     modify(alice, vll, transport="geneve4")
     assert loads(vll.orders.latest("ordered_at").pk) == [
         ("a", "rhino", GENEVE - VXLAN),
@@ -154,7 +154,7 @@ def test_auto_leaves_a_dear_transport_when_the_cores_are_full_and_says_so(isp: I
     activate(vll)
     isp.routers["hippo"].loopback4 = "10.255.0.2"
     isp.routers["hippo"].save()
-    fill(isp, "rhino", but_for=0)
+    fill(isp, "rhino", except_load=0)
     modify(alice, vll, cir_bps=GBIT + 10**6)
     vll.refresh_from_db()
     assert vll.transport == "vxlan4"
@@ -189,8 +189,8 @@ def test_a_removed_line_gives_its_share_back(isp: Isp, alice: User) -> None:
 def test_reservation_books_cores_for_any_order_with_it(isp: Isp, alice: User) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
     made = hold_make(user=alice, cir_bps=GBIT, now=clock.now(), **ends)
-    fill(isp, but_for=0)
-    assert "router-full" in codes(ask(isp, alice))
+    fill(isp, except_load=0)
+    assert "router-full" in codes(check(isp, alice))
     with pytest.raises(RouterFull):
         hold_make(
             user=alice,
@@ -199,7 +199,7 @@ def test_reservation_books_cores_for_any_order_with_it(isp: Isp, alice: User) ->
             a_end=end(isp, "rhino:host-cust2"),
             z_end=end(isp, "hippo:host-cust2"),
         )
-    assert ask(isp, alice, hold=made.pk, transport="geneve6").feasible
+    assert check(isp, alice, hold=made.pk, transport="geneve6").feasible
     vll = order(isp, alice, hold=made.pk, transport="geneve6").vll
     assert loads(vll.pk) == [
         ("a", "rhino", end_load(GBIT, Transport.GENEVE6)),
@@ -225,7 +225,7 @@ def test_an_oversubscribed_port_takes_what_the_operator_allows_and_no_bit_more(i
     Port.objects.filter(interface="host-cust1").update(bookable_bps=15 * GBIT)
     order(isp, alice, cir_bps=10 * GBIT)
     more = {"a_end": end(isp, "rhino:host-cust1", outer=2), "z_end": end(isp, "hippo:host-cust1", outer=2)}
-    found = ask(isp, alice, cir_bps=5 * GBIT, **more)
+    found = check(isp, alice, cir_bps=5 * GBIT, **more)
     assert found.feasible
     port = found.ends["a"].port
     assert (port.speed_bps, port.bookable_bps, found.ends["a"].free_bps) == (10 * GBIT, 15 * GBIT, 5 * GBIT)

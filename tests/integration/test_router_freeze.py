@@ -1,4 +1,6 @@
-"""A router that is frozen is only read: nothing is sent before somebody has looked what the freeze left."""
+"""A frozen router is only read: it gets no intent before an operator has acknowledged the end of the
+freeze.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -51,12 +53,12 @@ def rhino(isp: Isp) -> Router:
 
 
 def freeze(router: Router, user: User, **otherwise: Any) -> RouterFreeze:
-    asked = {"reason": "new line cards", "until": clock.now() + timedelta(hours=1)} | otherwise
-    return router_freeze(router=router, user=user, now=clock.now(), **asked)
+    values = {"reason": "new line cards", "until": clock.now() + timedelta(hours=1)} | otherwise
+    return router_freeze(router=router, user=user, now=clock.now(), **values)
 
 
-def told(router: Router, freeze_id: Any = None, *, by: str = "portal", over: bool = False) -> None:
-    """What the agent says of it; None: it keeps none."""
+def report_freeze(router: Router, freeze_id: Any = None, *, by: str = "portal", over: bool = False) -> None:
+    """Store the agent's report of its freeze. None: the agent has no freeze."""
     report = None
     if freeze_id is not None:
         now = to_ms(clock.now())
@@ -71,7 +73,7 @@ def kinds() -> list[str]:
     )
 
 
-def test_nothing_is_sent_and_orders_say_that_they_wait(
+def test_frozen_router_gets_no_intent_and_orders_show_that_they_wait(
     isp: Isp, rhino: Router, nora: User, alice: User
 ) -> None:
     freeze(rhino, nora)
@@ -92,13 +94,13 @@ def test_agent_gets_the_freeze_until_its_end(rhino: Router, nora: User) -> None:
     assert freeze_wanted(Router.objects.get(pk=rhino.pk), now=clock.now()) is None
 
 
-def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: User) -> None:
+def test_differences_are_acknowledged_before_an_intent_is_sent(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     with pytest.raises(FreezeNotOver):
         freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     router_unfreeze(router=rhino, user=nora, now=clock.now())
-    told(rhino, made.pk, over=True)
+    report_freeze(rhino, made.pk, over=True)
     assert rhino.frozen_since
     assert "The freeze has ended" in text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
     RouterConvergence.objects.get_or_create(router=rhino)
@@ -107,7 +109,7 @@ def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: 
     made.refresh_from_db()
     assert (rhino.frozen_since, made.acknowledged_by) == (None, nora.username)
     assert RouterConvergence.objects.filter(intent_is_wanted(), router=rhino).exists()
-    told(rhino, made.pk, over=True)
+    report_freeze(rhino, made.pk, over=True)
     assert rhino.frozen_since is None
     assert kinds() == ["router.frozen", "router.freeze_ended", "router.freeze_looked"]
     assert last_acknowledged_freeze(rhino) == str(made.pk)
@@ -117,20 +119,20 @@ def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: 
     assert ended.after["end_asked_at"]
 
 
-def test_where_nothing_was_changed_nobody_has_to_look(rhino: Router, nora: User) -> None:
+def test_unchanged_router_needs_no_acknowledgement(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     assert rhino.frozen_since
-    told(rhino)
+    report_freeze(rhino)
     made.refresh_from_db()
     assert (rhino.frozen_since, made.acknowledged_by) == (None, "")
 
 
-def test_a_freeze_that_its_agent_never_heard_of_ends_at_once(rhino: Router, nora: User) -> None:
+def test_freeze_that_the_agent_never_received_ends_immediately(rhino: Router, nora: User) -> None:
     freeze(rhino, nora)
-    told(rhino)
+    report_freeze(rhino)
     assert rhino.frozen_since
     router_unfreeze(router=rhino, user=nora, now=clock.now())
     rhino.refresh_from_db()
@@ -140,50 +142,50 @@ def test_a_freeze_that_its_agent_never_heard_of_ends_at_once(rhino: Router, nora
 def test_freeze_that_the_agent_received_late_lasts_until_its_end(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     assert rhino.frozen_since
     assert freeze_wanted(rhino, now=clock.now()) is None
-    told(rhino, made.pk, over=True)
+    report_freeze(rhino, made.pk, over=True)
     assert rhino.frozen_since
     freeze_acknowledge(router=rhino, user=nora, now=clock.now())
-    told(rhino, made.pk, over=True)
+    report_freeze(rhino, made.pk, over=True)
     assert rhino.frozen_since is None
 
 
 def test_agent_that_lost_the_freeze_gets_it_again(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
-    told(rhino, made.pk)
-    told(rhino)
+    report_freeze(rhino, made.pk)
+    report_freeze(rhino)
     assert (freeze_wanted(rhino, now=clock.now()) or {})["id"] == str(made.pk)
 
 
 def test_end_of_a_freeze_can_change_and_another_freeze_follows(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     later = clock.now() + timedelta(hours=5)
     assert freeze(rhino, nora, until=later, reason="more cards") == made
     assert (freeze_wanted(rhino, now=clock.now()) or {})["until_ms"] == to_ms(later)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
     following = freeze(rhino, nora)
     assert following != made
-    told(rhino, made.pk, over=True)
-    told(rhino, following.pk)
+    report_freeze(rhino, made.pk, over=True)
+    report_freeze(rhino, following.pk)
     assert freeze_of(rhino) == following
     assert RouterFreeze.objects.filter(closed_at__isnull=True).count() == 1
 
 
-def test_of_a_router_that_stays_silent_somebody_can_look(rhino: Router, nora: User) -> None:
+def test_freeze_of_a_silent_router_can_be_acknowledged(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
     freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     rhino.refresh_from_db()
     assert rhino.frozen_since is None
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     assert rhino.frozen_since
 
 
-def test_the_word_that_somebody_has_looked_is_sent_until_it_is_heard(rhino: Router) -> None:
+def test_acknowledgement_is_sent_until_the_agent_has_received_it(rhino: Router) -> None:
     # All other requests for the router were sent long ago.
     ObservedRouter.objects.filter(router=rhino).update(generation_held=rhino.generation)
     RouterConvergence.objects.update_or_create(
@@ -198,21 +200,21 @@ def test_the_word_that_somebody_has_looked_is_sent_until_it_is_heard(rhino: Rout
     assert rhino.pk in routers_due(now=clock.now())
 
 
-def test_an_operator_on_the_router_freezes_it_and_ends_that_there(rhino: Router, nora: User) -> None:
+def test_operator_on_the_router_begins_and_ends_a_freeze_there(rhino: Router, nora: User) -> None:
     own = uuid4()
-    told(rhino, own, by="router")
+    report_freeze(rhino, own, by="router")
     assert rhino.frozen_since
     assert "Frozen by an operator on the router" in text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
     with pytest.raises(RouterIsNotFrozen):
         router_unfreeze(router=rhino, user=nora, now=clock.now())
     made = freeze(rhino, nora)
-    told(rhino, own, by="router", over=True)
-    told(rhino, made.pk)
+    report_freeze(rhino, own, by="router", over=True)
+    report_freeze(rhino, made.pk)
     assert rhino.frozen_since
     assert RouterFreeze.objects.get(pk=own).closed_at
 
 
-def test_what_cannot_be_is_refused(isp: Isp, rhino: Router, nora: User, nina: User) -> None:
+def test_impossible_freezes_are_refused(isp: Isp, rhino: Router, nora: User, nina: User) -> None:
     for until in (clock.now(), clock.now() + timedelta(days=31)):
         with pytest.raises(FreezeTooLong):
             freeze(rhino, nora, until=until)
@@ -227,9 +229,7 @@ def test_what_cannot_be_is_refused(isp: Isp, rhino: Router, nora: User, nina: Us
         freeze_acknowledge(router=isp.routers["hippo"], user=nora, now=clock.now())
 
 
-def test_a_change_that_needs_both_routers_is_refused(
-    isp: Isp, rhino: Router, nora: User, alice: User
-) -> None:
+def test_change_that_needs_both_routers_is_refused(isp: Isp, rhino: Router, nora: User, alice: User) -> None:
     placed = order(isp, alice)
     line = placed.vll
     activate(line)
@@ -241,7 +241,7 @@ def test_a_change_that_needs_both_routers_is_refused(
     assert line.orders.exclude(pk=placed.pk).exists()
 
 
-def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) -> None:
+def test_api_and_page_freeze_routers(rhino: Router, nora: User, alice: User) -> None:
     address = f"/api/v1/routers/{rhino.pk}/actions"
     until = (clock.now() + timedelta(hours=1)).isoformat()
     lacking = client(nora).post(address, {"do": "freeze"}, content_type="application/json")
@@ -249,10 +249,10 @@ def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) 
     wordy = {"do": "freeze", "reason": "x" * 201, "until": until}
     refused = client(nora).post(address, wordy, content_type="application/json").json()["errors"]
     assert [(each["field"], each["code"]) for each in refused] == [("reason", "max_length")]
-    asked = {"do": "freeze", "reason": "cards", "until": until}
-    assert client(alice).post(address, asked, content_type="application/json").status_code in (403, 404)
-    answer = client(nora).post(address, asked, content_type="application/json")
-    assert answer.json()["frozen_since"]
+    document = {"do": "freeze", "reason": "cards", "until": until}
+    assert client(alice).post(address, document, content_type="application/json").status_code in (403, 404)
+    response = client(nora).post(address, document, content_type="application/json")
+    assert response.json()["frozen_since"]
     assert client(nora).post(address, {"do": "unfreeze"}, content_type="application/json").status_code == 200
     page = signed_in(nora)
     page.post(f"/noc/routers/{rhino.pk}/freeze/", {"reason": "", "hours": "2"})
@@ -270,20 +270,20 @@ def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) 
     assert rhino.frozen_since is None
 
 
-def test_no_agent_speaks_of_another_routers_freeze(isp: Isp, rhino: Router, nora: User) -> None:
-    """As one does whose folder was copied from the other router."""
+def test_agent_cannot_report_another_routers_freeze(isp: Isp, rhino: Router, nora: User) -> None:
+    """An agent with a folder copied from the other router would do so."""
     made = freeze(rhino, nora)
-    told(rhino, made.pk)
+    report_freeze(rhino, made.pk)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
-    told(rhino, made.pk, over=True)
+    report_freeze(rhino, made.pk, over=True)
     freeze_acknowledge(router=rhino, user=nora, now=clock.now())
-    told(isp.routers["hippo"], made.pk)
+    report_freeze(isp.routers["hippo"], made.pk)
     rhino.refresh_from_db()
     made.refresh_from_db()
     assert (rhino.frozen_since, made.acknowledged_by) == (None, nora.username)
 
 
-def test_a_customer_sees_the_applied_rate_and_no_drift_while_a_frozen_router_waits_with_a_change(
+def test_customer_sees_the_applied_rate_and_no_drift_while_a_change_waits_for_a_frozen_router(
     isp: Isp, alice: User, nora: User, rhino: Router
 ) -> None:
     line = order(isp, alice, cir_bps=10_000_000).vll

@@ -1,4 +1,4 @@
-"""Samples of a clock that is wrong: kept until somebody decides, added once, never over what is counted."""
+"""Samples of a wrong clock are kept until somebody decides, added once, and never replace counted samples."""
 
 import csv
 import io
@@ -50,13 +50,13 @@ MARCH, APRIL = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC
 MARCH_IS_OVER = APRIL + timedelta(days=2, hours=1)
 AHEAD = timedelta(hours=2)
 STEP = timedelta(minutes=5)
-# When what the tests count began, by a clock that is right.
+# The correct time of the first count in most tests.
 BEGIN = MARCH + timedelta(days=9, hours=6)
 
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """In service for all of March."""
+    """Return a line that is in service for all of March."""
     vll, since = order(isp, alice).vll, MARCH - timedelta(days=60)
     Vll.objects.filter(pk=vll.pk).update(created_at=since)
     OperInterval.objects.create(vll_id=vll.pk, status="op-up", began_at=since)
@@ -69,7 +69,7 @@ def send(
     vll: Vll,
     begin: datetime,
     *,
-    for_s: int = 10,
+    duration_s: int = 10,
     seq: int = 1,
     side: str = "a",
     ahead: timedelta = AHEAD,
@@ -79,21 +79,21 @@ def send(
     boot: Any = BOOT,
     **counts: Any,
 ) -> Stored:
-    """The counts of a router from ``begin`` on, in samples of 10 s, in one report that was sent right after.
+    """Store a router's counts from ``begin`` on, in samples of ``every_s``, in one report sent afterwards.
 
-    Its clock was ``ahead`` when it counted and ``sent_ahead`` when it sent.
+    The router's clock was ``ahead`` at the count, and ``sent_ahead`` when the report was sent.
     """
     numbers = {"in_bytes": 1000, "in_packets": 10, "out_bytes": 500, "out_packets": 5} | counts
     samples = tuple(
         CounterSample(
             seq + number,
             ms(begin + ahead) + 1000 * at,
-            ms(begin + ahead) + 1000 * min(at + every_s, for_s),
+            ms(begin + ahead) + 1000 * min(at + every_s, duration_s),
             (EndCount(str(vll.pk), side, **numbers),),
         )
-        for number, at in enumerate(range(0, for_s, every_s))
+        for number, at in enumerate(range(0, duration_s, every_s))
     )
-    now = begin + timedelta(seconds=for_s) + waited
+    now = begin + timedelta(seconds=duration_s) + waited
     sent = now + (ahead if sent_ahead is None else sent_ahead)
     router = isp.routers["rhino" if side == "a" else "hippo"]
     return counters_store(
@@ -108,14 +108,14 @@ def accept(user: User, now: datetime) -> None:
 
 
 def stored(vll: Vll, start: datetime, *columns: str, table: str = "telemetry_five_minutes") -> Any:
-    asked = f"SELECT {', '.join(columns)} FROM {table} WHERE vll_id = %s AND start_at = %s"  # noqa: S608
+    query = f"SELECT {', '.join(columns)} FROM {table} WHERE vll_id = %s AND start_at = %s"  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(asked, [vll.pk, start])
+        cursor.execute(query, [vll.pk, start])
         return cursor.fetchone()
 
 
 def counted(vll: Vll, side: str = "a") -> dict[datetime, tuple[float, float]]:
-    """By 5 minutes of March: bytes in, and seconds covered."""
+    """Return bytes in and covered seconds for each 5 minutes of March."""
     found = buckets_of(vll, MARCH, APRIL, 300)[0][side]
     return {
         datetime.fromtimestamp(start, tz=UTC): (round(bucket.into / 8, 6), bucket.covered_s)
@@ -123,8 +123,8 @@ def counted(vll: Vll, side: str = "a") -> dict[datetime, tuple[float, float]]:
     }
 
 
-def test_what_a_clock_that_is_ahead_counted_is_kept_until_somebody_decides(isp: Isp, vll: Vll) -> None:
-    assert send(isp, vll, BEGIN, for_s=600).quarantined == 60
+def test_samples_of_a_clock_that_is_ahead_are_kept_until_a_decision(isp: Isp, vll: Vll) -> None:
+    assert send(isp, vll, BEGIN, duration_s=600).quarantined == 60
     partitions_keep(now=BEGIN + timedelta(days=20))
     quarantines_expire(now=BEGIN + timedelta(days=20))
     (kept,) = Quarantine.objects.all()
@@ -135,8 +135,8 @@ def test_what_a_clock_that_is_ahead_counted_is_kept_until_somebody_decides(isp: 
     assert counted(vll) == {}
 
 
-def test_accepted_at_once_it_counts_in_every_table_and_once(isp: Isp, vll: Vll, nora: User) -> None:
-    send(isp, vll, BEGIN, for_s=600)
+def test_samples_accepted_early_count_once_in_every_table(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN, duration_s=600)
     now = BEGIN + timedelta(minutes=20)
     accept(nora, now)
     expected = {BEGIN: (30_000, 300), BEGIN + STEP: (30_000, 300)}
@@ -148,13 +148,13 @@ def test_accepted_at_once_it_counts_in_every_table_and_once(isp: Isp, vll: Vll, 
         quarantine_accept(quarantine=quarantine, user=nora, now=now)
     assert accepted_count(now=now) == 0
     assert counted(vll) == expected
-    (asked,) = Outbox.objects.filter(task=COUNT_ACCEPTED)
-    assert asked.args == []
+    (message,) = Outbox.objects.filter(task=COUNT_ACCEPTED)
+    assert message.args == []
 
 
-def test_accepted_after_its_samples_would_be_gone_it_is_added_once(isp: Isp, vll: Vll, nora: User) -> None:
-    send(isp, vll, BEGIN, for_s=300)
-    send(isp, vll, BEGIN, for_s=300, side="z", ahead=timedelta())
+def test_samples_accepted_after_the_retention_are_added_once(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN, duration_s=300)
+    send(isp, vll, BEGIN, duration_s=300, side="z", ahead=timedelta())
     roll_up(now=BEGIN + timedelta(days=1))
     late = BEGIN + timedelta(days=15)
     partitions_keep(now=late)
@@ -170,13 +170,11 @@ def test_accepted_after_its_samples_would_be_gone_it_is_added_once(isp: Isp, vll
     assert not QuarantinedFiveMinutes.objects.exists()
 
 
-def test_late_samples_of_the_far_end_do_not_take_away_what_was_accepted(
-    isp: Isp, vll: Vll, nora: User
-) -> None:
-    send(isp, vll, BEGIN, for_s=300)
+def test_late_samples_of_the_far_end_do_not_remove_accepted_ones(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN, duration_s=300)
     accept(nora, BEGIN + STEP)
     roll_up(now=BEGIN + timedelta(hours=1))
-    send(isp, vll, BEGIN, for_s=300, side="z", ahead=timedelta(), waited=timedelta(days=1))
+    send(isp, vll, BEGIN, duration_s=300, side="z", ahead=timedelta(), waited=timedelta(days=1))
     roll_up(now=BEGIN + timedelta(days=1, hours=1))
     assert stored(vll, BEGIN, "a_covered_ms", "z_covered_ms") == (300_000, 300_000)
     # The portal deletes rows that are permanently in a rollup because no sample counts them again.
@@ -187,22 +185,20 @@ def test_late_samples_of_the_far_end_do_not_take_away_what_was_accepted(
     assert counted(vll) == {BEGIN: (30_000, 300)}
 
 
-def test_a_clock_that_is_set_right_in_the_middle_gives_buckets_that_do_not_overlap(
-    isp: Isp, vll: Vll, nora: User
-) -> None:
-    send(isp, vll, BEGIN, for_s=400, seq=1)
-    send(isp, vll, BEGIN + timedelta(seconds=400), for_s=200, seq=41, ahead=timedelta())
+def test_clock_corrected_in_between_gives_buckets_that_do_not_overlap(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN, duration_s=400, seq=1)
+    send(isp, vll, BEGIN + timedelta(seconds=400), duration_s=200, seq=41, ahead=timedelta())
     roll_up(now=BEGIN + timedelta(hours=1))
     assert counted(vll) == {BEGIN + STEP: (20_000, 200)}
     accept(nora, BEGIN + timedelta(hours=1))
     assert counted(vll) == {BEGIN: (30_000, 300), BEGIN + STEP: (30_000, 300)}
 
 
-def test_where_an_end_is_counted_already_what_was_set_aside_is_left_out(
+def test_quarantined_samples_are_left_out_where_the_end_is_already_counted(
     isp: Isp, vll: Vll, nora: User
 ) -> None:
-    send(isp, vll, BEGIN, for_s=200, seq=1, ahead=timedelta())
-    send(isp, vll, BEGIN, for_s=300, boot=uuid4())
+    send(isp, vll, BEGIN, duration_s=200, seq=1, ahead=timedelta())
+    send(isp, vll, BEGIN, duration_s=300, boot=uuid4())
     accept(nora, BEGIN + timedelta(hours=1))
     assert counted(vll) == {BEGIN: (20_000, 200)}
     (end,) = Quarantine.objects.get().ends.all()
@@ -222,63 +218,64 @@ def test_repeated_sample_is_a_duplicate_after_any_delay(
     assert counted(vll) == {BEGIN: (1000, 10)}
 
 
-def test_what_had_been_taken_and_comes_again_days_late_is_not_added_to_itself(
-    isp: Isp, vll: Vll, nora: User
-) -> None:
-    send(isp, vll, BEGIN, for_s=50, ahead=timedelta())
+def test_counted_sample_that_arrives_again_days_later_is_not_added(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN, duration_s=50, ahead=timedelta())
     roll_up(now=BEGIN + timedelta(hours=1))
-    late = send(isp, vll, BEGIN, for_s=50, ahead=timedelta(), waited=timedelta(days=5))
+    late = send(isp, vll, BEGIN, duration_s=50, ahead=timedelta(), waited=timedelta(days=5))
     assert late.quarantined == 5
     accept(nora, BEGIN + timedelta(days=5))
     assert counted(vll) == {BEGIN: (5000, 50)}
     assert Quarantine.objects.get().ends.get().left_out == 1
 
 
-def test_what_an_agent_kept_for_days_can_be_accepted_where_nothing_is_counted(
+def test_samples_that_an_agent_kept_for_days_can_be_accepted_where_nothing_is_counted(
     isp: Isp, vll: Vll, nora: User
 ) -> None:
-    # A clock that is right within a minute is not corrected.
-    send(isp, vll, BEGIN, for_s=300, ahead=timedelta(seconds=1), waited=timedelta(days=5))
+    # An error of less than a minute is not corrected.
+    send(isp, vll, BEGIN, duration_s=300, ahead=timedelta(seconds=1), waited=timedelta(days=5))
     assert Quarantine.objects.get().offset_ms == 0
     accept(nora, BEGIN + timedelta(days=5))
     assert sum(into for into, _ in counted(vll).values()) == 30_000
 
 
 @pytest.mark.parametrize(
-    "how",
+    "fault",
     [
-        # The clock was set right before they were sent, and after; it was set while they were counted.
+        # The clock was set before the sending; before and after it; while the counts were made.
         {"sent_ahead": timedelta()},
         {"ahead": timedelta(hours=2), "sent_ahead": timedelta(hours=1)},
-        {"ahead": timedelta(minutes=-5), "for_s": 600, "every_s": 600, "sent_ahead": timedelta(minutes=5)},
+        {
+            "ahead": timedelta(minutes=-5),
+            "duration_s": 600,
+            "every_s": 600,
+            "sent_ahead": timedelta(minutes=5),
+        },
         {"in_bytes": -1},
-        {"for_s": 7200, "every_s": 7200},
+        {"duration_s": 7200, "every_s": 7200},
     ],
 )
-def test_of_what_has_no_time_examples_are_kept_and_it_can_only_be_discarded(
-    isp: Isp, vll: Vll, nora: User, how: dict[str, Any]
+def test_samples_without_a_time_keep_examples_and_can_only_be_discarded(
+    isp: Isp, vll: Vll, nora: User, fault: dict[str, Any]
 ) -> None:
-    if "every_s" in how and how["for_s"] == 600:
+    if "every_s" in fault and fault["duration_s"] == 600:
         end = EndCount(str(vll.pk), "a", 1, 1, 1, 1)
         sample = CounterSample(1, ms(BEGIN), ms(BEGIN + timedelta(minutes=20)), (end,))
         report = CounterReport(str(BOOT), ms(BEGIN + timedelta(minutes=20)), False, 0, (sample,))
         counters_store(router=isp.routers["rhino"], report=report, now=BEGIN + timedelta(seconds=10))
     else:
-        assert send(isp, vll, BEGIN, **how).quarantined == 1
+        assert send(isp, vll, BEGIN, **fault).quarantined == 1
     (kept,) = Quarantine.objects.all()
     assert (kept.month, kept.samples, kept.examples.count()) == (None, 1, 1)
     assert kept.examples.get().sample["sent_ms"]
     with pytest.raises(TimeUnknown):
         quarantine_accept(quarantine=kept, user=nora, now=BEGIN + AHEAD)
-    quarantine_discard(quarantine=kept, user=nora, reason="A test of ours.", now=BEGIN + AHEAD)
+    quarantine_discard(quarantine=kept, user=nora, reason="Our test.", now=BEGIN + AHEAD)
     assert QuarantinedSample.objects.count() == 0
     kept.refresh_from_db()
-    assert (kept.state, kept.decided_by, kept.why) == ("discarded", nora, "A test of ours.")
+    assert (kept.state, kept.decided_by, kept.why) == ("discarded", nora, "Our test.")
 
 
-def test_of_a_sample_with_an_end_that_contradicts_itself_the_others_keep_their_time(
-    isp: Isp, vll: Vll
-) -> None:
+def test_contradictory_end_does_not_affect_the_other_ends_of_its_sample(isp: Isp, vll: Vll) -> None:
     to = ms(BEGIN + AHEAD)
     ends = (EndCount(str(vll.pk), "a", 1, 1, 1, 1), EndCount(str(vll.pk), "a", -1, 1, 1, 1))
     report = CounterReport(str(BOOT), to, False, 0, (CounterSample(1, to - 10_000, to, ends),))
@@ -287,7 +284,7 @@ def test_of_a_sample_with_an_end_that_contradicts_itself_the_others_keep_their_t
     assert list(found) == [("from_the_future", 1, MARCH.date()), ("negative", 1, None)]
 
 
-def test_what_was_decided_stays_decided(isp: Isp, vll: Vll, nora: User) -> None:
+def test_decision_is_final(isp: Isp, vll: Vll, nora: User) -> None:
     send(isp, vll, BEGIN)
     kept, now = Quarantine.objects.get(), BEGIN + timedelta(days=1)
     for _ in range(2):
@@ -304,7 +301,7 @@ def test_what_was_decided_stays_decided(isp: Isp, vll: Vll, nora: User) -> None:
     ]
 
 
-def test_a_clock_that_drifts_makes_few_quarantines_and_one_that_never_stays_no_more_than_so_many(
+def test_drifting_clock_makes_few_quarantines_and_a_jumping_clock_a_limited_number(
     isp: Isp, vll: Vll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):
@@ -318,7 +315,7 @@ def test_a_clock_that_drifts_makes_few_quarantines_and_one_that_never_stays_no_m
     assert (rest.month, rest.samples) == (None, 5)
 
 
-def test_what_nobody_decides_about_is_given_up_in_the_open(isp: Isp, vll: Vll, settings: Any) -> None:
+def test_undecided_quarantine_expires_with_an_event(isp: Isp, vll: Vll, settings: Any) -> None:
     send(isp, vll, BEGIN)
     send(isp, vll, BEGIN, seq=7, in_bytes=-1)
     over = APRIL + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
@@ -332,7 +329,7 @@ def test_what_nobody_decides_about_is_given_up_in_the_open(isp: Isp, vll: Vll, s
 
 
 def five_minutes(vll: Vll, first: int, last: int) -> None:
-    """Rolled-up 5 minutes of March: the n-th counts n bit/s in at end A."""
+    """Store rolled-up 5 minutes of March: the n-th counts n bit/s in at end A."""
     partitions_ensure((MARCH.date() + timedelta(days=day) for day in range(31)), FIVE_MINUTES)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -344,16 +341,16 @@ def five_minutes(vll: Vll, first: int, last: int) -> None:
         )
 
 
-def test_a_month_that_was_frozen_says_what_is_undecided_and_is_corrected_in_the_open(
+def test_frozen_month_shows_undecided_samples_and_is_corrected_with_an_event(
     isp: Isp, vll: Vll, nora: User, alice: User
 ) -> None:
     five_minutes(vll, 101, 8928)
-    # The first 100 of them, each of 100,000 bit/s.
+    # The first 100 of March, each with 100,000 bit/s.
     for part in range(10):
         begin = MARCH + part * timedelta(seconds=3000)
-        send(isp, vll, begin, for_s=3000, every_s=300, seq=10 * part, in_bytes=3_750_000, out_bytes=0)
+        send(isp, vll, begin, duration_s=3000, every_s=300, seq=10 * part, in_bytes=3_750_000, out_bytes=0)
     months_freeze(now=MARCH_IS_OVER)
-    # Readers see the undecided samples, and the 5 minutes stay as long as a decision is possible.
+    # Readers see the undecided samples, and the 5 minutes are kept while a decision is possible.
     (month,) = frozen_percentiles(vll_id=vll.pk)
     assert (month["a_end"], month["earlier"]) == (
         {"in": 8487, "out": 1, "max": 8487, "counted": 8828, "missing": 100, "undecided": 100},
@@ -362,12 +359,12 @@ def test_a_month_that_was_frozen_says_what_is_undecided_and_is_corrected_in_the_
     late = APRIL + timedelta(days=30)
     partitions_keep(now=late)
     kept = Quarantine.objects.get()
-    (foreseen,) = month_previews(quarantine=kept, vlls=[vll], now=late)
-    assert foreseen.before
-    assert foreseen.after
-    assert (foreseen.before.p95["a"]["in"], foreseen.after.p95["a"]["in"]) == (8487, 8582)
-    assert (foreseen.before.p95["a"]["counted"], foreseen.after.p95["a"]["counted"]) == (8828, 8928)
-    assert (foreseen.added, foreseen.left_out) == ({"a": 100}, {"a": 0})
+    (preview,) = month_previews(quarantine=kept, vlls=[vll], now=late)
+    assert preview.before
+    assert preview.after
+    assert (preview.before.p95["a"]["in"], preview.after.p95["a"]["in"]) == (8487, 8582)
+    assert (preview.before.p95["a"]["counted"], preview.after.p95["a"]["counted"]) == (8828, 8928)
+    assert (preview.added, preview.left_out) == ({"a": 100}, {"a": 0})
     accept(nora, late)
     (month,) = frozen_percentiles(vll_id=vll.pk)
     assert month["a_end"] == {
@@ -391,37 +388,37 @@ def test_a_month_that_was_frozen_says_what_is_undecided_and_is_corrected_in_the_
     months_freeze(now=late)
     assert MonthlyPercentile.objects.count() == 4
     assert client(alice).get(f"/api/v1/vlls/{vll.pk}/percentiles").json()["results"][0]["a_end"]["in"] == 8582
-    # And now the 5 minutes may go.
+    # Now the 5 minutes may be deleted.
     partitions_keep(now=late)
     assert min(counted(vll)) >= late - FIVE_MINUTES.retention
 
 
-def test_accepting_changes_no_month_that_is_not_its_own(isp: Isp, vll: Vll, nora: User) -> None:
-    # Over the end of March: what ends in April counts there as a whole.
-    send(isp, vll, APRIL - timedelta(seconds=25), for_s=50, every_s=10)
+def test_acceptance_changes_only_its_own_month(isp: Isp, vll: Vll, nora: User) -> None:
+    # At the end of March: a sample that ends in April counts completely in April.
+    send(isp, vll, APRIL - timedelta(seconds=25), duration_s=50, every_s=10)
     months = dict(Quarantine.objects.values_list("month", "samples"))
     assert months == {MARCH.date(): 2, APRIL.date(): 3}
     starts = QuarantinedFiveMinutes.objects.values_list("quarantine__month", "start_at", "in_bytes")
     assert set(starts) == {(MARCH.date(), APRIL - STEP, 2000), (APRIL.date(), APRIL, 3000)}
 
 
-def test_loss_is_compared_where_both_ends_are_whole_again(isp: Isp, vll: Vll, nora: User) -> None:
+def test_loss_is_compared_where_both_ends_are_complete_again(isp: Isp, vll: Vll, nora: User) -> None:
     policed = PolicerCount(*([1000, 8, 0, 0, 200, 2]))
-    send(isp, vll, BEGIN, for_s=600, policer=policed)
-    send(isp, vll, BEGIN, for_s=600, side="z", ahead=timedelta(), out_packets=8)
+    send(isp, vll, BEGIN, duration_s=600, policer=policed)
+    send(isp, vll, BEGIN, duration_s=600, side="z", ahead=timedelta(), out_packets=8)
     now = BEGIN + timedelta(hours=1)
-    asked = {"vll": vll, "since": BEGIN, "until": BEGIN + 2 * STEP}
-    assert frame_loss(**asked, now=now)["compared"] == 0
-    (foreseen,) = month_previews(quarantine=Quarantine.objects.get(), vlls=[vll], now=now)
+    values = {"vll": vll, "since": BEGIN, "until": BEGIN + 2 * STEP}
+    assert frame_loss(**values, now=now)["compared"] == 0
+    (preview,) = month_previews(quarantine=Quarantine.objects.get(), vlls=[vll], now=now)
     accept(nora, now)
-    found = frame_loss(**asked, now=now)
+    found = frame_loss(**values, now=now)
     assert (found["compared"], found["a_to_z"]) == (
         2,
         {"sent": 600, "policed": 120, "delivered": 480, "loss_ratio": 0.0, "bound_ratio": 1.0},
     )
-    assert foreseen.after
-    assert foreseen.after.loss["compared"] == 2
-    assert foreseen.after.loss["a_to_z"] == found["a_to_z"]
+    assert preview.after
+    assert preview.after.loss["compared"] == 2
+    assert preview.after.loss["a_to_z"] == found["a_to_z"]
 
 
 def test_undecided_5_minutes_are_on_the_months_page_and_in_the_csv(isp: Isp, alice: User, nora: User) -> None:

@@ -40,7 +40,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def mark_stale() -> None:
-    """Run what beat asks for every ten seconds."""
+    """Run the tasks that beat sends every ten seconds."""
     now = clock.now()
     stale_vlls_mark(now=now)
     silences_begin(now=now)
@@ -50,7 +50,7 @@ def mark_stale() -> None:
 
 
 class Network:
-    """Two routers, two lines between them, and a clock that goes on as far as a test lets it."""
+    """Two routers, two lines between them, and a clock that a test moves."""
 
     def __init__(self, isp: Isp, line: Vll, idle: Vll) -> None:
         self.isp, self.line, self.idle, self.now = isp, line, idle, START
@@ -62,7 +62,7 @@ class Network:
             observation_take(router=self.isp.routers[router], report=report, now=self.now)
 
     def count(self, router: str, *spans: tuple[datetime, datetime], out: int) -> None:
-        """Samples of a minute each, in which so many frames came out at this router's end."""
+        """Store samples of a minute each, with this number of frames out at this router's end."""
         samples: list[CounterSample] = []
         for begin, until in spans:
             while begin < until:
@@ -73,7 +73,7 @@ class Network:
         stored = counters_store(router=self.isp.routers[router], report=report, now=self.now)
         assert stored.accepted == len(samples)
 
-    def go_on(
+    def advance(
         self,
         span: timedelta,
         *living: str,
@@ -81,7 +81,7 @@ class Network:
         step: timedelta = MINUTE / 2,
         **facts: Any,
     ) -> None:
-        """``living`` report all the while, the portal watches, and its agent API is there or not."""
+        """Advance the clock. ``living`` routers report all the time; the agent API runs if ``agent_api``."""
         until = self.now + span
         while self.now < until:
             self.now = min(until, self.now + step)
@@ -91,11 +91,11 @@ class Network:
                 mark_stale()
 
     def hours_later(self, hours: int, *living: str) -> None:
-        """As ``go_on``, with less to do: the agent API was there all the while."""
+        """Advance by hours with few reports. The agent API ran all the time."""
         self.now += timedelta(hours=hours)
         AgentApiUptime.objects.update(last_recorded_at=self.now)
         ObservedRouter.objects.filter(router__name__in=living).update(reported_at=self.now)
-        self.go_on(MINUTE, *living)
+        self.advance(MINUTE, *living)
 
     def times(self, since: datetime = START) -> dict[str, Any]:
         return availability(vll=self.line, since=since, until=self.now, now=self.now)
@@ -120,7 +120,7 @@ def network(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     found.report("rhino", "hippo")
     assert found.status == "op-up"
     yield found
-    # Step by step and at once come to the same.
+    # The result is the same step by step and in one run.
     before = [
         seconds(availability(vll=each, since=START, until=found.now, now=found.now)) for each in (line, idle)
     ]
@@ -146,71 +146,71 @@ def statuses(line: Vll) -> Sequence[str]:
 
 
 def silent_routers() -> list[tuple[str, str, datetime | None]]:
-    """The routers that the NOC is alarmed about."""
+    """Return the routers that have an alarm for the NOC."""
     return [(each.name, note(each.kind, each.facts), each.since) for each in alarms_found(Kind.ROUTER_SILENT)]
 
 
-def test_what_the_living_end_sees_counts_from_that_moment(network: Network) -> None:
-    network.go_on(MINUTE, "rhino", step=MINUTE / 6)
+def test_observation_of_the_living_end_counts_from_its_time(network: Network) -> None:
+    network.advance(MINUTE, "rhino", step=MINUTE / 6)
     assert network.status == "op-unknown"
-    network.go_on(MINUTE, "rhino", step=MINUTE / 6, reachable=False)
+    network.advance(MINUTE, "rhino", step=MINUTE / 6, reachable=False)
     assert network.status == "op-down"
     times = network.times()
-    # Unknown from when hippo's last report was no longer fresh, however late that is noticed.
+    # The line is unknown from the time when Hippo's last report became outdated, even if noticed later.
     assert (times["up_s"], times["down_s"], times["unknown_s"]) == (35, 50, 35)
-    network.go_on(MINUTE / 2, "rhino", link_up=False)
+    network.advance(MINUTE / 2, "rhino", link_up=False)
     assert network.status == "op-down"
-    network.go_on(MINUTE / 2, "rhino")
+    network.advance(MINUTE / 2, "rhino")
     assert network.status == "op-unknown"
 
 
 def test_six_hours_without_a_router_are_an_outage(network: Network) -> None:
     assert silent_routers() == []
-    network.go_on(10 * MINUTE, "rhino")
+    network.advance(10 * MINUTE, "rhino")
     assert network.status == "op-unknown"
     assert silent_routers() == [("hippo", "Its lines may be down.", START)]
-    network.go_on(MINUTE, "rhino")
+    network.advance(MINUTE, "rhino")
     assert network.status == "op-down"
     assert silent_routers() == [
         ("hippo", "There is no sign of life from it: its lines count as down.", START)
     ]
-    # Back to the last report, and not only from now on.
+    # The outage begins at the last report, and not at the decision.
     assert seconds(network.times()) == (0, 11 * 60, 0)
     network.hours_later(6, "rhino")
     network.report("rhino", "hippo")
     outage = (network.now - START).total_seconds()
     assert seconds(network.times()) == (0, outage, 0)
     assert network.times()["availability"] == 0
-    network.go_on(10 * MINUTE, "rhino", "hippo")
+    network.advance(10 * MINUTE, "rhino", "hippo")
     assert network.status == "op-up"
     assert seconds(network.times()) == (600, outage, 0)
     assert list(statuses(network.line))[-2:] == ["op-down", "op-up"]
 
 
-def test_a_silence_that_ends_before_is_unknown_and_no_outage(network: Network) -> None:
-    network.go_on(8 * MINUTE, "rhino")
+def test_short_silence_is_unknown_and_no_outage(network: Network) -> None:
+    network.advance(8 * MINUTE, "rhino")
     network.report("hippo")
-    network.go_on(MINUTE, "rhino", "hippo")
+    network.advance(MINUTE, "rhino", "hippo")
     assert network.status == "op-up"
     up, down, unknown = seconds(network.times())
     assert (down, up + unknown) == (0, 9 * 60)
     assert 6 * 60 < unknown < 8 * 60
 
 
-def test_while_the_portal_is_away_nothing_is_known(network: Network) -> None:
-    network.go_on(3 * MINUTE, "rhino")
-    network.go_on(timedelta(hours=6), agent_api=False, step=timedelta(hours=6))
-    network.go_on(3 * MINUTE, "rhino")
+def test_time_without_a_running_portal_is_unknown(network: Network) -> None:
+    network.advance(3 * MINUTE, "rhino")
+    network.advance(timedelta(hours=6), agent_api=False, step=timedelta(hours=6))
+    network.advance(3 * MINUTE, "rhino")
     assert network.status == "op-unknown"
-    # The router is still silent, and now somebody listens for long enough to say so.
-    network.go_on(6 * MINUTE, "rhino")
+    # The router is still silent, and now the portal has listened for long enough to count an outage.
+    network.advance(6 * MINUTE, "rhino")
     assert network.status == "op-down"
     times = network.times()
     assert 11 * 60 < times["down_s"] < 13 * 60
     assert times["unknown_s"] == pytest.approx(6 * 3600, abs=60)
 
 
-def test_a_portal_without_an_agent_api_blames_nobody(network: Network) -> None:
+def test_portal_without_an_agent_api_counts_no_outage(network: Network) -> None:
     AgentApiUptime.objects.all().delete()
     network.now += timedelta(hours=6)
     network.report("rhino")
@@ -219,27 +219,27 @@ def test_a_portal_without_an_agent_api_blames_nobody(network: Network) -> None:
     assert not RouterSilence.objects.exists()
 
 
-def test_an_agent_that_is_dead_beside_a_forwarding_vpp_is_told_apart(network: Network) -> None:
+def test_dead_agent_is_distinguished_from_a_dead_vpp(network: Network) -> None:
     for _ in range(6):
         begin = network.now
-        network.go_on(5 * MINUTE, "rhino")
+        network.advance(5 * MINUTE, "rhino")
         network.count("rhino", (begin, network.now), out=50)
         roll_up(now=network.now)
-    network.go_on(MINUTE, "rhino")
+    network.advance(MINUTE, "rhino")
     assert network.status == "op-unknown"
     silence = RouterSilence.objects.get()
     assert silence.forwarded_at is not None
     assert (silence.counts_as_down, silence.down_spans) == (False, [])
     assert silent_routers() == [("hippo", "Its VPP is still forwarding: check the agent.", START)]
-    # What came out of it had come from there.
+    # The frames that came out at Rhino had come from Hippo.
     times = network.times()
     assert times["down_s"] == 0
     assert times["up_s"] >= 25 * 60
-    # Then VPP dies as well.
+    # Then VPP fails too.
     died = network.now
     for _ in range(4):
         begin = network.now
-        network.go_on(5 * MINUTE, "rhino")
+        network.advance(5 * MINUTE, "rhino")
         network.count("rhino", (begin, network.now), out=0)
         roll_up(now=network.now)
     assert network.status == "op-down"
@@ -248,21 +248,21 @@ def test_an_agent_that_is_dead_beside_a_forwarding_vpp_is_told_apart(network: Ne
     assert times["up_s"] < 5 * 60
 
 
-def test_other_lines_of_a_router_that_forwards_are_unknown(network: Network) -> None:
+def test_idle_lines_of_a_forwarding_router_are_unknown(network: Network) -> None:
     begin = network.now
-    network.go_on(12 * MINUTE, "rhino")
+    network.advance(12 * MINUTE, "rhino")
     network.count("rhino", (begin, network.now), out=50)
     roll_up(now=network.now)
-    network.go_on(MINUTE, "rhino")
+    network.advance(MINUTE, "rhino")
     network.idle.refresh_from_db()
     assert network.idle.oper_status == "op-unknown"
     times = availability(vll=network.idle, since=START, until=network.now, now=network.now)
     assert (times["down_s"], times["unknown_s"] > 12 * 60) == (0, True)
 
 
-def test_what_a_cut_off_agent_delivers_later_speaks_for_its_router(network: Network) -> None:
+def test_late_counts_of_a_cut_off_agent_show_that_its_router_was_up(network: Network) -> None:
     silent_since = network.now
-    network.go_on(12 * MINUTE, "rhino")
+    network.advance(12 * MINUTE, "rhino")
     network.hours_later(2, "rhino")
     back = network.now
     assert network.status == "op-down"
@@ -270,32 +270,32 @@ def test_what_a_cut_off_agent_delivers_later_speaks_for_its_router(network: Netw
     network.report("rhino", "hippo")
     network.count("hippo", (silent_since, back - MINUTE), out=20)
     roll_up(now=network.now + 10 * MINUTE)
-    network.go_on(MINUTE, "rhino", "hippo")
+    network.advance(MINUTE, "rhino", "hippo")
     assert network.status == "op-up"
     assert seconds(network.times()) == ((network.now - START).total_seconds(), 0, 0)
 
 
-def test_only_what_was_forwarded_is_spoken_for(network: Network) -> None:
+def test_late_counts_verify_only_the_time_with_forwarded_frames(network: Network) -> None:
     silent_since = network.now
-    network.go_on(12 * MINUTE, "rhino")
+    network.advance(12 * MINUTE, "rhino")
     network.hours_later(2, "rhino")
     back = network.now
     network.report("rhino", "hippo")
-    # It forwarded for an hour, stood idle for half of one, and was off then.
+    # The router forwarded for an hour, was idle for half an hour, and then was off.
     hour, half = silent_since + 60 * MINUTE, silent_since + 90 * MINUTE
     network.count("hippo", (silent_since, hour), out=20)
     network.count("hippo", (hour, half), out=0)
     roll_up(now=network.now + 10 * MINUTE)
-    network.go_on(MINUTE / 2, "rhino", "hippo")
+    network.advance(MINUTE / 2, "rhino", "hippo")
     up, down, unknown = seconds(network.times())
     assert up == pytest.approx(3600 + 30, abs=300)
     assert unknown == pytest.approx(1800, abs=300)
     assert down == pytest.approx((back - half).total_seconds(), abs=300)
 
 
-def test_a_frozen_month_is_not_rewritten(network: Network) -> None:
+def test_frozen_month_is_not_rewritten(network: Network) -> None:
     silent_since = network.now
-    network.go_on(12 * MINUTE, "rhino")
+    network.advance(12 * MINUTE, "rhino")
     network.report("rhino", "hippo")
     before = seconds(network.times())
     FrozenMonth.objects.create(month=START.date().replace(day=1), frozen_at=network.now)
@@ -306,49 +306,49 @@ def test_a_frozen_month_is_not_rewritten(network: Network) -> None:
     assert seconds(network.times()) == before == (0, 12 * 60, 0)
 
 
-def test_what_was_seen_to_be_down_stays_so(network: Network) -> None:
-    network.go_on(MINUTE, "rhino", "hippo", link_up=False)
+def test_observed_outage_stays_an_outage(network: Network) -> None:
+    network.advance(MINUTE, "rhino", "hippo", link_up=False)
     down_since = network.now - MINUTE / 2
     begin = network.now
-    network.go_on(15 * MINUTE, "rhino", link_up=False)
+    network.advance(15 * MINUTE, "rhino", link_up=False)
     network.count("rhino", (begin, network.now), out=50)
     roll_up(now=network.now)
-    network.go_on(MINUTE, "rhino", link_up=False)
+    network.advance(MINUTE, "rhino", link_up=False)
     assert network.status == "op-down"
     assert network.times(down_since)["down_s"] == (network.now - down_since).total_seconds()
 
 
 def test_both_silences_of_a_line_count(network: Network) -> None:
-    network.go_on(5 * MINUTE, "rhino")
-    network.go_on(12 * MINUTE)
+    network.advance(5 * MINUTE, "rhino")
+    network.advance(12 * MINUTE)
     assert network.status == "op-down"
     network.report("hippo")
-    network.go_on(MINUTE, "hippo")
-    # Rhino is silent still.
+    network.advance(MINUTE, "hippo")
+    # Rhino is still silent.
     assert network.status == "op-down"
     network.report("rhino")
-    network.go_on(MINUTE / 2, "rhino", "hippo")
+    network.advance(MINUTE / 2, "rhino", "hippo")
     assert network.status == "op-up"
     assert seconds(network.times()) == (30, (network.now - START).total_seconds() - 30, 0)
 
 
-def test_a_router_that_was_only_cut_off_does_not_speak_for_the_other(network: Network) -> None:
+def test_cut_off_router_is_no_evidence_for_the_other(network: Network) -> None:
     silent_since = network.now
-    network.go_on(12 * MINUTE)
+    network.advance(12 * MINUTE)
     network.hours_later(1)
     network.report("hippo")
     network.count("hippo", (silent_since, network.now - MINUTE), out=0)
     roll_up(now=network.now + 10 * MINUTE)
-    network.go_on(MINUTE, "hippo")
-    # Rhino is dead still, and was all the while.
+    network.advance(MINUTE, "hippo")
+    # Rhino is still dead, and was all the time.
     assert network.status == "op-down"
     assert not RouterSilence.objects.get(router__name="hippo").down_spans
     assert seconds(network.times()) == (0, (network.now - START).total_seconds(), 0)
 
 
-def test_a_silence_has_a_beginning_and_an_end_once(network: Network) -> None:
-    network.go_on(3 * MINUTE, "rhino")
-    network.go_on(3 * MINUTE, "rhino", "hippo")
+def test_silence_has_one_begin_and_one_end_event(network: Network) -> None:
+    network.advance(3 * MINUTE, "rhino")
+    network.advance(3 * MINUTE, "rhino", "hippo")
     events = Event.objects.filter(kind__in=["router.silent", "router.reporting"]).order_by("id")
     hippo = network.isp.routers["hippo"].pk
     assert [(event.kind, event.router_id) for event in events] == [
@@ -358,7 +358,7 @@ def test_a_silence_has_a_beginning_and_an_end_once(network: Network) -> None:
     assert events[0].at == START
 
 
-def test_a_silence_that_nobody_watched_is_judged_when_it_ends(network: Network) -> None:
+def test_unobserved_silence_is_judged_at_its_end(network: Network) -> None:
     network.now += timedelta(hours=1)
     AgentApiUptime.objects.update(last_recorded_at=network.now)
     network.report("rhino", "hippo")

@@ -46,7 +46,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield number
 
 
-def ask(port: int) -> bytes:
+def request(port: int) -> bytes:
     with socket.create_connection((LOOPBACK, port), timeout=60) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         return connection.recv(12)
@@ -57,14 +57,16 @@ def ask(port: int) -> bytes:
     [b"GET / HTTP/1.1\r\nHost: x\r\nX: ", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n"],
     ids=["headers", "body"],
 )
-def test_who_trickles_a_request_is_cut_off_and_holds_no_thread(port: int, begun: bytes) -> None:
+def test_client_that_sends_a_request_slowly_is_disconnected_and_blocks_no_thread(
+    port: int, begun: bytes
+) -> None:
     enough = threading.Event()
     cut: list[bool] = []
 
     def trickle() -> None:
         with socket.create_connection((LOOPBACK, port), timeout=0.2) as connection:
             connection.sendall(begun)
-            # As many bytes as keep it below every limit of size, and above the limit of silence.
+            # Few enough bytes for every size limit, and frequent enough for the limit of silence.
             for _ in range(600):
                 try:
                     connection.sendall(b"x")
@@ -83,7 +85,7 @@ def test_who_trickles_a_request_is_cut_off_and_holds_no_thread(port: int, begun:
         each.start()
     time.sleep(0.5)
     try:
-        assert ask(port) == b"HTTP/1.1 200"
+        assert request(port) == b"HTTP/1.1 200"
     finally:
         for each in slow:
             each.join(60)
@@ -91,12 +93,12 @@ def test_who_trickles_a_request_is_cut_off_and_holds_no_thread(port: int, begun:
     assert cut == [True] * THREADS
 
 
-def test_who_trickles_headers_to_the_live_process_is_cut_off(tmp_path: Path) -> None:
-    """Its loop has room for thousands of connections; gunicorn alone would keep this one for ever."""
+def test_client_that_sends_headers_slowly_to_the_live_process_is_disconnected(tmp_path: Path) -> None:
+    """The loop has room for thousands of connections, and gunicorn alone would keep this one indefinitely."""
     with (
         server(tmp_path, LIVE_CONFIG, LIVE_APP) as port,
         socket.create_connection((LOOPBACK, port), timeout=30) as slow,
     ):
         slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX: ")
         assert slow.recv(1000) == b""
-        assert ask(port) == b"HTTP/1.1 200"
+        assert request(port) == b"HTTP/1.1 200"

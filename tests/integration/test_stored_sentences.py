@@ -39,7 +39,7 @@ FAILURE = {
 }
 
 
-def test_a_finding_that_a_german_reports_is_kept_in_english(alice: User, vll: Vll) -> None:
+def test_finding_of_a_german_report_is_stored_in_english(alice: User, vll: Vll) -> None:
     User.objects.filter(pk=alice.pk).update(language="de")
     signed_in(alice).post(f"/vlls/{vll.pk}/diagnosis/report/", {"note": "Es ruckelt"})
     report = vll.trouble_reports.get()
@@ -47,7 +47,7 @@ def test_a_finding_that_a_german_reports_is_kept_in_english(alice: User, vll: Vl
     assert evidence[0] == "The line is in service, and nobody is changing it."
 
 
-def test_trouble_is_read_in_the_language_of_its_reader(alice: User, nina: User, vll: Vll) -> None:
+def test_trouble_is_shown_in_the_readers_language(alice: User, nina: User, vll: Vll) -> None:
     signed_in(alice).post(f"/vlls/{vll.pk}/diagnosis/report/", {"note": "It stutters"})
     alarms_watch(now=clock.now())
     client = signed_in(nina)
@@ -56,7 +56,7 @@ def test_trouble_is_read_in_the_language_of_its_reader(alice: User, nina: User, 
         assert VERDICT_IN_GERMAN in text(client.get(page, headers={"Accept-Language": "de"}))
 
 
-def test_a_verdict_that_is_kept_says_the_same_again_of_its_end_and_moment(vll: Vll) -> None:
+def test_stored_verdict_is_shown_with_its_end_and_time(vll: Vll) -> None:
     line = facts_of(vll, now=clock.now())
     port = line.ends["a"].port
     verdict = verdict_of(
@@ -64,15 +64,15 @@ def test_a_verdict_that_is_kept_says_the_same_again_of_its_end_and_moment(vll: V
         [Check("a_port_link", CheckState.BROKEN, "", clock.now(), finding=Finding.PORT_DOWN, side="a")],
     )
     kept = json.loads(json.dumps(verdict.facts, cls=DjangoJSONEncoder))
-    said = {"code": verdict.code, "sentence": verdict.sentence}
-    assert stored_sentence(said, kept) == verdict.sentence == f"The port {port} at the A end has no link."
+    stored = {"code": verdict.code, "sentence": verdict.sentence}
+    assert stored_sentence(stored, kept) == verdict.sentence == f"The port {port} at the A end has no link."
     with translation.override("de"):
-        assert stored_sentence(said, kept) == f"Der Port {port} am A-Ende hat keinen Link."
-        # As an older release kept it.
-        assert stored_sentence(said, None) == verdict.sentence
+        assert stored_sentence(stored, kept) == f"Der Port {port} am A-Ende hat keinen Link."
+        # Older releases stored no facts.
+        assert stored_sentence(stored, None) == verdict.sentence
 
 
-def test_a_failed_tests_alarm_is_read_in_the_language_of_its_reader(nina: User, vll: Vll) -> None:
+def test_alarm_of_a_failed_test_is_shown_in_the_readers_language(nina: User, vll: Vll) -> None:
     routers = {side: {"router": name} for side, name in (("a", "rhino"), ("z", "hippo"))}
     LineTest.objects.create(
         vll=vll,
@@ -91,14 +91,14 @@ def test_a_failed_tests_alarm_is_read_in_the_language_of_its_reader(nina: User, 
     assert GERMAN in text(client.get("/noc/", headers={"Accept-Language": "de"}))
 
 
-def test_a_test_is_told_to_webhooks_in_english(alice: User, vll: Vll) -> None:
+def test_webhooks_get_the_result_of_a_test_in_english(alice: User, vll: Vll) -> None:
     test = LineTest(vll=vll, revision=1, frame=1518, state="failed", reason="frames-lost", conditions={})
     with translation.override("de"):
         line_test_announce(test, now=clock.now())
     assert Event.objects.get(kind="line_test.failed").data["reason"] == ENGLISH
 
 
-def test_why_an_order_failed_is_read_in_the_language_of_its_reader(alice: User, isp: Isp) -> None:
+def test_reason_of_a_failed_order_is_shown_in_the_readers_language(alice: User, isp: Isp) -> None:
     placed = order(isp, alice)
     Order.objects.filter(pk=placed.pk).update(failure=FAILURE)
     client = signed_in(alice)
@@ -111,11 +111,11 @@ def test_why_an_order_failed_is_read_in_the_language_of_its_reader(alice: User, 
     "failure",
     [
         {"code": "vpp_refused", "message": "VPP refused"},
-        # As they were kept before their facts were.
+        # Stored before the facts were.
         {"code": "line-test-frames-lost", "message": "VPP refused"},
         {"code": "rejected", "message": "VPP refused"},
     ],
 )
-def test_the_words_of_others_stay_as_they_are(failure: dict[str, str]) -> None:
+def test_foreign_messages_are_not_translated(failure: dict[str, str]) -> None:
     assert failure_sentence(failure) == "VPP refused"
     assert failure_sentence(None) == ""

@@ -1,4 +1,4 @@
-"""Stopping a line, letting it go on, removing it after a cooling-off, and taking that back."""
+"""Suspending and resuming a line, removing it after a cooling-off, and restoring it."""
 
 from datetime import timedelta
 
@@ -45,7 +45,7 @@ def remove(user: User, vll: Vll, cooling_off: timedelta | None = DAY) -> Order:
     return placed
 
 
-def test_suspending_takes_the_access_down_and_is_done_when_both_routers_say_so(
+def test_suspension_takes_the_access_down_and_ends_when_both_routers_confirm(
     isp: Isp, alice: User, vll: Vll
 ) -> None:
     placed = order_suspend(user=alice, vll=vll, now=clock.now())
@@ -61,7 +61,7 @@ def test_suspending_takes_the_access_down_and_is_done_when_both_routers_say_so(
     assert (vll.lifecycle, vll.admin_status) == ("active", "admin-up")
 
 
-def test_a_router_that_refuses_to_suspend_leaves_the_line_active(isp: Isp, alice: User, vll: Vll) -> None:
+def test_refused_suspension_leaves_the_line_active(isp: Isp, alice: User, vll: Vll) -> None:
     placed = order_suspend(user=alice, vll=vll, now=clock.now())
     refuse(vll, "a")
     assert is_up(isp)
@@ -70,7 +70,7 @@ def test_a_router_that_refuses_to_suspend_leaves_the_line_active(isp: Isp, alice
     assert (placed.state, vll.lifecycle, vll.admin_status) == ("failed", "active", "admin-up")
 
 
-def test_only_an_active_line_is_suspended_and_only_a_suspended_one_resumed(alice: User, vll: Vll) -> None:
+def test_only_active_lines_are_suspended_and_only_suspended_ones_resumed(alice: User, vll: Vll) -> None:
     with pytest.raises(WrongLifecycle):
         order_resume(user=alice, vll=vll, now=clock.now())
     order_suspend(user=alice, vll=vll, now=clock.now())
@@ -81,7 +81,7 @@ def test_only_an_active_line_is_suspended_and_only_a_suspended_one_resumed(alice
         order_suspend(user=alice, vll=vll, now=clock.now())
 
 
-def test_a_viewer_may_neither_suspend_nor_restore(alice: User, bob: User, vll: Vll) -> None:
+def test_viewer_may_neither_suspend_nor_restore(alice: User, bob: User, vll: Vll) -> None:
     with pytest.raises(NotAllowedToOrder):
         order_suspend(user=bob, vll=vll, now=clock.now())
     remove(alice, vll)
@@ -89,9 +89,7 @@ def test_a_viewer_may_neither_suspend_nor_restore(alice: User, bob: User, vll: V
         order_restore(user=bob, vll=vll, now=clock.now())
 
 
-def test_in_the_cooling_off_the_traffic_stands_and_everything_stays_leased(
-    isp: Isp, alice: User, vll: Vll
-) -> None:
+def test_cooling_off_stops_the_traffic_and_keeps_all_leases(isp: Isp, alice: User, vll: Vll) -> None:
     placed = remove(alice, vll)
     assert (vll.lifecycle, vll.admin_status, vll.wanted_present) == ("pendingTerminate", "admin-down", True)
     assert vll.decommission_at == placed.ordered_at + DAY
@@ -103,7 +101,7 @@ def test_in_the_cooling_off_the_traffic_stands_and_everything_stays_leased(
     assert coolings_off_end(now=placed.ordered_at + DAY - timedelta(seconds=1)) == 0
 
 
-def test_when_it_is_over_the_sweeper_orders_the_removal_once(isp: Isp, alice: User, vll: Vll) -> None:
+def test_sweeper_orders_the_removal_once_after_the_cooling_off(isp: Isp, alice: User, vll: Vll) -> None:
     placed = remove(alice, vll)
     activate(vll)
     over = placed.ordered_at + DAY
@@ -118,7 +116,7 @@ def test_when_it_is_over_the_sweeper_orders_the_removal_once(isp: Isp, alice: Us
     assert (removal.state, vll.lifecycle, holders()) == ("completed", "terminated", set())
 
 
-def test_a_removal_does_not_overtake_the_order_that_stops_the_traffic(alice: User, vll: Vll) -> None:
+def test_removal_waits_for_the_order_that_stops_the_traffic(alice: User, vll: Vll) -> None:
     placed = remove(alice, vll)
     assert coolings_off_end(now=placed.ordered_at + DAY) == 0
     activate(vll)
@@ -126,7 +124,7 @@ def test_a_removal_does_not_overtake_the_order_that_stops_the_traffic(alice: Use
 
 
 @pytest.mark.parametrize("suspended", [False, True])
-def test_restored_it_is_again_what_it_was(isp: Isp, alice: User, vll: Vll, suspended: bool) -> None:
+def test_restored_line_has_its_previous_state(isp: Isp, alice: User, vll: Vll, suspended: bool) -> None:
     if suspended:
         order_suspend(user=alice, vll=vll, now=clock.now())
         activate(vll)
@@ -141,9 +139,7 @@ def test_restored_it_is_again_what_it_was(isp: Isp, alice: User, vll: Vll, suspe
     assert is_up(isp) is not suspended
 
 
-def test_restoring_while_the_traffic_is_being_stopped_cancels_that_order(
-    isp: Isp, alice: User, vll: Vll
-) -> None:
+def test_restoring_cancels_an_order_that_stops_the_traffic(isp: Isp, alice: User, vll: Vll) -> None:
     stopping = remove(alice, vll)
     again = order_restore(user=alice, vll=vll, now=clock.now())
     assert (again.pk, again.state) == (stopping.pk, "pendingCancellation")
@@ -153,7 +149,7 @@ def test_restoring_while_the_traffic_is_being_stopped_cancels_that_order(
     assert (stopping.state, vll.lifecycle, vll.decommission_at) == ("cancelled", "active", None)
 
 
-def test_a_router_that_refuses_to_stop_keeps_the_line_in_service(alice: User, vll: Vll) -> None:
+def test_refused_stop_keeps_the_line_in_service(alice: User, vll: Vll) -> None:
     stopping = remove(alice, vll)
     refuse(vll, "z")
     activate(vll)
@@ -161,7 +157,7 @@ def test_a_router_that_refuses_to_stop_keeps_the_line_in_service(alice: User, vl
     assert (stopping.state, vll.lifecycle, vll.decommission_at) == ("failed", "active", None)
 
 
-def test_what_is_not_on_its_way_out_cannot_be_restored(alice: User, vll: Vll) -> None:
+def test_only_a_line_in_cooling_off_can_be_restored(alice: User, vll: Vll) -> None:
     with pytest.raises(WrongLifecycle):
         order_restore(user=alice, vll=vll, now=clock.now())
     remove(alice, vll, cooling_off=timedelta(0))
@@ -169,14 +165,14 @@ def test_what_is_not_on_its_way_out_cannot_be_restored(alice: User, vll: Vll) ->
         order_restore(user=alice, vll=vll, now=clock.now())
 
 
-def test_a_removal_without_cooling_off_ends_one_that_lasts(alice: User, vll: Vll) -> None:
+def test_removal_without_cooling_off_ends_a_running_cooling_off(alice: User, vll: Vll) -> None:
     remove(alice, vll)
     activate(vll)
     assert remove(alice, vll, cooling_off=timedelta(0)).action == "delete"
     assert not vll.wanted_present
 
 
-def test_a_removal_that_came_from_a_cooling_off_is_cancelled_into_service(
+def test_cancelled_removal_after_a_cooling_off_returns_the_line_to_service(
     isp: Isp, alice: User, vll: Vll
 ) -> None:
     placed = remove(alice, vll)
@@ -190,48 +186,46 @@ def test_a_removal_that_came_from_a_cooling_off_is_cancelled_into_service(
     assert is_up(isp)
 
 
-def test_the_customers_own_cooling_off_counts_where_nothing_is_said(
-    alice: User, dairy: Customer, vll: Vll
-) -> None:
+def test_customers_cooling_off_is_the_default(alice: User, dairy: Customer, vll: Vll) -> None:
     Customer.objects.filter(pk=dairy.pk).update(cooling_off_s=3600)
     placed = remove(alice, vll, cooling_off=None)
     assert vll.decommission_at == placed.ordered_at + timedelta(hours=1)
 
 
-def test_a_cooling_off_lasts_90_days_at_most(alice: User, vll: Vll) -> None:
+def test_cooling_off_has_at_most_90_days(alice: User, vll: Vll) -> None:
     with pytest.raises(CoolingOffOutOfRange):
         remove(alice, vll, cooling_off=timedelta(days=90, seconds=1))
 
 
-def test_the_database_lets_only_a_line_on_its_way_out_cool_off(vll: Vll) -> None:
+def test_database_allows_a_cooling_off_only_for_a_line_being_removed(vll: Vll) -> None:
     with pytest.raises(IntegrityError, match="only_a_vll_on_its_way_out"), transaction.atomic():
         Vll.objects.filter(pk=vll.pk).update(decommission_at=clock.now())
 
 
-def cooled_off(alice: User, vll: Vll) -> None:
+def begin_cooling_off(alice: User, vll: Vll) -> None:
     remove(alice, vll)
     activate(vll)
     vll.refresh_from_db()
     assert (vll.lifecycle, vll.wanted_present) == ("pendingTerminate", True)
 
 
-@pytest.mark.parametrize("how", ["called off", "failed"])
-def test_a_removal_can_be_taken_back_after_a_first_try_that_was_not_carried_through(
-    alice: User, vll: Vll, how: str
+@pytest.mark.parametrize("first_attempt", ["cancelled", "failed"])
+def test_removal_can_be_undone_after_a_failed_or_cancelled_first_attempt(
+    alice: User, vll: Vll, first_attempt: str
 ) -> None:
-    cooled_off(alice, vll)
+    begin_cooling_off(alice, vll)
     first = order_restore(user=alice, vll=vll, now=clock.now())
     vll.refresh_from_db()
-    if how == "called off":
+    if first_attempt == "cancelled":
         order_cancel(user=alice, order=first, now=clock.now())
     else:
         refuse(vll, "a")
     vll.refresh_from_db()
     activate(vll)
     vll.refresh_from_db()
-    assert vll.decommission_at is not None, "the cooling-off lasts"
+    assert vll.decommission_at is not None, "the cooling-off continues"
     first.refresh_from_db()
-    if how == "called off":
+    if first_attempt == "cancelled":
         order_restore(user=alice, vll=vll, now=clock.now())
     else:
         order_retry(user=alice, order=first, now=clock.now())
@@ -242,8 +236,8 @@ def test_a_removal_can_be_taken_back_after_a_first_try_that_was_not_carried_thro
     assert coolings_off_end(now=clock.now() + 2 * DAY) == 0
 
 
-def test_asking_once_more_for_a_cooling_off_removes_nothing(alice: User, vll: Vll) -> None:
-    cooled_off(alice, vll)
+def test_second_cooling_off_is_refused_and_changes_nothing(alice: User, vll: Vll) -> None:
+    begin_cooling_off(alice, vll)
     until, orders = vll.decommission_at, vll.orders.count()
     for lasts in (DAY, 30 * DAY):
         with pytest.raises(CoolingOffAlready) as refused, transaction.atomic():

@@ -23,7 +23,7 @@ DEAD = 50
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The routers that somebody tried to reach over the network; nobody answers."""
+    """Return the routers that the portal tried to reach over the network. No router answers."""
     tried: list[int] = []
 
     class Nobody:
@@ -40,7 +40,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def rhino(isp: Isp) -> Router:
-    """Reports, and can be reached."""
+    """Return a router that reports and can be reached."""
     Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
     ObservedRouter.objects.filter(router__name="rhino").update(reported_at=clock.now())
     return Router.objects.get(name="rhino")
@@ -53,7 +53,7 @@ def fail(router: Router, times: int) -> None:
     )
 
 
-def test_fifty_dead_routers_cost_the_workers_of_the_others_no_call(
+def test_fifty_dead_routers_cost_the_other_workers_no_call(
     isp: Isp, rhino: Router, called: list[int]
 ) -> None:
     dead = [
@@ -65,13 +65,11 @@ def test_fifty_dead_routers_cost_the_workers_of_the_others_no_call(
     ObservedRouter.objects.filter(router=rhino).update(reported_at=clock.now())
     tasks.converge_router(rhino.pk)
     assert called == [rhino.pk]
-    handed = Outbox.objects.filter(task=CONVERGE_DOUBTFUL).values_list("args", flat=True)
-    assert sorted(handed) == [[router.pk] for router in dead]
+    passed_on = Outbox.objects.filter(task=CONVERGE_DOUBTFUL).values_list("args", flat=True)
+    assert sorted(passed_on) == [[router.pk] for router in dead]
 
 
-def test_doubtful_routers_are_asked_by_workers_of_their_own(
-    isp: Isp, rhino: Router, called: list[int]
-) -> None:
+def test_unresponsive_routers_have_separate_workers(isp: Isp, rhino: Router, called: list[int]) -> None:
     fail(rhino, 2)
     tasks.converge_doubtful_router(rhino.pk)
     assert called == [rhino.pk]
@@ -82,7 +80,7 @@ def test_doubtful_routers_are_asked_by_workers_of_their_own(
     assert queues == {CONVERGE_DOUBTFUL: "doubtful", "provisioning.converge_router": "provisioning"}
 
 
-def test_the_breaker_opens_after_two_failures_and_closes_when_the_pause_is_ended(
+def test_breaker_opens_after_two_failures_and_closes_when_the_pause_ends(
     isp: Isp, rhino: Router, called: list[int]
 ) -> None:
     opened = []
@@ -91,18 +89,18 @@ def test_the_breaker_opens_after_two_failures_and_closes_when_the_pause_is_ended
         converge_job.converge_router(rhino.pk)
         RouterConvergence.objects.update(retry_at=clock.now())
     assert opened == [False, False, True]
-    # As when the agent is heard of again, or the NOC wants it tried.
+    # As when the agent reports again, or the NOC forces a retry.
     RouterConvergence.objects.update(retry_at=None)
     assert not is_unresponsive(rhino.pk, now=clock.now())
 
 
-def test_a_router_that_says_nothing_is_doubted_before_the_first_call(isp: Isp, rhino: Router) -> None:
+def test_silent_router_is_unresponsive_before_the_first_call(isp: Isp, rhino: Router) -> None:
     now = clock.now()
     assert not is_unresponsive(rhino.pk, now=now)
     assert is_unresponsive(rhino.pk, now=now + FRESH + timedelta(seconds=1))
 
 
-def test_an_answer_ends_all_doubt(isp: Isp, rhino: Router) -> None:
+def test_answer_makes_a_router_responsive(isp: Isp, rhino: Router) -> None:
     fail(rhino, 5)
     assert is_unresponsive(rhino.pk, now=clock.now())
     RouterConvergence.objects.update(failures=0, retry_at=None)

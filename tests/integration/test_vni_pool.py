@@ -17,7 +17,7 @@ from tests.integration.test_api_v1 import body, client
 pytestmark = pytest.mark.django_db
 
 
-def leased_but_for(first: int, last: int, *free: int) -> None:
+def fill_pool_except(first: int, last: int, *free: int) -> None:
     """Create a pool from ``first`` to ``last`` with all values leased except these."""
     for low, high in ((1, first - 1), (last + 1, vni_leases.LAST_VNI)):
         ReservedVniRange.objects.create(first=low, last=high, reason="not ours")
@@ -36,7 +36,7 @@ def lease() -> int:
 
 def test_every_gap_of_a_pool_of_many_pieces_is_found() -> None:
     first, last = 1000, 1000 + 3 * vni_leases._PIECE
-    # The pool's ends, and both sides of where a piece begins.
+    # The ends of the pool, and both sides of the beginning of a piece.
     gaps = {
         first,
         first + 7,
@@ -45,7 +45,7 @@ def test_every_gap_of_a_pool_of_many_pieces_is_found() -> None:
         first + 2 * vni_leases._PIECE,
         last,
     }
-    leased_but_for(first, last, *gaps)
+    fill_pool_except(first, last, *gaps)
     assert vni_leases.vni_available()
     assert {lease() for _ in gaps} == gaps
     assert not vni_leases.vni_available()
@@ -53,31 +53,31 @@ def test_every_gap_of_a_pool_of_many_pieces_is_found() -> None:
         lease()
 
 
-def test_a_pool_with_nothing_left_costs_a_few_tries_and_one_look() -> None:
-    leased_but_for(1000, 1000 + vni_leases._PIECE)
+def test_empty_pool_costs_a_few_tries_and_one_query() -> None:
+    fill_pool_except(1000, 1000 + vni_leases._PIECE)
     with CaptureQueriesContext(connection) as captured, pytest.raises(VniPoolExhausted):
         lease()
     assert len(captured) == vni_leases._RANDOM_TRIES + 1
 
 
-def test_a_look_reads_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_reads_a_limited_number_of_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vni_leases, "_PIECE", 100)
     monkeypatch.setattr(vni_leases, "_SEEN", 300)
     monkeypatch.setattr("random.randint", lambda low, high: low)
-    leased_but_for(1001, 2000, 1300, 1301)
-    # Three pieces, the first ones here: from 1001 to 1300.
+    fill_pool_except(1001, 2000, 1300, 1301)
+    # Three pieces, here the first ones: from 1001 to 1300.
     assert vni_leases.vni_available()
     VniLease.objects.create(vni=1300, holder=uuid.uuid4(), leased_at=clock.now())
     assert not vni_leases.vni_available()
 
 
-def test_ordering_from_an_empty_pool_is_refused_with_what_to_do(isp: Isp, alice: User) -> None:
-    leased_but_for(1000, 1100)
+def test_order_from_an_empty_pool_is_refused_with_advice(isp: Isp, alice: User) -> None:
+    fill_pool_except(1000, 1100)
     before = VniLease.objects.count()
     ordered = client(alice).post("/api/v1/vlls", body(isp, cir_bps=1000), format="json")
     assert ordered.status_code == 409
     assert "Ask the NOC to enlarge the pool" in ordered.json()["detail"]
-    asked = client(alice).post("/api/v1/vlls/validate", body(isp, cir_bps=1000), format="json")
-    assert not asked.json()["feasible"]
-    assert "Ask the NOC to enlarge the pool" in str(asked.json())
+    validated = client(alice).post("/api/v1/vlls/validate", body(isp, cir_bps=1000), format="json")
+    assert not validated.json()["feasible"]
+    assert "Ask the NOC to enlarge the pool" in str(validated.json())
     assert VniLease.objects.count() == before

@@ -1,4 +1,4 @@
-"""Permissions, and how people and programs prove who they are: real processes, mails, a real issuer."""
+"""Permissions, and the sign-in of people and programs, with real processes, mails and a real issuer."""
 
 import re
 import time
@@ -25,7 +25,9 @@ PASSWORD = "correct horse battery"
 
 @dataclass(frozen=True)
 class Site:
-    """A second web server: NOC staff need TOTP, people come from an issuer, a proxy stands before it."""
+    """A second web server: NOC staff need TOTP, people sign in at an issuer, and a proxy forwards
+    requests.
+    """
 
     url: str
     issuer: IdentityProvider
@@ -33,13 +35,13 @@ class Site:
 
 @pytest.fixture(scope="module")
 def people(live_stack: Stack) -> None:
-    """Nora is the NOC, Olga an operator of Alpine Dairy."""
+    """Create Nora, who is NOC staff, and Olga, an operator of Alpine Dairy."""
     nina, api = log_in(live_stack.url, **live_stack.loaded["noc_login"]), Api(live_stack, "noc")
     noc_person(live_stack, nina, api, "nora")
     alice, olga = log_in(live_stack.url, **live_stack.loaded["customer_login"]), browser(live_stack.url)
     password = live_stack.loaded["customer_login"]["password"]
     invite = f"{alice.get('/team/').url.path}invite/"
-    proven(alice, invite, password, email="olga@dairy.example", role="operator")
+    press_with_password(alice, invite, password, email="olga@dairy.example", role="operator")
     link = mailed_link(live_stack, api, "olga@dairy.example")
     olga.get(link)
     assert press(olga, link, username="olga", password=PASSWORD).url.path == "/"
@@ -79,12 +81,12 @@ def press(page: httpx.Client, path: str, **data: str) -> httpx.Response:
     return page.post(path, data=data, headers={"Referer": str(page.base_url)})
 
 
-def proven(page: httpx.Client, path: str, own_password: str, **data: str) -> httpx.Response:
+def press_with_password(page: httpx.Client, path: str, own_password: str, **data: str) -> httpx.Response:
     """Send a form that gives or takes access, and the user's own password where the portal requests it."""
-    answer = press(page, path, **data)
-    if answer.url.path == "/login/again/":
-        answer = press(page, f"{answer.url.path}?{answer.url.query.decode()}", password=own_password)
-    return answer
+    response = press(page, path, **data)
+    if response.url.path == "/login/again/":
+        response = press(page, f"{response.url.path}?{response.url.query.decode()}", password=own_password)
+    return response
 
 
 def sql(stack: Stack, query: str, *parameters: object) -> Any:
@@ -94,9 +96,11 @@ def sql(stack: Stack, query: str, *parameters: object) -> Any:
 
 
 def noc_person(stack: Stack, nina: httpx.Client, api: Api, name: str) -> None:
-    """Added by Nina, and with a password that they chose."""
+    """Add a NOC user as Nina, and let the new user choose a password."""
     password = stack.loaded["noc_login"]["password"]
-    added = proven(nina, "/noc/staff/add/", password, username=name, email=f"{name}@isp.example", role="noc")
+    added = press_with_password(
+        nina, "/noc/staff/add/", password, username=name, email=f"{name}@isp.example", role="noc"
+    )
     assert f"{name} is NOC staff now." in added.text
     page = browser(stack.url)
     form = page.get(mailed_link(stack, api, f"{name}@isp.example", "/password/new/"))
@@ -104,16 +108,16 @@ def noc_person(stack: Stack, nina: httpx.Client, api: Api, name: str) -> None:
     assert chosen.url.path == "/password/new/done/"
 
 
-def mailed_link(stack: Stack, api: Api, to: str, leads: str = "/invitations/") -> str:
-    """The link that was mailed there and leads to such a page; mails are written to the messenger's log."""
+def mailed_link(stack: Stack, api: Api, to: str, path: str = "/invitations/") -> str:
+    """Return the link with such a path in the mail to this address. Mails are in the messenger's log."""
     log, found = stack.portal.logs / "messenger.log", []
 
-    def has_come() -> bool:
+    def mail_is_logged() -> bool:
         _, _, mail = log.read_text(errors="replace").partition(f"To: {to}")
-        found[:] = re.findall(rf"https?://[^/\s]+({leads}[^\s\"<]+)", mail)
+        found[:] = re.findall(rf"https?://[^/\s]+({path}[^\s\"<]+)", mail)
         return bool(found)
 
-    assert api.client.wait(has_come, timeout_s=WAIT_S), "no mail"
+    assert api.client.wait(mail_is_logged, timeout_s=WAIT_S), "no mail"
     return str(found[0])
 
 
@@ -121,17 +125,19 @@ def a_token(page: httpx.Client, scope: str = "order", **ticked: str) -> str:
     """Create a token on the page of API tokens, and return its secret."""
     page.get("/account/tokens/")
     wanted = {"name": "mine", "scope": scope, "days": "30", "networks": "", **ticked}
-    made = proven(page, "/account/tokens/", PASSWORD, **wanted)
+    made = press_with_password(page, "/account/tokens/", PASSWORD, **wanted)
     secret = re.search(r"ll_[0-9a-f]{12}_[\w-]+", made.text)
     assert secret is not None, made.text
     return secret[0]
 
 
-def test_somebody_invited_may_what_their_role_says(live_stack: Stack) -> None:
+def test_invited_users_have_the_rights_of_their_role(live_stack: Stack) -> None:
     alice, api = log_in(live_stack.url, **live_stack.loaded["customer_login"]), Api(live_stack, "customer")
     team = str(alice.get("/team/").url.path)
     password = live_stack.loaded["customer_login"]["password"]
-    invited = proven(alice, f"{team}invite/", password, email="dora@dairy.example", role="viewer")
+    invited = press_with_password(
+        alice, f"{team}invite/", password, email="dora@dairy.example", role="viewer"
+    )
     assert "The invitation is on its way." in invited.text
     dora = browser(live_stack.url)
     link = mailed_link(live_stack, api, "dora@dairy.example")
@@ -149,29 +155,29 @@ def test_somebody_invited_may_what_their_role_says(live_stack: Stack) -> None:
     assert plain(live_stack, token, "POST", "/vlls", wanted).status_code == 403
     assert press(dora, f"{team}invite/", email="eve@dairy.example", role="admin").status_code == 403
 
-    proven(alice, f"{team}members/{membership}/role/", password, role="operator")
+    press_with_password(alice, f"{team}members/{membership}/role/", password, role="operator")
     placed = plain(live_stack, token, "POST", "/vlls", wanted)
     assert placed.status_code == 202, placed.text
     api.client.wait_completed(placed.json()["order"]["id"], timeout_s=WAIT_S)
     assert press(dora, f"{team}invite/", email="eve@dairy.example", role="admin").status_code == 403
     assert plain(live_stack, token, "POST", "/customers", {"name": "x"}).status_code == 403
 
-    proven(alice, f"{team}members/{membership}/role/", password, role="admin")
+    press_with_password(alice, f"{team}members/{membership}/role/", password, role="admin")
     # A new session: Dora has entered her password in the other one to create the token.
     dora = log_in(live_stack.url, username="dora", password=PASSWORD)
-    asked = press(dora, f"{team}invite/", email="eve@dairy.example", role="viewer")
-    assert asked.url.path == "/login/again/", "an open session alone gives nobody access"
-    again = f"{asked.url.path}?{asked.url.query.decode()}"
+    refused = press(dora, f"{team}invite/", email="eve@dairy.example", role="viewer")
+    assert refused.url.path == "/login/again/", "nobody gets access without the password"
+    again = f"{refused.url.path}?{refused.url.query.decode()}"
     assert "on its way" in press(dora, again, password=PASSWORD).text
 
-    proven(alice, f"{team}members/{membership}/remove/", password)
+    press_with_password(alice, f"{team}members/{membership}/remove/", password)
     line = placed.json()["vll"]["id"]
     assert plain(live_stack, token, "GET", f"/vlls/{line}").status_code == 404
     assert plain(live_stack, token, "GET", "/vlls").json()["results"] == []
     api.done("DELETE", f"/vlls/{line}")
 
 
-def test_a_customer_of_the_api_gets_its_first_admin_by_the_api(live_stack: Stack) -> None:
+def test_first_admin_of_a_customer_can_be_created_by_the_api(live_stack: Stack) -> None:
     nina, name = Api(live_stack, "noc"), "Glarus Ziger"
     customer = nina("POST", "/customers", {"name": name})
     invited = {"customer": name, "email": "gina@ziger.example", "role": "admin"}
@@ -191,8 +197,8 @@ def test_a_customer_of_the_api_gets_its_first_admin_by_the_api(live_stack: Stack
     assert by_gina("DELETE", f"/members/{member['id']}").status_code == 409
     hugos = {"email": "hugo@ziger.example", "role": "operator"}
     assert plain(live_stack, orders, "POST", "/invitations", hugos).status_code == 403
-    asked = by_gina("POST", "/invitations", hugos)
-    assert asked.status_code == 201
+    response = by_gina("POST", "/invitations", hugos)
+    assert response.status_code == 201
     hugo = browser(live_stack.url)
     link = mailed_link(live_stack, nina, "hugo@ziger.example")
     hugo.get(link)
@@ -207,7 +213,7 @@ def test_a_customer_of_the_api_gets_its_first_admin_by_the_api(live_stack: Stack
     assert by_gina("GET", "/members").json()["results"] == []
 
 
-def test_the_noc_sees_nothing_without_a_second_factor(site: Site) -> None:
+def test_noc_pages_need_a_second_factor(site: Site) -> None:
     nora = browser(site.url)
     nora.get("/login/")
     press(nora, "/login/", login="nora", password=PASSWORD)
@@ -225,14 +231,14 @@ def test_the_noc_sees_nothing_without_a_second_factor(site: Site) -> None:
     for code, opens in (("000000", False), (codes[0], True), (codes[0], False)):
         elsewhere = browser(site.url)
         elsewhere.get("/login/")
-        asked = press(elsewhere, "/login/", login="nora", password=PASSWORD)
-        assert asked.url.path == "/login/second-factor/"
+        response = press(elsewhere, "/login/", login="nora", password=PASSWORD)
+        assert response.url.path == "/login/second-factor/"
         assert not elsewhere.get("/noc/").url.path.startswith("/noc/")
         press(elsewhere, "/login/second-factor/", code=code)
         assert (elsewhere.get("/noc/").url.path == "/noc/") is opens
 
 
-def test_who_leaves_the_noc_is_out_at_once_and_returns_by_a_new_password_alone(
+def test_former_noc_staff_lose_access_immediately_and_need_a_new_password_to_return(
     live_stack: Stack, people: None
 ) -> None:
     nina, api = log_in(live_stack.url, **live_stack.loaded["noc_login"]), Api(live_stack, "noc")
@@ -263,21 +269,19 @@ def test_who_leaves_the_noc_is_out_at_once_and_returns_by_a_new_password_alone(
     ],
     ids=["verified", "unverified", "unknown"],
 )
-def test_an_issuer_proves_who_olga_is_and_lets_in_nobody_else(
-    site: Site, claims: dict[str, Any], opens: bool
-) -> None:
+def test_only_the_issuer_verified_user_can_sign_in(site: Site, claims: dict[str, Any], opens: bool) -> None:
     site.issuer.claims = claims
     visitor = browser(site.url)
     visitor.get("/login/")
     press(visitor, "/login/oidc/sso/")
     assert (visitor.get("/").url.path == "/") is opens
-    answer = visitor.get("/api/v1/vlls", headers={"Accept": "application/json"})
-    assert answer.status_code == (200 if opens else 401)
+    response = visitor.get("/api/v1/vlls", headers={"Accept": "application/json"})
+    assert response.status_code == (200 if opens else 401)
     if opens:
         assert not visitor.get("/routers/").is_success
 
 
-def test_a_token_is_good_from_its_networks_and_for_its_time(live_stack: Stack, site: Site) -> None:
+def test_token_works_only_from_its_networks_and_until_it_expires(live_stack: Stack, site: Site) -> None:
     alice = Api(live_stack, "customer")
     bound = alice("POST", "/tokens", {"name": "a", "scopes": ["read"], "allowed_networks": ["192.0.2.0/24"]})
 
@@ -288,7 +292,7 @@ def test_a_token_is_good_from_its_networks_and_for_its_time(live_stack: Stack, s
     inside, outside = {"X-Forwarded-For": "192.0.2.7"}, {"X-Forwarded-For": "198.51.100.7"}
     assert status(site.url, bound["secret"], **inside) == 200
     assert status(site.url, bound["secret"], **outside) == 403
-    # What a caller writes in front of what the proxy saw is not believed; nor is anything without a proxy.
+    # The portal ignores addresses that the caller adds before the proxy's, and all of them without a proxy.
     forged = {"X-Forwarded-For": "192.0.2.7, 198.51.100.7"}
     assert status(site.url, bound["secret"], **forged) == 403
     assert status(live_stack.url, bound["secret"], **inside) == 403

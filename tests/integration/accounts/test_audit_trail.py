@@ -218,7 +218,7 @@ class TestWhatIsRecorded:
 class TestWho:
     def test_a_page_names_the_user_and_the_request(self, ada: User, bob: User, dairy: Customer) -> None:
         membership = Membership.objects.get(user=bob)
-        signed_in(ada, proven=True).post(
+        signed_in(ada, reauthenticated=True).post(
             f"/team/{dairy.pk}/members/{membership.pk}/role/",
             {"role": "operator"},
             headers={"X-Request-Id": "request-0001"},

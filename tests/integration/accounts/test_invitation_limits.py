@@ -10,7 +10,7 @@ from portal.accounts.invitation_limits import PER_ADDRESS, PER_CUSTOMER, WINDOW
 from portal.accounts.invitations import invitation_revoke, invite
 from portal.accounts.models import Customer, Invitation, User
 from portal.core import clock
-from tests.integration.test_lock_order import a_thread
+from tests.integration.test_lock_order import thread_of
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def invited_and_taken_back(by: User, customer: Customer, *, now: datetime) -> No
 
 
 def pressed(by: User, customer: Customer, email: str) -> tuple[int, str]:
-    answer = signed_in(by, proven=True).post(
+    answer = signed_in(by, reauthenticated=True).post(
         f"/team/{customer.pk}/invite/", {"email": email, "role": "viewer"}
     )
     return answer.status_code, text(answer)
@@ -101,7 +101,7 @@ def test_of_two_who_send_the_last_one_at_once_one_does(ada: User, dairy: Custome
         with pytest.raises(TooManyInvitations):
             invite(by=ada, customer=dairy, email="eve@dairy.example", role="viewer", now=now)
 
-    with a_thread(another) as start, transaction.atomic():
+    with thread_of(another) as start, transaction.atomic():
         invite(by=ada, customer=dairy, email=VICTIM, role="viewer", now=now)
         start()
     assert Invitation.objects.count() == PER_CUSTOMER

@@ -60,7 +60,7 @@ class TestWhoInvitedIsGone:
         assert self.is_open(offered)
         eves = Membership.objects.get(user=eve)
         remove = f"/team/{dairy.pk}/members/{eves.pk}/remove/"
-        assert signed_in(ada, proven=True).post(remove).status_code == 302
+        assert signed_in(ada, reauthenticated=True).post(remove).status_code == 302
         assert not self.is_open(offered)
         assert self.is_open(invitation), "Ada is still an admin"
 
@@ -95,7 +95,7 @@ class TestWhoInvitedIsGone:
 
 class TestInviting:
     def test_ada_invites_and_the_mail_goes_out_through_the_outbox(self, ada: User, dairy: Customer) -> None:
-        answer = signed_in(ada, proven=True).post(
+        answer = signed_in(ada, reauthenticated=True).post(
             f"/team/{dairy.pk}/invite/", {"email": "dora@dairy.example", "role": "viewer"}
         )
         assert answer["Location"] == f"/team/{dairy.pk}/"
@@ -117,7 +117,7 @@ class TestInviting:
 
     def test_the_same_address_is_not_invited_twice(self, ada: User, invitation: Invitation) -> None:
         again = {"email": "Dora@dairy.example", "role": "viewer"}
-        answer = signed_in(ada, proven=True).post(f"/team/{invitation.customer_id}/invite/", again)
+        answer = signed_in(ada, reauthenticated=True).post(f"/team/{invitation.customer_id}/invite/", again)
         assert answer.status_code == 422
         assert "has an open invitation" in text(answer)
 
@@ -230,7 +230,7 @@ class TestRoles:
 
     def test_ada_makes_bob_an_operator(self, ada: User, bob: User, dairy: Customer) -> None:
         place = f"/team/{dairy.pk}/members/{self.of(bob).pk}/role/"
-        signed_in(ada, proven=True).post(place, {"role": "operator"})
+        signed_in(ada, reauthenticated=True).post(place, {"role": "operator"})
         assert self.of(bob).role == "operator"
 
     @pytest.mark.parametrize("what", ["members/{}/role", "members/{}/remove", "invite"])
@@ -252,7 +252,7 @@ class TestRoles:
         assert is_done[what](), "it goes on after the password"
 
     def test_ada_removes_bob(self, ada: User, bob: User, dairy: Customer) -> None:
-        signed_in(ada, proven=True).post(f"/team/{dairy.pk}/members/{self.of(bob).pk}/remove/")
+        signed_in(ada, reauthenticated=True).post(f"/team/{dairy.pk}/members/{self.of(bob).pk}/remove/")
         assert not bob.memberships.exists()
 
     def test_the_last_admin_stays_an_admin(self, ada: User) -> None:

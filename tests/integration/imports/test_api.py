@@ -30,11 +30,11 @@ def api_with(user: User, *scopes: str) -> APIClient:
 
 
 def test_dry_run_and_import(nora: User) -> None:
-    answer = send(nora)
-    assert (answer.status_code, answer.json()["state"]) == (202, "checking")
+    response = send(nora)
+    assert (response.status_code, response.json()["state"]) == (202, "checking")
     this, api = Import.objects.get(), client(nora)
     work(this)
-    found = api.get(answer["Location"]).json()
+    found = api.get(response["Location"]).json()
     assert {name: found[name] for name in ("state", "rows", "new", "same", "refused", "made")} == {
         "state": "checked",
         "rows": 2,
@@ -66,16 +66,16 @@ def test_corrected_errors_can_be_sent_again(nora: User) -> None:
 
 
 def test_json_body_is_accepted(nora: User) -> None:
-    asked = {"kind": "sites", "dry_run": False, "csv": SITES}
-    assert client(nora).post(PATH, asked, format="json").status_code == 202
+    document = {"kind": "sites", "dry_run": False, "csv": SITES}
+    assert client(nora).post(PATH, document, format="json").status_code == 202
     assert work(Import.objects.get()).made == 1
 
 
 def test_same_key_stages_a_file_once_of_any_size(nora: User) -> None:
     large = "name\n" + "".join(f"{n:099d}\n" for n in range(12_000))
-    answers = [send(nora, large, HTTP_IDEMPOTENCY_KEY="one") for _ in range(2)]
-    assert [each.status_code for each in answers] == [202, 202]
-    assert answers[0].json() == answers[1].json()
+    responses = [send(nora, large, HTTP_IDEMPOTENCY_KEY="one") for _ in range(2)]
+    assert [each.status_code for each in responses] == [202, 202]
+    assert responses[0].json() == responses[1].json()
     assert Import.objects.count() == 1
 
 
@@ -91,17 +91,17 @@ def test_same_key_stages_a_file_once_of_any_size(nora: User) -> None:
     ],
 )
 def test_invalid_request_is_refused(nora: User, query: str, status: int, code: str) -> None:
-    answer = send(nora, query=query)
-    assert answer.status_code == status
-    assert answer.json()["type"].endswith(f"#{code}")
+    response = send(nora, query=query)
+    assert response.status_code == status
+    assert response.json()["type"].endswith(f"#{code}")
     assert not Import.objects.exists()
 
 
 @pytest.mark.parametrize("key", [{}, {"HTTP_IDEMPOTENCY_KEY": "one"}], ids=["", "with a key"])
 def test_oversized_file_is_refused_by_its_length(nora: User, key: dict[str, str]) -> None:
-    answer = send(nora, b"name\n", CONTENT_LENGTH=str(100 * 2**20), **key)
-    assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (413, "too-large")
-    assert str(_LARGEST) in answer.json()["detail"]
+    response = send(nora, b"name\n", CONTENT_LENGTH=str(100 * 2**20), **key)
+    assert (response.status_code, response.json()["type"].partition("#")[2]) == (413, "too-large")
+    assert str(_LARGEST) in response.json()["detail"]
     assert not Import.objects.exists()
 
 
@@ -113,8 +113,8 @@ def test_only_the_noc_imports_and_only_its_admins_import_users(
     assert send(nora, users, query="?kind=users").status_code == 403
     assert not Import.objects.exists()
     api = api_with(nina, "noc")
-    asked = {"kind": "users", "csv": users}
-    refused = api.post(PATH, asked, format="json")
+    document = {"kind": "users", "csv": users}
+    refused = api.post(PATH, document, format="json")
     assert (refused.status_code, "scope team" in refused.json()["detail"]) == (403, True)
     assert send(nina, users, query="?kind=users").status_code == 202
 
@@ -136,5 +136,5 @@ def test_import_of_users_is_visible_only_to_those_who_may_import_users(nora: Use
 
 @pytest.mark.parametrize("body", ["", "\n", "name\n"])
 def test_file_without_rows_is_refused(nora: User, body: str) -> None:
-    answer = send(nora, body)
-    assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (422, "table-empty")
+    response = send(nora, body)
+    assert (response.status_code, response.json()["type"].partition("#")[2]) == (422, "table-empty")

@@ -48,12 +48,12 @@ def step(this: Import) -> bool:
 
 
 def dying_at(name: str) -> Any:
-    """Return a function that kills the worker while it creates that site: its transaction never ends."""
+    """Return a function that kills the worker while it creates that site, within its transaction."""
 
-    def make(**told: Any) -> Site:
-        if told["name"] == name:
+    def make(**values: Any) -> Site:
+        if values["name"] == name:
             raise KeyboardInterrupt
-        return site_create(**told)
+        return site_create(**values)
 
     return mock.patch("portal.imports.kinds.sites.site_create", make)
 
@@ -80,18 +80,18 @@ def test_interrupted_check_continues_and_writes_nothing(nora: User) -> None:
 
 
 def test_sweep_resends_only_stalled_imports(nora: User) -> None:
-    def asked(now: Any) -> list[str]:
+    def resent(now: Any) -> list[str]:
         Outbox.objects.all().delete()
         imports_resume(now=now)
         rows = Outbox.objects.filter(task=task_names.RUN).values_list("args", flat=True)
         return [args[0] for args in rows]
 
     this, later = staged(nora, "sites", sites(10)), clock.now() + 2 * STILL_AFTER
-    assert asked(clock.now()) == []
-    assert asked(later) == [str(this.pk)]
-    assert asked(later) == []
+    assert resent(clock.now()) == []
+    assert resent(later) == [str(this.pk)]
+    assert resent(later) == []
     work(this)
-    assert asked(later) == []
+    assert resent(later) == []
 
 
 def test_import_that_always_fails_yields_to_later_ones_and_ends(
@@ -100,10 +100,10 @@ def test_import_that_always_fails_yields_to_later_ones_and_ends(
     broken, later = staged(nora, "sites", sites(10)), staged(nora, "sites", "name\nelsewhere\n")
     opening = Sites.open
 
-    def fail(self: Any, told: Any) -> Any:
-        if len(told) > 1:
+    def fail(self: Any, rows: Any) -> Any:
+        if len(rows) > 1:
             raise ValueError("of this import alone")
-        return opening(self, told)
+        return opening(self, rows)
 
     monkeypatch.setattr(Sites, "open", fail)
     now = clock.now()
@@ -200,10 +200,10 @@ def test_change_since_the_check_fails_only_its_row(nora: User) -> None:
 
 @pytest.mark.parametrize("error", [IntegrityError, KeyError, OverflowError])
 def test_unexpected_error_fails_only_its_row(nora: User, error: type[Exception]) -> None:
-    def make(**told: Any) -> Site:
-        if told["name"] == "site 1":
+    def make(**values: Any) -> Site:
+        if values["name"] == "site 1":
             raise error("nobody foresaw this")
-        return site_create(**told)
+        return site_create(**values)
 
     with mock.patch("portal.imports.kinds.sites.site_create", make):
         this = work(staged(nora, "sites", sites(3), at_once=True))
@@ -211,7 +211,7 @@ def test_unexpected_error_fails_only_its_row(nora: User, error: type[Exception])
 
 
 def test_database_failure_leaves_the_batch_for_another_attempt(nora: User) -> None:
-    def make(**_told: Any) -> Site:
+    def make(**_values: Any) -> Site:
         raise OperationalError("deadlock detected")
 
     this = staged(nora, "sites", sites(3), at_once=True)
@@ -234,9 +234,9 @@ def test_cancelled_import_stops_and_keeps_finished_rows(nora: User) -> None:
 
 
 def test_statements_per_batch_do_not_grow_with_unchanged_rows(nora: User) -> None:
-    """Two for the batch's savepoint, and none for a row that already exists."""
+    """The batch's savepoint takes two statements, and an existing row takes none."""
 
-    def asked(count: int) -> int:
+    def statements(count: int) -> int:
         Site.objects.all().delete()
         Site.objects.bulk_create(Site(name=f"site {n}") for n in range(count))
         this = staged(nora, "sites", sites(count))
@@ -244,7 +244,7 @@ def test_statements_per_batch_do_not_grow_with_unchanged_rows(nora: User) -> Non
             step(this)
         return len(queries)
 
-    assert asked(1) == asked(4)
+    assert statements(1) == statements(4)
 
 
 def test_old_imports_are_deleted_with_their_rows(nora: User) -> None:

@@ -36,11 +36,11 @@ def test_two_imports_never_run_at_the_same_time(nora: User, monkeypatch: pytest.
     second = staged(nora, "sites", "name\nOslo\n", at_once=True)
     in_the_batch, go_on = threading.Event(), threading.Event()
 
-    def make(**told: Any) -> Site:
-        if told["name"] == "Bern":
+    def make(**values: Any) -> Site:
+        if values["name"] == "Bern":
             in_the_batch.set()
             assert go_on.wait(20)
-        return site_create(**told)
+        return site_create(**values)
 
     monkeypatch.setattr("portal.imports.kinds.sites.site_create", make)
 

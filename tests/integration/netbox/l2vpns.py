@@ -17,7 +17,7 @@ def others_l2vpns(seeded: NetboxWriter) -> None:
             "one": _l2vpn("One of two", "vxlan", 7003, tenant=seeded.id("dairy")),
             "two": _l2vpn("Two of two", "evpl", 7003, tenant=seeded.id("dairy")),
             "nobodys": _l2vpn("Cheese run", "vxlan-evpn", 7004, status="planned"),
-            "other": _l2vpn("Not asked for", "vxlan", 9999, tenant=seeded.id("dairy")),
+            "other": _l2vpn("Not requested", "vxlan", 9999, tenant=seeded.id("dairy")),
             "none": _l2vpn("Without an identifier", "vpls", None),
         },
     )

@@ -21,7 +21,7 @@ _READS = {"GET", "HEAD"}
 
 
 @dataclass
-class Asked:
+class Request:
     method: str
     path: str
     query: list[list[str]]
@@ -41,20 +41,20 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Backend = Callable[[Asked], Answer | None]
+Backend = Callable[[Request], Answer | None]
 
 
 @dataclass
 class StandIn:
-    """``asked``: all requests since the test last cleared the list."""
+    """``requests``: all requests since the test last cleared the list."""
 
     url: str
     token: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     @property
     def writes(self) -> list[tuple[str, str]]:
-        return [(each.method, each.path) for each in self.asked if each.method not in _READS]
+        return [(each.method, each.path) for each in self.requests if each.method not in _READS]
 
 
 @contextmanager
@@ -69,15 +69,15 @@ def stand_in_netbox(backend: Backend) -> Iterator[StandIn]:
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             raw, parts = self.rfile.read(length), urlsplit(self.path)
-            asked = Asked(
+            request = Request(
                 self.command,
                 parts.path,
                 sorted([name, value] for name, value in parse_qsl(parts.query, keep_blank_values=True)),
                 json.loads(raw) if raw else None,
                 dict(self.headers.items()),
             )
-            stand_in.asked.append(asked)
-            answer = backend(asked)
+            stand_in.requests.append(request)
+            answer = backend(request)
             if answer is None:
                 self.close_connection = True
                 return
@@ -113,23 +113,23 @@ class Forwarding:
         self._url, self.exchanges = url.rstrip("/"), list[dict[str, Any]]()
         self._client = httpx.Client(trust_env=False, timeout=60)
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, request: Request) -> Answer:
         answer = self._client.request(
-            asked.method,
-            self._url + asked.path,
-            params=[(name, value) for name, value in asked.query],
-            json=asked.body,
+            request.method,
+            self._url + request.path,
+            params=[(name, value) for name, value in request.query],
+            json=request.body,
             headers={
                 name: value
-                for name, value in asked.headers.items()
+                for name, value in request.headers.items()
                 if name.lower() in ("authorization", "accept")
             },
         )
         text = answer.text.replace(self._url, NEUTRAL_HOST)
-        said = json.loads(text) if text else None
-        if asked.path == "/api/status/":
-            said["hostname"] = "netbox.invalid"
-        self.exchanges.append({"request": asked.text, "status": answer.status_code, "response": said})
+        document = json.loads(text) if text else None
+        if request.path == "/api/status/":
+            document["hostname"] = "netbox.invalid"
+        self.exchanges.append({"request": request.text, "status": answer.status_code, "response": document})
         return Answer(answer.status_code, answer.content)
 
 
@@ -141,15 +141,15 @@ class Replaying:
         self._next = 0
         self.wrong: list[str] = []
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, request: Request) -> Answer:
         expected = self._exchanges[self._next] if self._next < len(self._exchanges) else None
-        if expected is None or expected["request"] != asked.text:
+        if expected is None or expected["request"] != request.text:
             wanted = "nothing more" if expected is None else json.dumps(expected["request"])
-            self.wrong.append(f"asked {json.dumps(asked.text)}\nrecorded {wanted}")
+            self.wrong.append(f"requested {json.dumps(request.text)}\nrecorded {wanted}")
             return Answer(599, json.dumps({"detail": "this is not in the recording"}).encode())
         self._next += 1
-        said = expected["response"]
-        return Answer(expected["status"], b"" if said is None else json.dumps(said).encode())
+        document = expected["response"]
+        return Answer(expected["status"], b"" if document is None else json.dumps(document).encode())
 
     @property
     def left(self) -> int:

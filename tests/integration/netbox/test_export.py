@@ -1,4 +1,4 @@
-"""NetBox has each line as an L2VPN with two ends, written once, and removed with the line."""
+"""The portal writes each line to NetBox once, as an L2VPN with two ends, and removes it with the line."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.integration.netbox.test_import import run
 pytestmark = pytest.mark.django_db
 
 
-class There:
+class InNetbox:
     """Read the lines in NetBox directly, without the portal."""
 
     def __init__(self, seeded: NetboxWriter) -> None:
@@ -47,9 +47,9 @@ def seeded(netbox: StandIn) -> NetboxWriter:
 
 
 @pytest.fixture
-def there(seeded: NetboxWriter) -> There:
+def in_netbox(seeded: NetboxWriter) -> InNetbox:
     run()
-    return There(seeded)
+    return InNetbox(seeded)
 
 
 def export() -> None:
@@ -57,11 +57,11 @@ def export() -> None:
     sync_due(now=clock.now())
 
 
-def test_a_line_is_written_once(netbox: StandIn, there: There, seeded: NetboxWriter) -> None:
+def test_line_is_written_once(netbox: StandIn, in_netbox: InNetbox, seeded: NetboxWriter) -> None:
     line()
     line(SECOND, vlan=200, vni=70002, lifecycle=Lifecycle.PENDING_ACTIVE)
     export()
-    first, second = there.l2vpns()
+    first, second = in_netbox.l2vpns()
     assert (first["name"], first["type"]["value"], first["identifier"], first["tenant"]["id"]) == (
         "ZRH-BRN (11111111-2222)",
         "vpws",
@@ -71,99 +71,101 @@ def test_a_line_is_written_once(netbox: StandIn, there: There, seeded: NetboxWri
     assert first["custom_fields"]["longline_id"] == str(FIRST)
     assert first["custom_fields"]["longline_url"] == f"http://testserver/vlls/{FIRST}/"
     assert [each["status"]["value"] for each in (first, second)] == ["active", "planned"]
-    assert there.ends() == {(router, f"cust0.{vlan}") for router in ("rhino", "hippo") for vlan in (100, 200)}
+    assert in_netbox.ends() == {
+        (router, f"cust0.{vlan}") for router in ("rhino", "hippo") for vlan in (100, 200)
+    }
     assert not ExportedVll.objects.filter(error__isnull=False).exists()
     # Neither the next check of due lines, which sends no request, nor a full check writes anything.
-    netbox.asked.clear()
+    netbox.requests.clear()
     export()
-    assert netbox.asked == []
+    assert netbox.requests == []
     run()
     assert netbox.writes == []
 
 
-def test_a_change_writes_what_differs_and_nothing_else(netbox: StandIn, there: There) -> None:
+def test_change_writes_only_the_differences(netbox: StandIn, in_netbox: InNetbox) -> None:
     vll = line()
     export()
-    netbox.asked.clear()
+    netbox.requests.clear()
     Vll.objects.filter(pk=vll.pk).update(vni=70003, revision=2)
     export()
     assert netbox.writes == [("PATCH", "/api/vpn/l2vpns/")]
-    assert [each["identifier"] for each in there.l2vpns()] == [70003]
+    assert [each["identifier"] for each in in_netbox.l2vpns()] == [70003]
     VllEnd.objects.filter(vll=vll, side="z").update(outer_vlan=300)
     Vll.objects.filter(pk=vll.pk).update(revision=3)
     export()
-    assert there.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.300")}
-    assert there.children() == {"rhino:cust0.100", "hippo:cust0.300"}
+    assert in_netbox.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.300")}
+    assert in_netbox.children() == {"rhino:cust0.100", "hippo:cust0.300"}
 
 
-def test_what_people_edited_in_netbox_survives(netbox: StandIn, there: There) -> None:
+def test_manual_edits_in_netbox_are_kept(netbox: StandIn, in_netbox: InNetbox) -> None:
     vll = line()
     export()
-    (row,) = there.l2vpns()
+    (row,) = in_netbox.l2vpns()
     edits = {"name": "Milk run", "description": "The dairy's", "comments": "Ask Heidi", "identifier": 5}
-    there.api.vpn.l2vpns.update([{"id": row["id"], **edits}])
+    in_netbox.api.vpn.l2vpns.update([{"id": row["id"], **edits}])
     Vll.objects.filter(pk=vll.pk).update(lifecycle=Lifecycle.PENDING_TERMINATE, revision=2)
-    netbox.asked.clear()
+    netbox.requests.clear()
     run()
     assert netbox.writes == [("PATCH", "/api/vpn/l2vpns/")]
-    (row,) = there.l2vpns()
+    (row,) = in_netbox.l2vpns()
     assert {name: row[name] for name in edits} == edits
     assert row["status"]["value"] == "decommissioning"
 
 
-def test_what_people_removed_in_netbox_comes_back(netbox: StandIn, there: There) -> None:
+def test_l2vpn_removed_in_netbox_is_written_again(netbox: StandIn, in_netbox: InNetbox) -> None:
     line()
     export()
-    there.api.vpn.l2vpns.delete([row["id"] for row in there.l2vpns()])
+    in_netbox.api.vpn.l2vpns.delete([row["id"] for row in in_netbox.l2vpns()])
     run()
-    assert len(there.l2vpns()) == 1
-    assert there.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.100")}
-    assert there.children() == {"rhino:cust0.100", "hippo:cust0.100"}
+    assert len(in_netbox.l2vpns()) == 1
+    assert in_netbox.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.100")}
+    assert in_netbox.children() == {"rhino:cust0.100", "hippo:cust0.100"}
 
 
-def test_the_end_of_a_line_removes_what_was_made_for_it(netbox: StandIn, there: There) -> None:
+def test_end_of_a_line_removes_its_objects(netbox: StandIn, in_netbox: InNetbox) -> None:
     vll = line()
     line(SECOND, vlan=200, vni=70002)
     export()
     over(vll)
     export()
-    assert [row["identifier"] for row in there.l2vpns()] == [70002]
-    assert there.children() == {"rhino:cust0.200", "hippo:cust0.200"}
-    netbox.asked.clear()
+    assert [row["identifier"] for row in in_netbox.l2vpns()] == [70002]
+    assert in_netbox.children() == {"rhino:cust0.200", "hippo:cust0.200"}
+    netbox.requests.clear()
     run()
     assert netbox.writes == []
 
 
-def test_the_record_of_a_line_can_stay(netbox: StandIn, there: There, settings: Any) -> None:
+def test_l2vpn_of_an_ended_line_can_be_kept(netbox: StandIn, in_netbox: InNetbox, settings: Any) -> None:
     settings.NETBOX_AT_END = "decommission"
     vll = line()
     export()
     over(vll)
     export()
-    assert [row["status"]["value"] for row in there.l2vpns()] == ["decommissioning"]
-    assert (there.ends(), there.children()) == (set(), set())
-    # Its VLANs are free for the next.
+    assert [row["status"]["value"] for row in in_netbox.l2vpns()] == ["decommissioning"]
+    assert (in_netbox.ends(), in_netbox.children()) == (set(), set())
+    # Another line can use its VLANs.
     line(SECOND, vni=70002)
     export()
-    assert there.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.100")}
+    assert in_netbox.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.100")}
 
 
-def test_a_worker_killed_in_between_makes_nothing_twice(netbox: StandIn, there: There) -> None:
+def test_killed_worker_leads_to_no_duplicates(netbox: StandIn, in_netbox: InNetbox) -> None:
     line()
     export()
-    # The worker's notes are lost, and one end does not exist yet.
+    # The portal has lost its rows about the export, and one end is missing.
     ExportedVll.objects.all().delete()
-    (row,) = there.l2vpns()
-    ends = list(there.api.vpn.l2vpn_terminations.filter(l2vpn_id=row["id"], ordering="id"))
+    (row,) = in_netbox.l2vpns()
+    ends = list(in_netbox.api.vpn.l2vpn_terminations.filter(l2vpn_id=row["id"], ordering="id"))
     ends[-1].delete()
-    netbox.asked.clear()
+    netbox.requests.clear()
     export()
     assert netbox.writes == [("POST", "/api/vpn/l2vpn-terminations/")]
-    assert there.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.100")}
+    assert in_netbox.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.100")}
 
 
-def test_what_stands_in_a_lines_way_holds_up_that_line_alone(
-    netbox: StandIn, there: There, seeded: NetboxWriter
+def test_conflicting_object_blocks_only_its_line(
+    netbox: StandIn, in_netbox: InNetbox, seeded: NetboxWriter
 ) -> None:
     api = seeded.api
     theirs = seeded.make(api.vpn.l2vpns, "theirs", name="Theirs", slug="longline-test-theirs", type="vpws")
@@ -182,11 +184,11 @@ def test_what_stands_in_a_lines_way_holds_up_that_line_alone(
         str(FIRST): "interface_taken",
         str(SECOND): None,
     }
-    # After an operator freed the object, the next full check takes it.
+    # After an operator has freed the object, the next full check uses it.
     api.vpn.l2vpns.delete([theirs])
     run()
     assert not ExportedVll.objects.filter(error__isnull=False).exists()
     over(Vll.objects.get(pk=FIRST))
     export()
-    # A person created the interface, so it stays.
-    assert there.children() == {"rhino:cust0.100", "rhino:cust0.200", "hippo:cust0.200"}
+    # A person created the interface, so the portal does not remove it.
+    assert in_netbox.children() == {"rhino:cust0.100", "rhino:cust0.200", "hippo:cust0.200"}

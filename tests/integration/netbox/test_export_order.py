@@ -1,4 +1,4 @@
-"""The order in which lines reach NetBox: a new order does not wait until a whole network is written."""
+"""The order in which the portal writes lines to NetBox: a new line does not wait for a whole network."""
 
 from collections.abc import Callable, Iterator
 from unittest import mock
@@ -61,7 +61,7 @@ def recorder(
 
 
 @pytest.fixture
-def written_before(ordered: Callable[[str, int], Vll]) -> list[str]:
+def exported_lines(ordered: Callable[[str, int], Vll]) -> list[str]:
     """Create lines that NetBox has in their newest version, in the order of the check."""
     for vlan in range(100, 104):
         vll = ordered(f"old {vlan}", vlan)
@@ -69,33 +69,33 @@ def written_before(ordered: Callable[[str, int], Vll]) -> list[str]:
     return list(Vll.objects.order_by("pk").values_list("description", flat=True))
 
 
-def test_what_is_ordered_while_a_new_network_is_written_comes_next(
+def test_line_ordered_during_a_large_export_is_written_next(
     recorder: Recorder, ordered: Callable[[str, int], Vll]
 ) -> None:
     for vlan in range(100, 104):
         ordered(f"new {vlan}", vlan)
-    told: list[tuple[str, int, int | None]] = []
-    recorder.export(lines_to_check(), lambda *progress: told.append(progress))
+    progress_reports: list[tuple[str, int, int | None]] = []
+    recorder.export(lines_to_check(), lambda *progress: progress_reports.append(progress))
     assert "now" in recorder.written[1]
     assert sorted(name for some in recorder.written for name in some) == [
         *("new 100", "new 101", "new 102", "new 103"),
         "now",
     ]
-    assert [told[0], told[-1]] == [("lines", 1, 4), ("lines", 5, 5)]
+    assert [progress_reports[0], progress_reports[-1]] == [("lines", 1, 4), ("lines", 5, 5)]
 
 
-def test_a_check_of_all_lines_and_a_new_one_do_not_hold_each_other_up(
-    recorder: Recorder, written_before: list[str]
+def test_check_of_all_lines_and_a_new_line_do_not_delay_each_other(
+    recorder: Recorder, exported_lines: list[str]
 ) -> None:
     recorder.export(lines_to_check(), lambda *progress: None)
-    first, second, third, fourth = written_before
+    first, second, third, fourth = exported_lines
     assert recorder.written == [{first, second}, {"now", third}, {fourth}]
 
 
-def test_due_lines_are_looked_for_now_and_then(
-    recorder: Recorder, written_before: list[str], monkeypatch: pytest.MonkeyPatch
+def test_due_lines_are_queried_at_intervals(
+    recorder: Recorder, exported_lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line_export, "CHECK_EVERY_S", 3600.0)
     recorder.export(lines_to_check(), lambda *progress: None)
-    first, second, third, fourth = written_before
+    first, second, third, fourth = exported_lines
     assert recorder.written == [{first, second}, {third, fourth}]

@@ -1,4 +1,4 @@
-"""NetBox is down, slow, refuses or sends invalid data: orders continue, and the export catches up."""
+"""While NetBox is down, slow or sends errors, orders continue; later the export catches up."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ from portal.netbox_sync.netbox_status import netbox_status
 from portal.netbox_sync.sync_run import sync_due
 from portal.vll.states import OrderState
 from tests.integration.isp import Isp
-from tests.integration.netbox.stand_in import Answer, Asked, Backend, StandIn, stand_in_netbox
+from tests.integration.netbox.stand_in import Answer, Backend, Request, StandIn, stand_in_netbox
 from tests.integration.orders import order
 from tests.integration.raised_alarms import alarm_texts, alarms_found
 
@@ -30,18 +30,18 @@ STATUS = {"netbox-version": "4.4.10"}
 NOTHING = {"count": 0, "next": None, "previous": None, "results": []}
 
 
-def answer(status: int, said: Any = None, **headers: str) -> Answer:
-    body = said if isinstance(said, bytes) else json.dumps(said).encode()
+def answer(status: int, content: Any = None, **headers: str) -> Answer:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
     return Answer(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
-def empty_netbox(asked: Asked) -> Answer:
-    return answer(200, STATUS if asked.path == "/api/status/" else NOTHING)
+def empty_netbox(request: Request) -> Answer:
+    return answer(200, STATUS if request.path == "/api/status/" else NOTHING)
 
 
 def failing(wrong: Answer) -> Backend:
     """Return a backend that reports its version and then fails."""
-    return lambda asked: answer(200, STATUS) if asked.path == "/api/status/" else wrong
+    return lambda request: answer(200, STATUS) if request.path == "/api/status/" else wrong
 
 
 @pytest.fixture
@@ -73,20 +73,20 @@ CASES = {
     ),
     "busy": (answer(429, {"detail": "slow down"}, Retry_After="77"), "busy"),
     "broken": (answer(500, {"error": "boom"}), "broken"),
-    "behind a proxy that is alone": (answer(502, b"<html>Bad Gateway</html>"), "broken"),
-    "a login page": (answer(200, b"<html>Log in</html>"), "nonsense"),
-    "half an answer": (answer(200, b'{"count": 3, "results": [{"id"'), "nonsense"),
-    "another shape": (answer(200, {"count": 1, "results": [{"name": "no id"}]}), "nonsense"),
-    "a list of numbers": (answer(200, [1, 2, 3]), "nonsense"),
-    "a device without a site": (answer(200, {"count": 1, "next": None, "results": [{"id": 1}]}), "nonsense"),
-    "elsewhere": (answer(302, b"", Location="http://169.254.169.254/latest/"), "nonsense"),
-    "in circles": (answer(302, b"", Location="/api/dcim/devices/"), "away"),
+    "proxy without NetBox": (answer(502, b"<html>Bad Gateway</html>"), "broken"),
+    "login page": (answer(200, b"<html>Log in</html>"), "nonsense"),
+    "truncated response": (answer(200, b'{"count": 3, "results": [{"id"'), "nonsense"),
+    "row without an id": (answer(200, {"count": 1, "results": [{"name": "no id"}]}), "nonsense"),
+    "list of numbers": (answer(200, [1, 2, 3]), "nonsense"),
+    "device without a site": (answer(200, {"count": 1, "next": None, "results": [{"id": 1}]}), "nonsense"),
+    "redirect to another host": (answer(302, b"", Location="http://169.254.169.254/latest/"), "nonsense"),
+    "endless redirects": (answer(302, b"", Location="/api/dcim/devices/"), "away"),
     "unknown role": (answer(400, {"role": ["Select a valid choice."]}), "refused"),
 }
 
 
 @pytest.mark.parametrize(("wrong", "expected"), CASES.values(), ids=CASES)
-def test_every_failure_is_told_and_netbox_left_alone_for_a_while(
+def test_failure_is_stored_and_netbox_is_not_queried_for_a_while(
     at: Callable[[Backend], Any], wrong: Answer, expected: str
 ) -> None:
     now = clock.now()
@@ -101,16 +101,16 @@ def test_every_failure_is_told_and_netbox_left_alone_for_a_while(
         assert status.stale
         assert status.error
         assert "{" not in status.error.replace('{"', "").replace("{'", "")
-        asked = len(stand_in.asked)
+        requests_before = len(stand_in.requests)
         sync_due(now=now + timedelta(seconds=5))
-        assert len(stand_in.asked) == asked
+        assert len(stand_in.requests) == requests_before
     with at(empty_netbox):
         sync_due(now=state().retry_at)
         assert code() == ""
         assert state().failures == 0
 
 
-def test_nobody_listening_is_told(configured: Callable[..., None]) -> None:
+def test_closed_port_is_reported(configured: Callable[..., None]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         configured(f"http://127.0.0.1:{taken.getsockname()[1]}")
@@ -118,16 +118,16 @@ def test_nobody_listening_is_told(configured: Callable[..., None]) -> None:
     assert code() == "away"
 
 
-def test_a_connection_that_is_dropped_is_told(at: Callable[[Backend], Any]) -> None:
-    with at(lambda asked: None):
+def test_dropped_connection_is_reported(at: Callable[[Backend], Any]) -> None:
+    with at(lambda request: None):
         sync_due(now=clock.now())
     assert code() == "away"
 
 
-def test_a_netbox_that_does_not_answer_holds_nobody(at: Callable[[Backend], Any], settings: Any) -> None:
+def test_netbox_without_a_response_blocks_nothing(at: Callable[[Backend], Any], settings: Any) -> None:
     settings.NETBOX_TIMEOUT_S = 0.2
 
-    def sleeping(asked: Asked) -> Answer:
+    def sleeping(request: Request) -> Answer:
         time.sleep(1)
         return answer(200, STATUS)
 
@@ -137,7 +137,7 @@ def test_a_netbox_that_does_not_answer_holds_nobody(at: Callable[[Backend], Any]
     assert "in time" in state().error["facts"]["why"]
 
 
-def test_an_answer_that_comes_drop_by_drop_ends(configured: Callable[..., None], settings: Any) -> None:
+def test_response_in_single_bytes_is_ended(configured: Callable[..., None], settings: Any) -> None:
     settings.NETBOX_TOTAL_S = 0.5
     with socket.create_server(("127.0.0.1", 0)) as server:
         configured(f"http://127.0.0.1:{server.getsockname()[1]}")
@@ -161,29 +161,27 @@ def test_an_answer_that_comes_drop_by_drop_ends(configured: Callable[..., None],
     assert code() == "away"
 
 
-def test_an_answer_without_end_is_cut_off(
-    at: Callable[[Backend], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_response_is_cut_off(at: Callable[[Backend], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_session, "MAX_ANSWER", 1000)
     with at(failing(answer(200, b" " * 5000))):
         sync_due(now=clock.now())
     assert code() == "nonsense"
 
 
-def test_pages_that_never_end_are_read_once(at: Callable[[Backend], Any]) -> None:
+def test_endless_pages_are_read_once(at: Callable[[Backend], Any]) -> None:
     """The backend names itself as the next page, and counts more objects than it has."""
 
-    def endless(asked: Asked) -> Answer:
-        if asked.path == "/api/status/":
+    def endless(request: Request) -> Answer:
+        if request.path == "/api/status/":
             return answer(200, STATUS)
         row = {"id": 1, "name": "rhino", "site": {"id": 1, "name": "Bern"}}
-        first = ["id__gt", "1"] not in asked.query
-        rows = [row] if first and asked.path == "/api/dcim/devices/" else []
-        return answer(200, {"count": 10**6, "next": asked.path, "previous": None, "results": rows})
+        first = ["id__gt", "1"] not in request.query
+        rows = [row] if first and request.path == "/api/dcim/devices/" else []
+        return answer(200, {"count": 10**6, "next": request.path, "previous": None, "results": rows})
 
     with at(endless) as stand_in:
         sync_due(now=clock.now())
-        assert sum(each.path == "/api/dcim/devices/" for each in stand_in.asked) == 2
+        assert sum(each.path == "/api/dcim/devices/" for each in stand_in.requests) == 2
     assert code() == ""
 
 
@@ -195,12 +193,12 @@ class Devices:
         self.between: Callable[[int], None] = lambda page: None
         self.pages = 0
 
-    def __call__(self, asked: Asked) -> Answer:
-        if asked.path != "/api/dcim/devices/":
-            return empty_netbox(asked)
+    def __call__(self, request: Request) -> Answer:
+        if request.path != "/api/dcim/devices/":
+            return empty_netbox(request)
         self.pages += 1
         self.between(self.pages)
-        query = dict(asked.query)
+        query = dict(request.query)
         found = [each for each in self.ids if each > int(query.get("id__gt", 0))]
         first, size = int(query.get("offset", 0)), int(query["limit"])
         rows = [
@@ -221,7 +219,7 @@ def synchronized() -> None:
     sync_due(now=clock.now())
 
 
-def test_an_object_that_is_deleted_between_two_pages_hides_no_other(
+def test_deletion_between_two_pages_hides_no_other_object(
     at: Callable[[Backend], Any], settings: Any
 ) -> None:
     settings.NETBOX_PAGE = 2
@@ -237,7 +235,7 @@ def test_an_object_that_is_deleted_between_two_pages_hides_no_other(
     assert set(Router.objects.values_list("name", flat=True)) == {"r1", "r2", "r3", "r4", "r5"}
 
 
-def test_what_is_missing_from_one_look_is_not_reported_as_gone(at: Callable[[Backend], Any]) -> None:
+def test_object_missing_from_a_single_read_is_not_reported_as_gone(at: Callable[[Backend], Any]) -> None:
     netbox = Devices(3)
     with at(netbox):
         synchronized()
@@ -252,34 +250,34 @@ def test_what_is_missing_from_one_look_is_not_reported_as_gone(at: Callable[[Bac
         netbox.pages, netbox.between = 0, lambda page: netbox.ids.remove(2) if page == 1 else None
         synchronized()
         assert (netbox.pages, gone()) == (2, {"r2"})
-        # Two earlier checks have read the object already.
+        # Two earlier checks have already read the list without this object.
         netbox.pages, netbox.between = 0, lambda page: None
         synchronized()
         assert (netbox.pages, gone()) == (1, {"r2"})
 
 
-def test_pages_that_repeat_are_refused(at: Callable[[Backend], Any], settings: Any) -> None:
+def test_repeated_pages_are_refused(at: Callable[[Backend], Any], settings: Any) -> None:
     settings.NETBOX_PAGE = 1
 
-    def repeating(asked: Asked) -> Answer:
-        if asked.path != "/api/dcim/devices/":
-            return empty_netbox(asked)
+    def repeating(request: Request) -> Answer:
+        if request.path != "/api/dcim/devices/":
+            return empty_netbox(request)
         row = {"id": 1, "name": "r1", "site": {"id": 1, "name": "Bern"}}
         return answer(200, {"count": 5, "next": None, "previous": None, "results": [row]})
 
     with at(repeating) as stand_in:
         sync_due(now=clock.now())
-        assert len(stand_in.asked) < 5
+        assert len(stand_in.requests) < 5
     assert code() == "nonsense"
 
 
-def test_a_release_that_is_too_old_is_told(at: Callable[[Backend], Any]) -> None:
-    with at(lambda asked: answer(200, {"netbox-version": "4.1.11"})):
+def test_too_old_release_is_reported(at: Callable[[Backend], Any]) -> None:
+    with at(lambda request: answer(200, {"netbox-version": "4.1.11"})):
         sync_due(now=clock.now())
     assert code() == "too_old"
 
 
-def test_orders_go_on_without_netbox(configured: Callable[..., None], isp: Isp, alice: User) -> None:
+def test_orders_continue_without_netbox(configured: Callable[..., None], isp: Isp, alice: User) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         configured(f"http://127.0.0.1:{taken.getsockname()[1]}")
@@ -292,21 +290,21 @@ def test_orders_go_on_without_netbox(configured: Callable[..., None], isp: Isp, 
     assert status.waiting == 1
 
 
-def test_without_a_netbox_there_is_nothing_to_look_at(db: None) -> None:
+def test_portal_without_netbox_has_no_status_and_no_alarm(db: None) -> None:
     assert netbox_status(clock.now()) is None
     sync_due(now=clock.now())
     assert not NetboxState.objects.exists()
     assert alarms_found(Kind.NETBOX) == alarms_found(Kind.NETBOX_LINES) == []
 
 
-def test_a_token_that_may_not_make_custom_fields_is_told(
+def test_token_without_permission_for_custom_fields_is_reported(
     at: Callable[[Backend], Any], isp: Isp, alice: User
 ) -> None:
-    """Reading continues without that permission; writing waits for it and leaves nothing half done."""
+    """The import continues without that permission. The export waits for it and writes nothing."""
 
-    def strict(asked: Asked) -> Answer:
-        if asked.method == "GET":
-            return empty_netbox(asked)
+    def strict(request: Request) -> Answer:
+        if request.method == "GET":
+            return empty_netbox(request)
         return answer(403, {"detail": "You do not have permission to perform this action."})
 
     order(isp, alice)

@@ -20,35 +20,37 @@ pytestmark = pytest.mark.django_db
 
 
 def run(*arguments: str) -> str:
-    said = StringIO()
-    call_command("netbox_sync", *arguments, stdout=said, stderr=StringIO())
-    return said.getvalue()
+    output = StringIO()
+    call_command("netbox_sync", *arguments, stdout=output, stderr=StringIO())
+    return output.getvalue()
 
 
-def look() -> NetboxRun:
+def last_run() -> NetboxRun:
     found = last_complete_run()
     assert found is not None
     return found
 
 
 def findings() -> set[tuple[str, str]]:
-    return {(each["code"], each["subject"]) for each in look().findings}
+    return {(each["code"], each["subject"]) for each in last_run().findings}
 
 
-def test_a_dry_run_tells_and_does_nothing(netbox: StandIn) -> None:
+def test_dry_run_prints_changes_and_makes_none(netbox: StandIn) -> None:
     seed(netbox.url, netbox.token)
-    netbox.asked.clear()
-    said = run("--dry-run")
+    netbox.requests.clear()
+    output = run("--dry-run")
     assert netbox.writes == []
     assert (Site.objects.count(), Router.objects.count(), NetboxObject.objects.count()) == (0, 0, 0)
-    assert "+ router rhino\n    site: Zürich\n    loopback4: 10.255.0.1\n    loopback6: fd00:255::1\n" in said
-    assert "+ port rhino:cust0\n" in said
-    assert "    customer: Alpine Dairy\n" in said
-    assert "! zebra:bb0: It has no MTU in NetBox." in said
-    assert said.endswith("12 changes, 1 findings; nothing was done\n")
+    assert (
+        "+ router rhino\n    site: Zürich\n    loopback4: 10.255.0.1\n    loopback6: fd00:255::1\n" in output
+    )
+    assert "+ port rhino:cust0\n" in output
+    assert "    customer: Alpine Dairy\n" in output
+    assert "! zebra:bb0: It has no MTU in NetBox." in output
+    assert output.endswith("12 changes, 1 findings; nothing was done\n")
 
 
-def test_everything_is_taken_over_once(netbox: StandIn) -> None:
+def test_all_objects_are_imported_once(netbox: StandIn) -> None:
     seed(netbox.url, netbox.token)
     run()
     assert set(Site.objects.values_list("name", flat=True)) == {"Zürich", "Bern"}
@@ -76,14 +78,14 @@ def test_everything_is_taken_over_once(netbox: StandIn) -> None:
     announced = Event.objects.filter(kind="router.created", actor__gt="")
     assert announced.count() == 3
     events = Event.objects.count()
-    netbox.asked.clear()
+    netbox.requests.clear()
     run()
-    assert look().counts["changes"] == 0
+    assert last_run().counts["changes"] == 0
     assert Event.objects.count() == events
     assert netbox.writes == []
 
 
-def test_a_rename_is_a_change_and_a_hand_is_respected(netbox: StandIn, nora: User) -> None:
+def test_rename_is_imported_and_a_manual_edit_is_kept(netbox: StandIn, nora: User) -> None:
     seeded = seed(netbox.url, netbox.token)
     run()
     rows = {name: Site.objects.get(name=name).pk for name in ("Zürich", "Bern")}
@@ -99,7 +101,7 @@ def test_a_rename_is_a_change_and_a_hand_is_respected(netbox: StandIn, nora: Use
     assert Router.objects.get(name="zebra").site_id == rows["Zürich"]
     assert not BackboneLink.objects.filter(z_ip_mtu=None).exists()
     port.refresh_from_db()
-    # A value edited in the portal stays, also next time; other values of the port follow NetBox.
+    # The value edited in the portal stays after every import; other values of the port follow NetBox.
     assert (port.description, port.speed_bps, port.bookable_bps) == (
         "Spare, do not sell",
         25 * 10**9,
@@ -107,10 +109,10 @@ def test_a_rename_is_a_change_and_a_hand_is_respected(netbox: StandIn, nora: Use
     )
     assert findings() == {("kept", "rhino:cust1")}
     run()
-    assert (look().counts["changes"], findings()) == (0, {("kept", "rhino:cust1")})
+    assert (last_run().counts["changes"], findings()) == (0, {("kept", "rhino:cust1")})
 
 
-def test_what_was_here_before_is_recognised(netbox: StandIn, nora: User) -> None:
+def test_existing_objects_are_recognised(netbox: StandIn, nora: User) -> None:
     seed(netbox.url, netbox.token)
     now = clock.now()
     bern = site_create(name="Bern", user=nora, now=now)
@@ -129,7 +131,7 @@ def test_what_was_here_before_is_recognised(netbox: StandIn, nora: User) -> None
     hippo.refresh_from_db()
     link.refresh_from_db()
     port.refresh_from_db()
-    # The import fills empty values; where both sides differ, the portal's value stays until somebody decides.
+    # The import fills empty values. Where both have a value, the portal's value stays until somebody decides.
     assert (hippo.loopback6, link.z_ip_mtu, port.description) == ("fd00:255::2", 9000, "To dairy")
     assert (port.speed_bps, BackboneLink.objects.count()) == (10**9, 3)
     assert findings() == {
@@ -139,14 +141,14 @@ def test_what_was_here_before_is_recognised(netbox: StandIn, nora: User) -> None
     }
 
 
-def test_nothing_is_removed_because_netbox_shows_it_no_more(netbox: StandIn) -> None:
+def test_object_missing_from_netbox_is_not_removed(netbox: StandIn) -> None:
     seeded = seed(netbox.url, netbox.token)
     run()
     api = seeded.api
     api.dcim.cables.delete([seeded.id("rhino:bb0-hippo:bb0")])
     seeded.change(api.dcim.devices, "zebra", status="offline")
     seeded.change(api.dcim.interfaces, "rhino:cust1", tags=[])
-    netbox.asked.clear()
+    netbox.requests.clear()
     run()
     assert (Router.objects.count(), BackboneLink.objects.count(), Port.objects.count()) == (3, 3, 3)
     assert findings() == {
@@ -158,7 +160,7 @@ def test_nothing_is_removed_because_netbox_shows_it_no_more(netbox: StandIn) -> 
     }
 
 
-def test_what_cannot_be_is_told_and_the_rest_is_taken_over(netbox: StandIn) -> None:
+def test_invalid_objects_are_reported_and_all_others_imported(netbox: StandIn) -> None:
     seeded = seed(netbox.url, netbox.token)
     api = seeded.api
     # Two addresses of a family; an invalid router name; a port of unknown MTU; a cable to the same router.
@@ -167,7 +169,7 @@ def test_what_cannot_be_is_told_and_the_rest_is_taken_over(netbox: StandIn) -> N
     seeded.change(api.dcim.interfaces, "rhino:cust1", mtu=None)
     seeded.interfaces({"hippo:bb8": {}, "hippo:bb9": {}})
     seeded.cables(("hippo:bb8", "hippo:bb9"))
-    # Only planned, and to a router that the portal does not have.
+    # The cable is only planned, and it leads to a router that the portal does not have.
     seeded.change(api.dcim.cables, "rhino:bb0-hippo:bb0", status="planned")
     run()
     assert set(Router.objects.values_list("name", "loopback4", "loopback6")) == {

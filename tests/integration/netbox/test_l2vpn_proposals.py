@@ -21,7 +21,7 @@ from tests.integration.isp import Isp
 from tests.integration.netbox.l2vpns import others_l2vpns
 from tests.integration.netbox.lines import line
 from tests.integration.netbox.seeded import seed
-from tests.integration.netbox.stand_in import Answer, Asked, StandIn, stand_in_netbox
+from tests.integration.netbox.stand_in import Answer, Request, StandIn, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer
 from tests.integration.netbox.test_import import run
 from tests.integration.test_api_v1 import client
@@ -57,7 +57,7 @@ def proposals() -> dict[int | None, Proposal | None]:
     return {line.key: netbox.of(line) for line in lines}
 
 
-def test_an_l2vpn_of_others_proposes_its_customer_and_name(
+def test_foreign_l2vpn_proposes_its_customer_and_name(
     netbox: StandIn, seeded: NetboxWriter, nina: User
 ) -> None:
     others_l2vpns(seeded)
@@ -92,11 +92,11 @@ def test_an_l2vpn_of_others_proposes_its_customer_and_name(
     assert ",7000,,Alpine Dairy AG,Milk run," in sheet
 
 
-def test_an_l2vpn_that_was_not_asked_for_is_left_out(configured: Callable[..., None], isp: Isp) -> None:
+def test_l2vpn_with_an_unrequested_vni_is_ignored(configured: Callable[..., None], isp: Isp) -> None:
     """A NetBox ignores filters that it does not know, and returns all objects."""
 
-    def everything(asked: Asked) -> Answer:
-        if asked.path == "/api/status/":
+    def everything(request: Request) -> Answer:
+        if request.path == "/api/status/":
             return answer(200, STATUS)
         rows = [{"id": n, "identifier": n, "name": f"Run {n}"} for n in (900, 9999)]
         return answer(200, {"count": len(rows), "next": None, "previous": None, "results": rows})
@@ -111,7 +111,7 @@ def test_an_l2vpn_that_was_not_asked_for_is_left_out(configured: Callable[..., N
     assert NetboxL2vpn.objects.count() == 1
 
 
-def test_without_netbox_nothing_is_proposed(isp: Isp) -> None:
+def test_nothing_is_proposed_without_netbox(isp: Isp) -> None:
     found_line(isp)
     NetboxL2vpn.objects.create(netbox_id=1, identifier=900, name="Milk run", tenant="Alpine Dairy")
     assert set(proposals().values()) == {None}

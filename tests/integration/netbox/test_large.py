@@ -11,21 +11,21 @@ from portal.netbox_sync.configuration import configuration
 from portal.netbox_sync.import_mapping import wanted
 from portal.netbox_sync.netbox_reader import read
 from tests.integration.netbox.seeded import UNI
-from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
+from tests.integration.netbox.stand_in import Answer, Request, stand_in_netbox
 
 INTERFACES = 5000
 DEVICES = 250
 MIB = 1024 * 1024
 
 
-def large(asked: Asked) -> Answer:
+def large(request: Request) -> Answer:
     """Return 250 routers with 20 ports each, with all the fields that NetBox writes."""
-    query = dict(asked.query)
+    query = dict(request.query)
     rows: list[dict[str, object]] = []
     after, size = int(query.get("id__gt", 0)), int(query.get("limit", 50))
-    if asked.path == "/api/status/":
+    if request.path == "/api/status/":
         return Answer(200, json.dumps({"netbox-version": "4.4.10"}).encode())
-    if asked.path == "/api/dcim/devices/":
+    if request.path == "/api/dcim/devices/":
         rows = [
             {
                 "id": n,
@@ -36,8 +36,8 @@ def large(asked: Asked) -> Answer:
             }
             for n in range(1, DEVICES + 1)
         ]
-    elif asked.path == "/api/dcim/interfaces/" and query.get("kind") == "physical":
-        devices = sorted(int(value) for name, value in asked.query if name == "device_id")
+    elif request.path == "/api/dcim/interfaces/" and query.get("kind") == "physical":
+        devices = sorted(int(value) for name, value in request.query if name == "device_id")
         per = INTERFACES // DEVICES
         rows = [_interface(device, number) for device in devices for number in range(per)]
     rows = [row for row in rows if int(str(row["id"])) > after]
@@ -64,8 +64,10 @@ def _interface(device: int, number: int) -> dict[str, object]:
     }
 
 
-def test_five_thousand_interfaces_in_little_memory_and_with_progress(configured: Callable[..., None]) -> None:
-    told: list[tuple[str, int, int | None]] = []
+def test_import_of_5000_interfaces_needs_little_memory_and_reports_progress(
+    configured: Callable[..., None],
+) -> None:
+    progress_reports: list[tuple[str, int, int | None]] = []
     with stand_in_netbox(large) as stand_in:
         configured(stand_in.url)
         at = configuration()
@@ -73,22 +75,24 @@ def test_five_thousand_interfaces_in_little_memory_and_with_progress(configured:
         client = Client(at)
         tracemalloc.start()
         try:
-            seen = read(client, at, lambda *progress: told.append(progress))
-            held, peak = tracemalloc.get_traced_memory()
+            objects = read(client, at, lambda *progress: progress_reports.append(progress))
+            remaining, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        pages = sum(each.path == "/api/dcim/interfaces/" for each in stand_in.asked)
-    assert len(seen.interfaces) == INTERFACES
-    assert len(wanted(seen, at).rows["port"]) == INTERFACES
-    # The full JSON is 10 MiB, and several times that as objects; only one page of it may be in memory.
-    assert peak - held < 12 * MIB
-    assert held < 8 * MIB
+        pages = sum(each.path == "/api/dcim/interfaces/" for each in stand_in.requests)
+    assert len(objects.interfaces) == INTERFACES
+    assert len(wanted(objects, at).rows["port"]) == INTERFACES
+    # The full JSON is 10 MiB and several times larger as objects; only one page of it may be in memory.
+    assert peak - remaining < 12 * MIB
+    assert remaining < 8 * MIB
     assert pages >= INTERFACES / at.page
-    assert [done for phase, done, _ in told if phase == "interfaces"] == list(range(1, INTERFACES + 1))
+    assert [done for phase, done, _ in progress_reports if phase == "interfaces"] == list(
+        range(1, INTERFACES + 1)
+    )
 
 
 @pytest.mark.django_db
-def test_a_large_import_says_how_far_it_is(
+def test_large_import_stores_its_progress(
     configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from portal.core import clock
@@ -97,14 +101,14 @@ def test_a_large_import_says_how_far_it_is(
     from portal.netbox_sync.sync_run import sync_due
 
     monkeypatch.setattr(run_queue, "_EVERY_S", 0.0)
-    noted: set[tuple[str, int]] = set()
+    stored: set[tuple[str, int]] = set()
     save = NetboxRun.save
 
-    def noting(self: NetboxRun, **options: object) -> None:
-        noted.add((self.phase, self.done))
+    def store(self: NetboxRun, **options: object) -> None:
+        stored.add((self.phase, self.done))
         save(self, **options)
 
-    monkeypatch.setattr(NetboxRun, "save", noting)
+    monkeypatch.setattr(NetboxRun, "save", store)
     monkeypatch.setattr(f"{__name__}.DEVICES", 3)
     monkeypatch.setattr(f"{__name__}.INTERFACES", 30)
     with stand_in_netbox(large) as stand_in:
@@ -112,4 +116,4 @@ def test_a_large_import_says_how_far_it_is(
         sync_due(now=clock.now())
     run = NetboxRun.objects.get()
     assert (run.error, run.counts["port"]) == (None, 30)
-    assert {("interfaces", 30), ("changes", 34)} <= noted
+    assert {("interfaces", 30), ("changes", 34)} <= stored

@@ -11,26 +11,29 @@ from portal.inventory.models import Port, Router, Site
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.sync_run import sync_due
 from tests.integration.netbox.seeded import CUSTOMER_FIELD, UNI
-from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
+from tests.integration.netbox.stand_in import Answer, Request, stand_in_netbox
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 
 
-def odd(sign: str) -> Callable[[Asked], Answer]:
-    """Rhino in Bern with a port of Alpine Dairy's and one of an odd customer's, hippo at an odd site, and an
-    odd device."""
+def odd(sign: str) -> Callable[[Request], Answer]:
+    """Return a backend with valid objects and objects with this character in their names.
+
+    Rhino, in Bern, has a port of Alpine Dairy and a port of a customer with an odd name. Hippo is at a site
+    with an odd name. A third router has an odd name.
+    """
     sites = [{"id": 1, "name": "Bern"}, {"id": 2, "name": f"Thun{sign}"}]
     devices = [("rhino", sites[0]), ("hippo", sites[1]), (f"ze{sign}bra", sites[0])]
     tenants = [{"id": 1, "name": "Alpine Dairy"}, {"id": 2, "name": f"Basel{sign} Bakery"}]
 
-    def answer(asked: Asked) -> Answer:
+    def answer(request: Request) -> Answer:
         rows: list[dict[str, object]] = []
-        if asked.path == "/api/status/":
+        if request.path == "/api/status/":
             return Answer(200, json.dumps({"netbox-version": "4.4.10"}).encode())
-        if asked.path == "/api/dcim/devices/":
+        if request.path == "/api/dcim/devices/":
             rows = [{"id": n, "name": name, "site": site} for n, (name, site) in enumerate(devices, start=1)]
-        elif asked.path == "/api/dcim/interfaces/" and dict(asked.query).get("kind") == "physical":
+        elif request.path == "/api/dcim/interfaces/" and dict(request.query).get("kind") == "physical":
             rows = [
                 {
                     "id": 10 + tenant["id"],
@@ -51,7 +54,7 @@ def odd(sign: str) -> Callable[[Asked], Answer]:
 
 
 @pytest.mark.parametrize("sign", ["\u202e", "\x1b", "\0", "\ud800", "\u2028"], ids=ascii)
-def test_an_odd_name_is_told_and_costs_nothing_else(
+def test_odd_name_is_reported_and_affects_nothing_else(
     configured: Callable[..., None], nina: User, sign: str
 ) -> None:
     with stand_in_netbox(odd(sign)) as stand_in:

@@ -12,7 +12,7 @@ from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.run_queue import SYNC
 from portal.netbox_sync.sync_lock import claim
 from portal.netbox_sync.sync_run import sync_due
-from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
+from tests.integration.netbox.stand_in import Answer, Request, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer, failing
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
@@ -22,18 +22,18 @@ PAGE = "/noc/netbox/"
 EVIL = "{{ 7 }}{0}%(x)s<script>"
 
 
-def two_routers(asked: Asked) -> Answer:
+def two_routers(request: Request) -> Answer:
     """Return one router that can be imported, and one with a template expression as its name."""
-    if asked.path == "/api/status/":
+    if request.path == "/api/status/":
         return answer(200, STATUS)
     rows = []
-    if asked.path == "/api/dcim/devices/":
+    if request.path == "/api/dcim/devices/":
         site = {"id": 1, "name": "Bern"}
         rows = [{"id": n, "name": name, "site": site} for n, name in ((1, "rhino"), (2, EVIL))]
     return answer(200, {"count": len(rows), "next": None, "previous": None, "results": rows})
 
 
-def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
+def test_noc_admin_reads_the_proposed_changes_and_imports_them(
     configured: Callable[..., None], nina: User
 ) -> None:
     browser = signed_in(nina)
@@ -59,7 +59,7 @@ def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
     assert "Version 4.4.10" in shown
 
 
-def test_a_run_that_waited_is_not_made_for_somebody_whose_account_was_closed(
+def test_waiting_run_of_a_closed_account_is_not_made(
     configured: Callable[..., None], nina: User, nora: User
 ) -> None:
     with stand_in_netbox(two_routers) as stand_in:
@@ -73,7 +73,7 @@ def test_a_run_that_waited_is_not_made_for_somebody_whose_account_was_closed(
     assert "nina may no longer do this" in text(signed_in(nora).get(PAGE))
 
 
-def test_the_page_says_why_netbox_cannot_be_read(configured: Callable[..., None], nora: User) -> None:
+def test_page_says_why_netbox_cannot_be_read(configured: Callable[..., None], nora: User) -> None:
     with stand_in_netbox(failing(answer(403, {"detail": "Invalid v1 token"}))) as stand_in:
         configured(stand_in.url)
         sync_due(now=clock.now())
@@ -83,14 +83,14 @@ def test_the_page_says_why_netbox_cannot_be_read(configured: Callable[..., None]
     assert "Import changes" not in shown
 
 
-def test_only_a_noc_admin_starts_runs(configured: Callable[..., None], nora: User, alice: User) -> None:
+def test_only_noc_admins_start_runs(configured: Callable[..., None], nora: User, alice: User) -> None:
     configured("http://127.0.0.1:1")
     assert signed_in(nora).post("/noc/netbox/run/", {"do": "apply"}).status_code == 403
     assert signed_in(alice).get(PAGE).status_code == 403
     assert not NetboxRun.objects.exists()
 
 
-def test_asking_twice_makes_one_run(configured: Callable[..., None], nina: User) -> None:
+def test_repeated_requests_make_one_run(configured: Callable[..., None], nina: User) -> None:
     configured("http://127.0.0.1:1")
     browser = signed_in(nina)
     for _ in range(3):
@@ -99,26 +99,26 @@ def test_asking_twice_makes_one_run(configured: Callable[..., None], nina: User)
     assert NetboxRun.objects.count() == 1
 
 
-def test_without_a_netbox_there_is_no_page(nora: User) -> None:
+def test_page_is_absent_without_netbox(nora: User) -> None:
     browser = signed_in(nora)
     assert browser.get(PAGE).status_code == 404
     assert "NetBox" not in text(browser.get("/noc/"))
 
 
-def test_one_works_at_netbox_at_a_time(configured: Callable[..., None], nina: User) -> None:
+def test_only_one_process_reads_netbox_at_a_time(configured: Callable[..., None], nina: User) -> None:
     with stand_in_netbox(two_routers) as stand_in:
         configured(stand_in.url)
         now = clock.now()
         first = claim(now)
         assert first is not None
         sync_due(now=now)
-        assert stand_in.asked == []
+        assert stand_in.requests == []
         first.release()
         sync_due(now=now)
-        assert stand_in.asked != []
+        assert stand_in.requests != []
 
 
-def test_a_run_whose_worker_was_killed_is_ended_by_the_next(configured: Callable[..., None]) -> None:
+def test_run_of_a_killed_worker_is_ended_by_the_next(configured: Callable[..., None]) -> None:
     killed = NetboxRun.objects.create(why="schedule", requested_at=clock.now(), started_at=clock.now())
     with stand_in_netbox(two_routers) as stand_in:
         configured(stand_in.url)
@@ -128,19 +128,17 @@ def test_a_run_whose_worker_was_killed_is_ended_by_the_next(configured: Callable
     assert Site.objects.exists()
 
 
-def test_the_api_tells_the_noc_how_it_stands(
-    configured: Callable[..., None], nora: User, alice: User
-) -> None:
+def test_api_shows_the_status_to_the_noc(configured: Callable[..., None], nora: User, alice: User) -> None:
     api = client(nora)
     assert api.get("/api/v1/netbox").json()["configured"] is False
     assert client(alice).get("/api/v1/netbox").status_code == 403
     with stand_in_netbox(two_routers) as stand_in:
         configured(stand_in.url)
-        assert (api.get("/api/v1/netbox").json()["stale"], stand_in.asked) == (True, [])
+        assert (api.get("/api/v1/netbox").json()["stale"], stand_in.requests) == (True, [])
         sync_due(now=clock.now())
-    told = api.get("/api/v1/netbox").json()
+    status = api.get("/api/v1/netbox").json()
     assert {
-        name: told[name] for name in ("release", "stale", "error", "lines_waiting", "lines_in_error")
+        name: status[name] for name in ("release", "stale", "error", "lines_waiting", "lines_in_error")
     } == {
         "release": "4.4.10",
         "stale": False,

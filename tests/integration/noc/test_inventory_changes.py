@@ -27,7 +27,7 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-def told() -> list[tuple[Any, str]]:
+def not_carried_events() -> list[tuple[Any, str]]:
     rows = Event.objects.filter(kind="vll.not_carried").order_by("id")
     return [(row.vll_id, row.data["because"]) for row in rows]
 
@@ -45,12 +45,12 @@ def test_port_mtu_can_be_lowered_to_the_byte_that_lines_need(isp: Isp, nora: Use
         "With this change to hippo:host-cust1, the largest frames of these lines would be lost: ZRH-AMS. "
         "Leave it as it is, or accept that: their customers are notified."
     )
-    assert (Port.objects.get(pk=port.pk).max_frame, told()) == (1518, [])
+    assert (Port.objects.get(pk=port.pk).max_frame, not_carried_events()) == (1518, [])
     changed = port_change(port=port, user=nora, now=now, max_frame=1517, accept_affected=True)
-    assert (changed.max_frame, told()) == (1517, [(vll.pk, "hippo:host-cust1")])
+    assert (changed.max_frame, not_carried_events()) == (1517, [(vll.pk, "hippo:host-cust1")])
     # The portal sends no second event for lines that are already affected.
     port_change(port=port, user=nora, now=now, max_frame=1516)
-    assert len(told()) == 1
+    assert len(not_carried_events()) == 1
 
 
 @pytest.mark.parametrize("link", ["rhino-hippo", "zebra-panda"])
@@ -64,7 +64,7 @@ def test_link_mtu_can_be_lowered_to_the_byte_that_lines_need(
         change(isp, nora, link, **{side: 1549})
     assert getattr(BackboneLink.objects.get(pk=isp.links[link].pk), side) == 1550
     change(isp, nora, link, **{side: 1549}, accept_affected=True)
-    assert told() == [(vll.pk, str(isp.links[link]))]
+    assert not_carried_events() == [(vll.pk, str(isp.links[link]))]
 
 
 def test_link_with_unknown_mtu_affects_lines(isp: Isp, nora: User, vll: Vll) -> None:
@@ -101,7 +101,7 @@ def test_terminated_and_local_lines_are_not_checked(isp: Isp, alice: User, nora:
         lifecycle="cancelled", wanted_present=False
     )
     change(isp, nora, "rhino-hippo", a_ip_mtu=1000)
-    assert told() == []
+    assert not_carried_events() == []
 
 
 def test_silent_agent_does_not_hide_affected_lines(isp: Isp, nora: User, vll: Vll) -> None:
@@ -113,7 +113,7 @@ def test_silent_agent_does_not_hide_affected_lines(isp: Isp, nora: User, vll: Vl
 def test_change_without_effect_on_paths_checks_no_line(isp: Isp, nora: User, vll: Vll) -> None:
     port_change(port=isp.ports["hippo:host-cust1"], user=nora, now=clock.now(), description="east wing")
     change(isp, nora, "rhino-hippo", a_metric=20)
-    assert told() == []
+    assert not_carried_events() == []
 
 
 def test_api_names_the_lines_and_accepts_a_confirmation(isp: Isp, nora: User, vll: Vll) -> None:
@@ -131,15 +131,15 @@ def test_api_names_the_lines_and_accepts_a_confirmation(isp: Isp, nora: User, vl
     assert api.patch(address, body, format="json", **etag).json()["z_ip_mtu"] == 1500
 
 
-@pytest.mark.parametrize("what", ["link", "port"])
+@pytest.mark.parametrize("kind", ["link", "port"])
 def test_health_diagnosis_and_events_agree_on_a_line_that_is_not_carried(
-    isp: Isp, nora: User, alice: User, vll: Vll, what: str
+    isp: Isp, nora: User, alice: User, vll: Vll, kind: str
 ) -> None:
     activate(vll)
     Vll.objects.filter(pk=vll.pk).update(oper_status="op-up")
 
     def narrow(*, to_carry: bool) -> None:
-        if what == "link":
+        if kind == "link":
             change(isp, nora, "rhino-hippo", a_ip_mtu=1550 if to_carry else 1549, accept_affected=True)
         else:
             size = 1518 if to_carry else 1517

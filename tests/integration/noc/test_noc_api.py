@@ -113,10 +113,10 @@ def changes(isp: Isp) -> dict[str, tuple[type[StrictSerializer], dict[str, Any]]
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_document_changes_nothing(isp: Isp, nora: User, kind: str) -> None:
     made = post(nora, kind, documents(isp)[kind])
-    told = Event.objects.count()
-    answer = patch(nora, made["Location"], {})
-    assert (answer.status_code, answer.json(), answer["ETag"]) == (200, made.json(), made["ETag"])
-    assert Event.objects.count() == told
+    events = Event.objects.count()
+    response = patch(nora, made["Location"], {})
+    assert (response.status_code, response.json(), response["ETag"]) == (200, made.json(), made["ETag"])
+    assert Event.objects.count() == events
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -126,9 +126,9 @@ def test_each_member_can_be_changed_alone(isp: Isp, nora: User, kind: str) -> No
     serializer, members = changes(isp)[kind]
     assert set(members) == set(serializer().fields)
     for name, value in members.items():
-        answer = patch(nora, made["Location"], {name: value})
-        assert (name, answer.status_code) == (name, 200)
-        assert answer.json().get(name, True) == value
+        response = patch(nora, made["Location"], {name: value})
+        assert (name, response.status_code) == (name, 200)
+        assert response.json().get(name, True) == value
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,10 +152,10 @@ def test_port_of_another_customer_is_404(isp: Isp, charlie: User) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_unknown_member_is_refused_and_nothing_is_created(isp: Isp, nora: User, kind: str) -> None:
-    answer = post(nora, kind, documents(isp)[kind] | {"colour": "blue"})
-    assert answer.status_code == 422
-    assert answer["Content-Type"] == "application/problem+json"
-    assert [(e["field"], e["code"]) for e in answer.json()["errors"]] == [("colour", "unknown_field")]
+    response = post(nora, kind, documents(isp)[kind] | {"colour": "blue"})
+    assert response.status_code == 422
+    assert response["Content-Type"] == "application/problem+json"
+    assert [(e["field"], e["code"]) for e in response.json()["errors"]] == [("colour", "unknown_field")]
 
 
 @pytest.mark.parametrize(
@@ -190,34 +190,34 @@ def test_unknown_member_is_refused_and_nothing_is_created(isp: Isp, nora: User, 
 def test_invalid_input_names_its_field(
     isp: Isp, nora: User, kind: str, wrong: dict[str, Any], field: str, code: str
 ) -> None:
-    answer = post(nora, kind, documents(isp)[kind] | wrong)
-    assert answer.status_code == 422
-    assert [(e["field"], e["code"]) for e in answer.json()["errors"]] == [(field, code)]
+    response = post(nora, kind, documents(isp)[kind] | wrong)
+    assert response.status_code == 422
+    assert [(e["field"], e["code"]) for e in response.json()["errors"]] == [(field, code)]
 
 
 def test_object_in_use_is_409_and_names_the_users(isp: Isp, alice: User, nina: User) -> None:
     order(isp, alice, description="Milk run")
-    answer = client(nina).delete(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}")
-    assert answer.status_code == 409
-    document = answer.json()
+    response = client(nina).delete(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}")
+    assert response.status_code == 409
+    document = response.json()
     assert document["type"] == "http://testserver/api/docs/errors/#in-use"
     assert document["errors"][0]["facts"]["used_by"] == ["line Milk run"]
     assert "Milk run" in document["detail"]
 
 
 def test_interface_in_use_is_409(isp: Isp, nora: User) -> None:
-    answer = post(nora, "links", documents(isp)["links"] | {"z_router": "hippo", "z_interface": "bb-prev"})
-    assert answer.status_code == 409
-    assert answer.json()["errors"][0]["field"] == "z_interface"
+    response = post(nora, "links", documents(isp)["links"] | {"z_router": "hippo", "z_interface": "bb-prev"})
+    assert response.status_code == 409
+    assert response.json()["errors"][0]["field"] == "z_interface"
 
 
 def test_change_needs_the_current_version(isp: Isp, nora: User) -> None:
     address = f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}"
-    seen = client(nora).get(address)["ETag"]
+    etag = client(nora).get(address)["ETag"]
     assert client(nora).patch(address, {"description": "x"}, format="json").status_code == 428
-    changed = patch(nora, address, {"description": "dock 4"}, seen)
+    changed = patch(nora, address, {"description": "dock 4"}, etag)
     assert (changed.status_code, changed.json()["description"]) == (200, "dock 4")
-    assert patch(nora, address, {"description": "late"}, seen).status_code == 412
+    assert patch(nora, address, {"description": "late"}, etag).status_code == 412
 
 
 def test_immutable_members_cannot_be_changed(isp: Isp, nora: User) -> None:
@@ -229,8 +229,8 @@ def test_immutable_members_cannot_be_changed(isp: Isp, nora: User) -> None:
 def test_repeated_key_creates_one_object(isp: Isp, nora: User) -> None:
     api = client(nora)
     for _ in range(2):
-        answer = api.post("/api/v1/sites", {"name": "Bern"}, format="json", HTTP_IDEMPOTENCY_KEY="k1")
-        assert answer.status_code == 201
+        response = api.post("/api/v1/sites", {"name": "Bern"}, format="json", HTTP_IDEMPOTENCY_KEY="k1")
+        assert response.status_code == 201
     assert Site.objects.filter(name="Bern").count() == 1
 
 

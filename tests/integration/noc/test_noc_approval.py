@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def agents(isp: Isp, dairy: Customer) -> Iterator[None]:
-    """Both routers answer; Alpine Dairy orders up to 1 Gbit/s without approval."""
+    """Run an agent for both routers; Alpine Dairy orders up to 1 Gbit/s without approval."""
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     dairy.refresh_from_db()
     folder = certificates()
@@ -56,11 +56,11 @@ def planned(nora: User, held: Order) -> PlanResult:
     return plan
 
 
-def the_same_is_sent_again() -> None:
+def send_the_same_intent_again() -> None:
     Router.objects.filter(name="hippo").update(generation=F("generation") + 1)
 
 
-def another_line_comes(isp: Isp, nora: User) -> None:
+def order_another_line(isp: Isp, nora: User) -> None:
     ends = {
         "a_end": end(isp, "rhino:host-cust2", outer=77),
         "z_end": end(isp, "hippo:host-cust2", outer=77),
@@ -84,20 +84,20 @@ def test_navigation_counts_and_list_names_pending_approvals(held: Order, nora: U
 
 
 def test_page_shows_the_request_and_the_reason_for_approval(held: Order, nora: User) -> None:
-    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "Alpine Dairy can order up to 1 Gbit/s without approval; this is more." in said
-    assert "Bandwidth (CIR) 2 Gbit/s" in said
-    assert "A end Port rhino:host-cust1" in said
-    assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
-    assert "A: booked on rhino:host-cust1, this order included 2 Gbit/s of 10 Gbit/s" in said
-    assert "Approve this order" not in said
+    shown = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "Alpine Dairy can order up to 1 Gbit/s without approval; this is more." in shown
+    assert "Bandwidth (CIR) 2 Gbit/s" in shown
+    assert "A end Port rhino:host-cust1" in shown
+    assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in shown
+    assert "A: booked on rhino:host-cust1, this order included 2 Gbit/s of 10 Gbit/s" in shown
+    assert "Approve this order" not in shown
 
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_approver_sees_that_the_orderer_lost_the_right_to_order(
     held: Order, nora: User, alice: User, closed: bool
 ) -> None:
-    """The order belongs to the customer, so the NOC decides, but it has to know."""
+    """The order belongs to the customer and the NOC decides, so the page has to say this."""
     address, note = f"/noc/orders/{held.pk}/", "alice may no longer order for Alpine Dairy"
     assert note not in text(signed_in(nora).get(address))
     if closed:
@@ -113,13 +113,13 @@ def test_api_shows_that_the_orderer_lost_the_right_to_order(
 ) -> None:
     api, address = client(nora), f"/api/v1/orders/{held.pk}"
 
-    def said() -> list[bool | None]:
+    def shown() -> list[bool | None]:
         listed = {
             each["id"]: each["orderer_may_order"] for each in api.get("/api/v1/orders").json()["results"]
         }
         return [api.get(address).json()["orderer_may_order"], listed[str(held.pk)]]
 
-    assert said() == [True, True]
+    assert shown() == [True, True]
     if why == "closed":
         User.objects.filter(pk=alice.pk).update(is_active=False)
     elif why == "another role":
@@ -128,9 +128,9 @@ def test_api_shows_that_the_orderer_lost_the_right_to_order(
         Customer.objects.filter(pk=held.customer_id).update(retired_at=clock.now())
     else:
         Order.objects.filter(pk=held.pk).update(ordered_by="somebody-else")
-    assert said() == [False, False]
-    order_reject(user=nora, order=held, reason="ask again", now=clock.now())
-    assert said() == [None, None], "of an order that is decided nothing is left to ask"
+    assert shown() == [False, False]
+    order_reject(user=nora, order=held, reason="order again", now=clock.now())
+    assert shown() == [None, None], "nothing is shown for a decided order"
 
 
 def test_list_of_orders_reads_the_orderers_together(held: Order, isp: Isp, nora: User, alice: User) -> None:
@@ -156,9 +156,9 @@ def test_change_shows_only_differences(isp: Isp, alice: User, nora: User) -> Non
     vll = order(isp, alice).vll
     activate(vll)
     changed = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
-    said = text(signed_in(nora).get(f"/noc/orders/{changed.pk}/"))
-    assert "Bandwidth (CIR) 1 Gbit/s 2 Gbit/s" in said
-    assert "Outer VLAN" not in said
+    shown = text(signed_in(nora).get(f"/noc/orders/{changed.pk}/"))
+    assert "Bandwidth (CIR) 1 Gbit/s 2 Gbit/s" in shown
+    assert "Outer VLAN" not in shown
 
 
 def test_requested_plan_is_made_by_a_worker_and_shown(held: Order, nora: User) -> None:
@@ -179,8 +179,8 @@ def test_requested_plan_is_made_by_a_worker_and_shown(held: Order, nora: User) -
 
 def test_approval_of_the_shown_plan_releases_the_order(held: Order, nora: User) -> None:
     plan = planned(nora, held)
-    answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
-    assert answer.status_code == 302
+    response = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert response.status_code == 302
     held.refresh_from_db()
     assert held.state == "inProgress"
 
@@ -188,9 +188,9 @@ def test_approval_of_the_shown_plan_releases_the_order(held: Order, nora: User) 
 def test_plan_without_one_router_cannot_be_approved(held: Order, nora: User) -> None:
     Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
     plan = planned(nora, held)
-    answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
-    assert answer.status_code == 409
-    assert "hippo did not say what would be done" in text(answer)
+    response = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert response.status_code == 409
+    assert "hippo did not say what would be done" in text(response)
     held.refresh_from_db()
     assert held.state == "held"
 
@@ -198,10 +198,10 @@ def test_plan_without_one_router_cannot_be_approved(held: Order, nora: User) -> 
 def test_page_offers_a_new_plan_where_a_router_did_not_answer(held: Order, nora: User) -> None:
     Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
     planned(nora, held)
-    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "No plan came from hippo, so there is nothing to approve yet." in said
-    assert "Plan again" in said
-    assert "Approve this order" not in said
+    shown = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "No plan came from hippo, so there is nothing to approve yet." in shown
+    assert "Plan again" in shown
+    assert "Approve this order" not in shown
 
 
 def test_plan_refused_by_a_router_shows_a_warning_next_to_approval(held: Order, nora: User) -> None:
@@ -213,20 +213,20 @@ def test_plan_refused_by_a_router_shows_a_warning_next_to_approval(held: Order, 
     }
     plan.routers[1]["ends"] = [{"end": "a", "status": "conflict", "reason": reason}]
     plan.save()
-    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "End A would be in conflict: VLAN 100 belongs to somebody else (host-cust1.100)" in said
-    assert "At the moment rhino would not build its end." in said
+    shown = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "End A would be in conflict: VLAN 100 belongs to somebody else (host-cust1.100)" in shown
+    assert "At the moment rhino would not build its end." in shown
 
 
 def test_stale_plan_is_refused_and_shown_as_stale(isp: Isp, held: Order, nora: User) -> None:
     plan = planned(nora, held)
-    the_same_is_sent_again()
+    send_the_same_intent_again()
     assert state_of(plan, now=clock.now()) == PlanState.READY
-    another_line_comes(isp, nora)
-    answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
-    assert answer.status_code == 409
-    assert "A router has changed since this plan was made" in text(answer)
-    assert "Approve this order" not in text(answer)
+    order_another_line(isp, nora)
+    response = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert response.status_code == 409
+    assert "A router has changed since this plan was made" in text(response)
+    assert "Approve this order" not in text(response)
     held.refresh_from_db()
     assert held.state == "held"
 
@@ -250,16 +250,16 @@ def test_page_says_that_the_underlay_no_longer_carries_the_line(held: Order, nor
     BackboneLink.objects.update(a_ip_mtu=1500, z_ip_mtu=1500)
     plan = planned(nora, held)
     assert plan.refusal["code"] == "path-too-narrow"
-    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "At the moment this order cannot be approved." in said
-    assert "IP MTU of 1500 bytes" in said
-    assert "Approve this order" not in said
+    shown = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "At the moment this order cannot be approved." in shown
+    assert "IP MTU of 1500 bytes" in shown
+    assert "Approve this order" not in shown
 
 
 def test_lost_plan_can_be_requested_again(held: Order, nora: User) -> None:
-    asked = plan_request(user=nora, order=held, now=clock.now() - GIVEN_UP)
-    assert state_of(asked, now=clock.now()) == "lost"
-    assert plan_request(user=nora, order=held, now=clock.now()).pk != asked.pk
+    lost = plan_request(user=nora, order=held, now=clock.now() - GIVEN_UP)
+    assert state_of(lost, now=clock.now()) == "lost"
+    assert plan_request(user=nora, order=held, now=clock.now()).pk != lost.pk
 
 
 def test_plan_in_progress_is_not_requested_twice(held: Order, nora: User) -> None:
@@ -278,9 +278,9 @@ def test_rejection_needs_a_reason_that_the_customer_reads(held: Order, nora: Use
 def test_decision_of_another_user_is_reported(held: Order, nora: User) -> None:
     page, plan = signed_in(nora), planned(nora, held)
     order_approve(user=nora, order=held, now=clock.now())
-    answer = page.post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
-    assert answer.status_code == 409
-    assert "Nothing is left to approve here." in text(answer)
+    response = page.post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert response.status_code == 409
+    assert "Nothing is left to approve here." in text(response)
 
 
 def test_only_the_noc_plans(held: Order, alice: User) -> None:
@@ -292,14 +292,14 @@ def test_only_the_noc_plans(held: Order, alice: User) -> None:
 def test_api_plans_and_approves(isp: Isp, held: Order, nora: User, alice: User) -> None:
     api, address = client(nora), f"/api/v1/orders/{held.pk}"
     assert api.get(f"{address}/plan").status_code == 404
-    asked = api.post(f"{address}/plan")
-    assert (asked.status_code, asked.json()["state"]) == (202, "underWay")
+    requested = api.post(f"{address}/plan")
+    assert (requested.status_code, requested.json()["state"]) == (202, "underWay")
     plan_make(PlanResult.objects.get().pk)
-    made = api.get(asked["Location"]).json()
+    made = api.get(requested["Location"]).json()
     assert (made["state"], [part["router"] for part in made["routers"]]) == ("ready", ["hippo", "rhino"])
     assert made["routers"][1]["operations"][0]["cli"] == "create sub-interfaces host-cust1"
     assert client(alice).get(f"{address}/plan").status_code == 403
-    another_line_comes(isp, nora)
+    order_another_line(isp, nora)
     assert api.get(f"{address}/plan").json()["state"] == "stale"
     refused = api.post(f"{address}/approve", {"plan": made["id"]}, format="json")
     assert (refused.status_code, refused.json()["type"]) == (

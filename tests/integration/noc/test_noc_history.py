@@ -21,10 +21,10 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-def told(user: User, address: str) -> list[dict[str, Any]]:
-    answer = client(user).get(f"/api/v1/{address}/history")
-    assert answer.status_code == 200
-    results: list[dict[str, Any]] = answer.json()["results"]
+def history_of(user: User, address: str) -> list[dict[str, Any]]:
+    response = client(user).get(f"/api/v1/{address}/history")
+    assert response.status_code == 200
+    results: list[dict[str, Any]] = response.json()["results"]
     return results
 
 
@@ -33,7 +33,7 @@ def test_routers_history_names_author_and_change(isp: Isp, nora: User) -> None:
     api = client(nora)
     sent = {"format": "json", "headers": {"If-Match": "*"}}
     assert api.patch(f"/api/v1/routers/{rhino.pk}", {"cores": 8}, **sent).status_code == 200
-    newest, oldest = told(nora, f"routers/{rhino.pk}")
+    newest, oldest = history_of(nora, f"routers/{rhino.pk}")
     assert (newest["before"], newest["after"], newest["by"]["username"]) == (
         {"cores": rhino.cores},
         {"cores": 8},
@@ -41,10 +41,10 @@ def test_routers_history_names_author_and_change(isp: Isp, nora: User) -> None:
     )
     assert (oldest["operation"], oldest["after"]["name"]) == ("insert", "rhino")
     page = signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/")
-    said = text(page)
+    shown = text(page)
     assert '<details class="card ll-fold" open>' in page.content.decode()
-    assert "Router changed by nora, token" in said
-    assert f"cores {rhino.cores} → 8" in said
+    assert "Router changed by nora, token" in shown
+    assert f"cores {rhino.cores} → 8" in shown
 
 
 def test_routers_history_has_certificates_and_enrolments_and_no_secret(
@@ -59,7 +59,7 @@ def test_routers_history_has_certificates_and_enrolments_and_no_secret(
         == 201
     )
     certificates_revoke(router=rhino, serial=None, now=clock.now())
-    found = told(nora, f"routers/{rhino.pk}")
+    found = history_of(nora, f"routers/{rhino.pk}")
     made = {(change["object"], change["operation"]) for change in found}
     assert made >= {
         ("routerenrolment", "insert"),
@@ -71,29 +71,34 @@ def test_routers_history_has_certificates_and_enrolments_and_no_secret(
     assert (offered["by"]["username"], offered["after"]["offered_by"]) == ("nina", "nina")
     assert any(change["after"].get("revoked_at") for change in found)
     assert not {"digest", "der"} & {name for change in found for name in change["after"]}
-    said = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/"))
-    assert "Enrolment created" in said
-    assert "Certificate changed" in said
+    shown = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/"))
+    assert "Enrolment created" in shown
+    assert "Certificate changed" in shown
 
 
 def test_history_of_a_removed_object_is_readable(isp: Isp, nora: User) -> None:
     link = isp.links["rhino-hippo"].pk
     BackboneLink.objects.filter(pk=link).delete()
-    assert [change["operation"] for change in told(nora, f"links/{link}")] == ["delete", "insert"]
+    assert [change["operation"] for change in history_of(nora, f"links/{link}")] == ["delete", "insert"]
     assert "Link deleted" in text(signed_in(nora).get(f"/noc/links/{link}/history/"))
     assert signed_in(nora).get(f"/noc/links/{2**31}/history/").status_code == 404
 
 
 def test_customers_history_has_its_members(isp: Isp, dairy: Customer, alice: User, nora: User) -> None:
     alice.memberships.all().delete()
-    assert {change["object"] for change in told(nora, f"customers/{dairy.pk}")} == {"customer", "membership"}
+    assert {change["object"] for change in history_of(nora, f"customers/{dairy.pk}")} == {
+        "customer",
+        "membership",
+    }
     assert "Membership deleted (operator)" in text(signed_in(nora).get(f"/noc/customers/{dairy.pk}/history/"))
 
 
 def test_removal_of_a_second_factor_is_recorded_without_its_seed(alice: User, nora: User) -> None:
     with_totp(alice)
     Authenticator.objects.filter(user=alice).delete()
-    changes = [change for change in told(nora, f"people/{alice.pk}") if change["object"] == "authenticator"]
+    changes = [
+        change for change in history_of(nora, f"people/{alice.pk}") if change["object"] == "authenticator"
+    ]
     assert "delete" in {change["operation"] for change in changes}
     assert not any("data" in change["before"] or "data" in change["after"] for change in changes)
     assert "Second factor deleted (totp)" in text(signed_in(nora).get(f"/noc/people/{alice.pk}/history/"))
@@ -101,13 +106,13 @@ def test_removal_of_a_second_factor_is_recorded_without_its_seed(alice: User, no
 
 def test_users_history_has_tokens_and_networks_and_no_secret(alice: User, nora: User) -> None:
     token_create(user=alice, name="lab", now=clock.now(), allowed_networks=["192.0.2.0/24"])
-    (made,) = [change for change in told(nora, f"people/{alice.pk}") if change["object"] == "apitoken"]
+    (made,) = [change for change in history_of(nora, f"people/{alice.pk}") if change["object"] == "apitoken"]
     assert made["after"]["allowed_networks"] == ["192.0.2.0/24"]
     assert not {"digest", "secret"} & set(made["after"])
 
 
 def test_users_read_only_their_own_history(alice: User, charlie: User) -> None:
-    assert told(alice, f"people/{alice.pk}")
+    assert history_of(alice, f"people/{alice.pk}")
     assert client(charlie).get(f"/api/v1/people/{alice.pk}/history").status_code == 404
     assert ApiToken.objects.exists()
 

@@ -53,21 +53,21 @@ def test_site_is_created_renamed_and_removed(nora: User) -> None:
     assert Site.objects.get().name == "Bern West"
     operations.site_remove(site=site, **by(nora))
     assert not Site.objects.exists()
-    told = Event.objects.filter(kind__startswith="site.").order_by("id")
-    assert [(event.kind, event.actor) for event in told] == [
+    events = Event.objects.filter(kind__startswith="site.").order_by("id")
+    assert [(event.kind, event.actor) for event in events] == [
         ("site.created", "nora"),
         ("site.changed", "nora"),
         ("site.removed", "nora"),
     ]
-    assert told[1].data["changes"] == {"name": ["Bern", "Bern West"]}
+    assert events[1].data["changes"] == {"name": ["Bern", "Bern West"]}
 
 
 def test_coordinates_of_a_site_are_stored_and_in_the_event(nora: User) -> None:
     site = operations.site_create(name="Bern", **by(nora))
     operations.site_change(site=site, latitude=Decimal("46.948"), longitude=Decimal("-7.4474"), **by(nora))
     assert Site.objects.get().coordinates == (46.948, -7.4474)
-    told = Event.objects.get(kind="site.changed")
-    assert told.data["changes"] == {"latitude": [None, "46.948"], "longitude": [None, "-7.4474"]}
+    event = Event.objects.get(kind="site.changed")
+    assert event.data["changes"] == {"latitude": [None, "46.948"], "longitude": [None, "-7.4474"]}
     operations.site_change(site=site, latitude=None, longitude=None, **by(nora))
     assert Site.objects.get().coordinates is None
 
@@ -269,19 +269,19 @@ def test_router_with_ports_and_links_cannot_be_removed(isp: Isp, nora: User) -> 
     assert refusal.value.count == 4
 
 
-def alone(isp: Isp, nora: User) -> Router:
+def unused_router(isp: Isp, nora: User) -> Router:
     return operations.router_create(
         name="koala", site=isp.routers["rhino"].site, agent_url="https://koala.example", **by(nora)
     )
 
 
 def test_unused_router_is_deleted(isp: Isp, nora: User) -> None:
-    router_remove(router=alone(isp, nora), **by(nora))
+    router_remove(router=unused_router(isp, nora), **by(nora))
     assert not Router.objects.filter(name="koala").exists()
 
 
 def test_router_with_history_is_retired_and_accepts_nothing_new(isp: Isp, nora: User) -> None:
-    koala, now = alone(isp, nora), clock.now()
+    koala, now = unused_router(isp, nora), clock.now()
     Attempt.objects.create(
         router=koala, generation=1, started_at=now, finished_at=now, outcome="unreachable", answer={}
     )

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def nothing_added_up_yet() -> None:
+def empty_load_cache() -> None:
     cache.delete("web:link-loads")
 
 
@@ -73,7 +73,7 @@ def test_drawing_and_tables_agree(isp: Isp, alice: User, nora: User) -> None:
     assert "Links have an IP MTU of 9000 unless another value is written next to them." in shown
 
 
-def test_mtu_counts_on_the_map_as_for_an_order(isp: Isp, nora: User) -> None:
+def test_map_and_order_use_the_same_mtu(isp: Isp, nora: User) -> None:
     silent = ObservedRouter.objects.filter(router=isp.routers["hippo"])
     silent.update(reported_at=clock.now() - SILENT_AFTER - timedelta(seconds=1))
     shown = text(signed_in(nora).get("/noc/map/"))
@@ -131,7 +131,9 @@ def test_nearly_full_router_is_highlighted(isp: Isp, nora: User, monkeypatch: py
     assert drawing.count("ll-draw-box ll-draw-warning") == 2
 
 
-def seen(isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None, age_s: int = 0) -> None:
+def store_load(
+    isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None, age_s: int = 0
+) -> None:
     """Store the agent's counts at that side of rhino-hippo."""
     at = clock.now() - timedelta(seconds=age_s)
     ObservedLoad.objects.create(
@@ -153,8 +155,8 @@ def on_the_map(user: User) -> tuple[list[str], str]:
 
 
 def test_link_load_comes_from_the_counts_of_both_senders(isp: Isp, nora: User) -> None:
-    seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT)
-    seen(isp, "z", rx_bps=2, tx_bps=GBIT, speed_bps=100 * GBIT)
+    store_load(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT)
+    store_load(isp, "z", rx_bps=2, tx_bps=GBIT, speed_bps=100 * GBIT)
     drawn, tables = on_the_map(nora)
     assert drawn == ["10 %", "30 %"]
     assert (
@@ -163,22 +165,22 @@ def test_link_load_comes_from_the_counts_of_both_senders(isp: Isp, nora: User) -
 
 
 def test_side_without_an_agent_is_counted_by_the_other(isp: Isp, nora: User) -> None:
-    seen(isp, "z", rx_bps=2_004_999, tx_bps=5_140_809, speed_bps=None)
+    store_load(isp, "z", rx_bps=2_004_999, tx_bps=5_140_809, speed_bps=None)
     drawn, tables = on_the_map(nora)
     assert drawn == ["2 Mbit/s", "5.14 Mbit/s"]
     assert "in service 9000 – – 2 Mbit/s / 5.14 Mbit/s 0" in tables
 
 
 def test_old_counts_are_not_shown(isp: Isp, nora: User) -> None:
-    seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT, age_s=60)
+    store_load(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT, age_s=60)
     drawn, tables = on_the_map(nora)
     assert drawn == []
     assert "in service 9000 – – not measured 0" in tables
 
 
 def test_nearly_full_link_is_marked(isp: Isp, nora: User) -> None:
-    seen(isp, "a", rx_bps=8 * GBIT, tx_bps=1, speed_bps=10 * GBIT)
-    seen(isp, "z", rx_bps=1, tx_bps=1, speed_bps=10 * GBIT)
+    store_load(isp, "a", rx_bps=8 * GBIT, tx_bps=1, speed_bps=10 * GBIT)
+    store_load(isp, "z", rx_bps=1, tx_bps=1, speed_bps=10 * GBIT)
     assert "nearly full" not in on_the_map(nora)[1]
     ObservedLoad.objects.filter(side="z").update(tx_bps=8 * GBIT)
     assert "rhino:bb-next — hippo:bb-prev nearly full 9000" in on_the_map(nora)[1]
@@ -205,8 +207,8 @@ def test_page_of_a_router_without_reports_has_no_empty_values(isp: Isp, nora: Us
 
 
 def test_link_load_is_shown_by_more_than_colour(isp: Isp, nora: User) -> None:
-    seen(isp, "a", rx_bps=1, tx_bps=9 * GBIT, speed_bps=10 * GBIT)
-    seen(isp, "z", rx_bps=1, tx_bps=5 * GBIT, speed_bps=10 * GBIT)
+    store_load(isp, "a", rx_bps=1, tx_bps=9 * GBIT, speed_bps=10 * GBIT)
+    store_load(isp, "z", rx_bps=1, tx_bps=5 * GBIT, speed_bps=10 * GBIT)
     drawing, _ = halves(signed_in(nora).get("/noc/map/"))
     levels = re.findall(r'class="ll-draw-use ll-use-(\w+)"', drawing)
     assert sorted(levels) == ["busy", "full", *["unmeasured"] * 4]
@@ -222,12 +224,12 @@ def test_site_without_coordinates_does_not_move_the_others(isp: Isp, nora: User)
     Site.objects.update(latitude="47.3769", longitude="8.5417")
     elsewhere = Site.objects.create(name="Nowhere yet")
     Router.objects.filter(name="hippo").update(site=elsewhere)
-    answer = signed_in(nora).get("/noc/map/")
-    page = answer.content.decode()
+    response = signed_in(nora).get("/noc/map/")
+    page = response.content.decode()
     assert page.count('ll-draw-site"') >= 2
     assert 'll-draw-unlocated"' in page
     assert f'href="/noc/sites/{elsewhere.pk}/change/">Nowhere yet</a>' in page
-    assert "Sites without coordinates are drawn in a box below the map: Nowhere yet" in text(answer)
+    assert "Sites without coordinates are drawn in a box below the map: Nowhere yet" in text(response)
 
 
 def test_failed_link_names_the_lines_that_go_down(isp: Isp, alice: User, nora: User) -> None:
@@ -316,7 +318,7 @@ def test_line_within_one_router_uses_no_link(isp: Isp, alice: User, nora: User) 
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "selection",
     [
         {"line": "nonsense"},
         {"line": str(uuid.uuid4())},
@@ -328,17 +330,17 @@ def test_line_within_one_router_uses_no_link(isp: Isp, alice: User, nora: User) 
     ],
 )
 def test_unknown_selection_is_ignored_and_the_map_is_shown(
-    isp: Isp, nora: User, asked: dict[str, str]
+    isp: Isp, nora: User, selection: dict[str, str]
 ) -> None:
-    page = signed_in(nora).get("/noc/map/", asked)
+    page = signed_in(nora).get("/noc/map/", selection)
     assert page.status_code == 200
     assert "What this address refers to does not exist" in text(page)
     assert "rhino</text>" in page.content.decode()
 
 
 def test_selected_object_is_on_the_map_with_any_search(isp: Isp, nora: User) -> None:
-    asked = {"q": "zebra", "router": isp.routers["rhino"].pk}
-    drawing, _ = halves(signed_in(nora).get("/noc/map/", asked))
+    selection = {"q": "zebra", "router": isp.routers["rhino"].pk}
+    drawing, _ = halves(signed_in(nora).get("/noc/map/", selection))
     assert "otter</text>" in drawing
     assert f"?q=zebra&amp;link={isp.links['rhino-hippo'].pk}#map" in drawing
 
@@ -350,7 +352,7 @@ def test_unchanged_map_is_not_sent_again(isp: Isp, nora: User) -> None:
     again = html.unescape(again)
     assert again.startswith("/noc/map/?q=rhino&")
     assert browser.get(again, headers=htmx).status_code == 204
-    seen(isp, "a", rx_bps=1, tx_bps=GBIT, speed_bps=10 * GBIT)
+    store_load(isp, "a", rx_bps=1, tx_bps=GBIT, speed_bps=10 * GBIT)
     new = browser.get(again, headers=htmx)
     assert new.status_code == 200
     assert '<div id="map-drawing"' in new.content.decode()

@@ -296,7 +296,7 @@ def test_hanging_vpp_is_an_alarm_while_its_agent_reports_it(isp: Isp, nora: User
     observed = ObservedRouter.objects.filter(router=isp.routers["rhino"])
     observed.update(vpp_connected=False, vpp_away_since=clock.now())
     shown = noc_page(page)
-    assert f"{title}: none" in shown, "away is not hanging"
+    assert f"{title}: none" in shown, "a lost connection is not a hang"
     assert "Critical rhino has no VPP" in shown
     observed.update(vpp_hangs=True)
     shown = noc_page(page)
@@ -342,7 +342,7 @@ def test_line_with_dropped_frames_is_an_alarm_with_the_operators_command(
     assert "seen 7 times" in shown
     assert command in shown
     reported(VlanLoss("rebuilt", since_ms=1_790_000_000_000, detail="seen 7 times"))
-    assert command not in noc_page(page), "it has some minutes to receive frames"
+    assert command not in noc_page(page), "the line has some minutes to receive frames"
     reported(VlanLoss(state, since_ms=1_790_000_000_000, detail="seen 7 times"))
     assert command in noc_page(page)
     reported(None)
@@ -350,10 +350,10 @@ def test_line_with_dropped_frames_is_an_alarm_with_the_operators_command(
 
 
 class _Agent:
-    """An agent that answers a rebuild with this response."""
+    """An agent that gives this answer to a rebuild."""
 
     def __init__(self, answer: Any) -> None:
-        self.answer, self.asked = answer, []
+        self.answer, self.rebuilds = answer, []
 
     def __call__(self, router: Router) -> "_Agent":
         return self
@@ -365,7 +365,7 @@ class _Agent:
         pass
 
     def rebuild(self, *, vll: Any, side: str) -> Any:
-        self.asked.append((vll, side))
+        self.rebuilds.append((vll, side))
         return self.answer
 
 
@@ -391,14 +391,16 @@ def test_operator_rebuilds_a_sub_interface_and_sees_a_failure(
     assert address in shown.text
     assert "Delete the sub-interface of Milk run on rhino and create it again?" in text(shown)
     assert signed_in(alice).post(address).status_code in (403, 404)
-    assert page.post(f"/noc/routers/{rhino.pk}/rebuild/{vll.pk}/z/").status_code == 404, "it is elsewhere"
+    assert page.post(f"/noc/routers/{rhino.pk}/rebuild/{vll.pk}/z/").status_code == 404, (
+        "the Z end is on another router"
+    )
     Outbox.objects.all().delete()
     assert page.post(address, {"sure": "1"}).status_code == 302
     [task] = Outbox.objects.filter(task=REBUILD_END)
     agent = _Agent(answer)
     monkeypatch.setattr("provisioning.rebuild_job.agent_of", agent)
     end_rebuild(UUID(task.args[0]), task.args[1])
-    assert agent.asked == [(vll.pk, "a")]
+    assert agent.rebuilds == [(vll.pk, "a")]
     events = Event.objects.filter(router_id=rhino.pk, kind__startswith="router.rebuild_").order_by("pk")
     assert [event.kind for event in events] == ["router.rebuild_requested"] + (
         ["router.rebuild_failed"] if failed else []
@@ -448,8 +450,8 @@ def test_unsent_message_is_an_alarm(isp: Isp, nora: User, age_s: int, loud: bool
         task="provisioning.sweep", args=[], created_at=clock.now() - timedelta(seconds=age_s)
     )
     shown = noc_page(signed_in(nora))
-    told = "The relay is not sending messages Messages waiting: 1. The first is about routers and lines."
-    assert (told in shown) is loud
+    alarm = "The relay is not sending messages Messages waiting: 1. The first is about routers and lines."
+    assert (alarm in shown) is loud
 
 
 @pytest.mark.parametrize(("because", "loud"), [("gone", True), ("failing", True), ("byHand", False)])

@@ -34,7 +34,7 @@ def vll(isp: Isp, alice: User) -> Vll:
 def begin(isp: Isp, vll: Vll) -> datetime:
     """Return the begin of 5 minutes of samples from a router whose clock is two hours ahead."""
     begin = datetime.fromtimestamp((timezone.now().timestamp() // 300 - 2) * 300, tz=UTC)
-    send(isp, vll, begin, for_s=300)
+    send(isp, vll, begin, duration_s=300)
     return begin
 
 
@@ -99,7 +99,7 @@ def test_samples_without_a_time_cannot_be_accepted(isp: Isp, vll: Vll, nora: Use
 def test_routers_page_shows_its_clock(isp: Isp, vll: Vll, begin: datetime, nora: User) -> None:
     rhino = isp.routers["rhino"].pk
     assert "Clock 2 h ahead · Samples in quarantine" in text(signed_in(nora).get(f"/noc/routers/{rhino}/"))
-    send(isp, vll, begin, for_s=10, seq=99, ahead=timedelta(seconds=2))
+    send(isp, vll, begin, duration_s=10, seq=99, ahead=timedelta(seconds=2))
     assert "Clock right · Samples in quarantine" in text(signed_in(nora).get(f"/noc/routers/{rhino}/"))
 
 

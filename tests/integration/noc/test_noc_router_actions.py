@@ -87,9 +87,9 @@ def test_forced_retry_ends_the_pause_after_failures(isp: Isp, alice: User, nora:
 def test_portal_requests_a_reconciliation_by_its_task_name(isp: Isp, nora: User) -> None:
     now = clock.now()
     generation_adopt_request(router=isp.routers["rhino"], user=nora, now=now)
-    asked = Outbox.objects.get()
-    assert asked.task == tasks.adopt_generation.name
-    assert asked.args == [isp.routers["rhino"].pk, "nora", now.isoformat()]
+    message = Outbox.objects.get()
+    assert message.task == tasks.adopt_generation.name
+    assert message.args == [isp.routers["rhino"].pk, "nora", now.isoformat()]
 
 
 def test_reconciliation_with_a_lost_task_is_resent_until_done(isp: Isp, nora: User) -> None:
@@ -120,9 +120,10 @@ def test_reconciliation_requested_by_a_closed_account_is_not_carried_out(
     isp: Isp, nora: User, nina: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rhino = isp.routers["rhino"]
-    asked: list[Any] = []
+    adopted: list[Any] = []
     monkeypatch.setattr(
-        "provisioning.intent_generation_after_restore.generation_adopt", lambda **what: asked.append(what)
+        "provisioning.intent_generation_after_restore.generation_adopt",
+        lambda **options: adopted.append(options),
     )
     for user in (nora, nina):
         now = clock.now()
@@ -130,7 +131,7 @@ def test_reconciliation_requested_by_a_closed_account_is_not_carried_out(
         if user == nora:
             account_close(person=nora, now=clock.now())
         tasks.adopt_generation(rhino.pk, user.username, now.isoformat())
-    assert [each["actor"] for each in asked] == ["nina"]
+    assert [each["actor"] for each in adopted] == ["nina"]
 
 
 class _Agent:

@@ -91,7 +91,7 @@ def test_equal_nanoseconds_weigh_less_on_a_slower_cpu(isp: Isp, nora: User) -> N
 def test_measurement_refuses_an_order_that_the_table_admits_and_vice_versa(
     isp: Isp, alice: User, nora: User
 ) -> None:
-    fill(isp, "rhino", but_for=end_load(GBIT, Transport.VXLAN4))
+    fill(isp, "rhino", except_load=end_load(GBIT, Transport.VXLAN4))
     take(isp, nora, read())
     with pytest.raises(RouterFull) as refusal:
         order(isp, alice, transport="vxlan4")
@@ -100,7 +100,7 @@ def test_measurement_refuses_an_order_that_the_table_admits_and_vice_versa(
 
 
 def test_cheaper_measurement_admits_a_larger_order(isp: Isp, alice: User, nora: User) -> None:
-    fill(isp, "rhino", but_for=2 * GBIT)
+    fill(isp, "rhino", except_load=2 * GBIT)
     with pytest.raises(RouterFull):
         order(isp, alice, transport="geneve4")
     take(isp, nora, read())

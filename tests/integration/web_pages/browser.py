@@ -13,16 +13,17 @@ from django.test import Client
 from portal.accounts.models import User
 
 
-def session_of(user: User, *, proven: bool = False) -> str:
-    """Return the key of a session as a sign-in leaves it, in one statement: thousands of tests begin so.
+def session_of(user: User, *, reauthenticated: bool = False) -> str:
+    """Return the key of a session like the session after a sign-in.
 
-    ``proven``: the user has just entered the password, which actions that give access need.
+    It takes one statement, because thousands of tests use it. ``reauthenticated``: the user has just entered
+    the password, which actions that give access need.
     """
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    if proven:
+    if reauthenticated:
         # As allauth records it (allauth/account/internal/flows/login.py).
         session["account_authentication_methods_user"] = str(user.pk)
         entered = {"method": "password", "at": time.time(), "reauthenticated": True}
@@ -31,15 +32,15 @@ def session_of(user: User, *, proven: bool = False) -> str:
     return str(session.session_key)
 
 
-def signed_in(user: User, *, proven: bool = False) -> Client:
+def signed_in(user: User, *, reauthenticated: bool = False) -> Client:
     client = Client()
-    client.cookies[settings.SESSION_COOKIE_NAME] = session_of(user, proven=proven)
+    client.cookies[settings.SESSION_COOKIE_NAME] = session_of(user, reauthenticated=reauthenticated)
     return client
 
 
-def text(answer: Any) -> str:
+def text(response: Any) -> str:
     """Return the text that a reader sees: no tags, entities resolved, white space as single spaces."""
-    bare = re.sub(r"<[^>]+>", " ", re.sub(r"</?bdi>", "", answer.content.decode()))
+    bare = re.sub(r"<[^>]+>", " ", re.sub(r"</?bdi>", "", response.content.decode()))
     return re.sub(r"\s+", " ", html.unescape(bare))
 
 

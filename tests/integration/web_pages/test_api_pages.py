@@ -138,17 +138,17 @@ def test_try_fields_have_no_name_and_are_never_submitted(alice: User) -> None:
     assert " name=" not in token[0]
 
 
-def test_operation_that_changes_something_asks_for_confirmation(alice: User) -> None:
-    asks = {
+def test_operation_that_changes_something_needs_confirmation(alice: User) -> None:
+    confirmed = {
         path: "data-confirm" in tag
         for slug in ("lines", "holds")
         for tag in re.findall(r"<form[^>]*data-method[^>]*>", read(f"{INDEX}{slug}/", alice))
         for path in [" ".join(re.findall(r'data-(?:method|path)="([^"]+)"', tag))]
     }
-    assert not asks["GET /api/v1/vlls"]
-    assert not asks["POST /api/v1/vlls/validate"]
-    assert asks["POST /api/v1/vlls"]
-    assert asks["DELETE /api/v1/holds/{id}"]
+    assert not confirmed["GET /api/v1/vlls"]
+    assert not confirmed["POST /api/v1/vlls/validate"]
+    assert confirmed["POST /api/v1/vlls"]
+    assert confirmed["DELETE /api/v1/holds/{id}"]
 
 
 @pytest.mark.parametrize(

@@ -32,29 +32,29 @@ def check(user: User, isp: Isp, vll: Vll, **changes: Any) -> Any:
 
 
 def test_possible_change_shows_differences_and_path(isp: Isp, alice: User, nora: User, vll: Vll) -> None:
-    said = text(check(alice, isp, vll, cir="4", a_end__outer_vlan="any"))
-    assert "Bandwidth (CIR) 1 Gbit/s 4 Gbit/s A end: Outer VLAN 100 any" in said
-    assert "This change is possible." in said
-    assert "VXLAN" not in said
-    assert "Path MTU 9000 bytes To spare 7450 bytes" in said
-    assert "Then left on rhino:host-cust1 6 Gbit/s of 10 Gbit/s" in said
+    shown = text(check(alice, isp, vll, cir="4", a_end__outer_vlan="any"))
+    assert "Bandwidth (CIR) 1 Gbit/s 4 Gbit/s A end: Outer VLAN 100 any" in shown
+    assert "This change is possible." in shown
+    assert "VXLAN" not in shown
+    assert "Path MTU 9000 bytes To spare 7450 bytes" in shown
+    assert "Then left on rhino:host-cust1 6 Gbit/s of 10 Gbit/s" in shown
     assert Order.objects.count() == 1
-    the_nocs = text(check(nora, isp, vll, cir="4", a_end__outer_vlan="any"))
-    assert "VXLAN over IPv4 ( as now)" in the_nocs.replace("(as", "( as")
-    assert "IP MTU needed 1550 bytes" in the_nocs
+    shown_to_noc = text(check(nora, isp, vll, cir="4", a_end__outer_vlan="any"))
+    assert "VXLAN over IPv4 ( as now)" in shown_to_noc.replace("(as", "( as")
+    assert "IP MTU needed 1550 bytes" in shown_to_noc
 
 
 def test_every_reason_against_the_change_is_listed(isp: Isp, alice: User, vll: Vll) -> None:
-    said = text(check(alice, isp, vll, cir="11", svc_mtu="9000"))
-    assert "This cannot be ordered as it is." in said
-    assert "Missing 46 bytes" in said
-    assert "Left on" not in said
+    shown = text(check(alice, isp, vll, cir="11", svc_mtu="9000"))
+    assert "This cannot be ordered as it is." in shown
+    assert "Missing 46 bytes" in shown
+    assert "Left on" not in shown
 
 
 def test_unedited_form_changes_nothing(isp: Isp, alice: User, vll: Vll) -> None:
-    said = text(check(alice, isp, vll))
-    assert "No change yet" in said
-    assert "possible" not in said
+    shown = text(check(alice, isp, vll))
+    assert "No change yet" in shown
+    assert "possible" not in shown
 
 
 def test_form_older_than_another_change_is_reported_immediately(isp: Isp, alice: User, vll: Vll) -> None:
@@ -62,11 +62,11 @@ def test_form_older_than_another_change_is_reported_immediately(isp: Isp, alice:
 
 
 def test_change_that_needs_approval_is_announced(isp: Isp, alice: User, dairy: Customer, vll: Vll) -> None:
-    said = "The NOC approves more bandwidth of this size first"
-    assert said not in text(check(alice, isp, vll, cir="2"))
+    sentence = "The NOC approves more bandwidth of this size first"
+    assert sentence not in text(check(alice, isp, vll, cir="2"))
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
-    assert said in text(check(alice, isp, vll, cir="2"))
-    assert said not in text(check(alice, isp, vll, cir="0.5"))
+    assert sentence in text(check(alice, isp, vll, cir="2"))
+    assert sentence not in text(check(alice, isp, vll, cir="0.5"))
 
 
 def test_incomplete_form_shows_missing_fields(isp: Isp, alice: User, vll: Vll) -> None:
@@ -80,12 +80,12 @@ def test_page_updates_the_preview_during_typing(alice: User, vll: Vll) -> None:
 
 def test_button_previews_without_scripts_and_orders_nothing(isp: Isp, alice: User, vll: Vll) -> None:
     sent = changed(isp, vll, cir="4", description="Cheese run") | {"check": "1"}
-    answer = signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent)
-    assert "This change is possible." in text(answer)
-    assert 'value="Cheese run"' in answer.content.decode()
-    answer = signed_in(alice).post("/orders/new/", fields(isp, a_end__outer_vlan="7") | {"check": "1"})
-    assert "This line is possible." in text(answer)
-    assert 'value="Milk run"' in answer.content.decode()
+    response = signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent)
+    assert "This change is possible." in text(response)
+    assert 'value="Cheese run"' in response.content.decode()
+    response = signed_in(alice).post("/orders/new/", fields(isp, a_end__outer_vlan="7") | {"check": "1"})
+    assert "This line is possible." in text(response)
+    assert 'value="Milk run"' in response.content.decode()
     assert Order.objects.count() == 1
 
 
@@ -109,9 +109,9 @@ def test_vlan_chosen_by_the_portal_is_in_the_form_and_moves_with_the_end(
     assert 'name="z_end-outer_vlan" value="100"' in page
     assert "No change yet" in text(check(alice, isp, line))
     moved = {"z_end__port": isp.ports["hippo:host-cust2"].pk}
-    said = text(check(alice, isp, line, **moved))
-    assert "Z end: Port hippo:host-cust1 hippo:host-cust2" in said
-    assert "Outer VLAN 100" not in said
+    shown = text(check(alice, isp, line, **moved))
+    assert "Z end: Port hippo:host-cust1 hippo:host-cust2" in shown
+    assert "Outer VLAN 100" not in shown
     left_to_us = text(check(alice, isp, line, **moved, z_end__outer_vlan="any"))
     assert "Z end: Outer VLAN 100 any" in left_to_us
     browser.post(f"/vlls/{line.pk}/change/", changed(isp, line, **moved))
@@ -124,8 +124,8 @@ def test_move_to_a_port_with_a_taken_vlan_selects_no_other_vlan_silently(
     ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
     order(isp, alice, **ends)
     moved = {"z_end__port": isp.ports["hippo:host-cust2"].pk}
-    said = text(check(alice, isp, with_our_vlans, **moved))
-    assert "VLAN 100 on hippo:host-cust2 is used by another line" in said
+    shown = text(check(alice, isp, with_our_vlans, **moved))
+    assert "VLAN 100 on hippo:host-cust2 is used by another line" in shown
 
 
 def test_move_by_the_api_keeps_the_vlan_where_it_is_free(isp: Isp, alice: User, with_our_vlans: Vll) -> None:
@@ -147,6 +147,6 @@ def test_line_can_only_move_to_ports_of_its_customer(
     assert "hippo:host-cust1" in text(page)
     assert "hippo:host-cust2" not in text(page)
     for owner, offered in ((vll.customer_id, False), (bakery.pk, True)):
-        asked = {"z_end-search": "hippo", "owner": owner}
-        found = text(signed_in(nora).get("/orders/new/ports/", asked))
+        query = {"z_end-search": "hippo", "owner": owner}
+        found = text(signed_in(nora).get("/orders/new/ports/", query))
         assert ("hippo:host-cust2" in found) is offered

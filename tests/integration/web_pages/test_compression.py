@@ -12,12 +12,12 @@ from tests.integration.orders import order
 from tests.integration.web_pages.browser import signed_in
 
 pytestmark = pytest.mark.django_db
-ASKED = {"Accept-Encoding": "gzip"}
+ACCEPT_GZIP = {"Accept-Encoding": "gzip"}
 
 
 def test_page_is_compressed_for_clients_that_accept_it(isp: Isp, alice: User) -> None:
     browser = signed_in(alice)
-    packed = browser.get("/orders/new/", headers=ASKED)
+    packed = browser.get("/orders/new/", headers=ACCEPT_GZIP)
     assert packed["Content-Encoding"] == "gzip"
     assert b"Order a line" in gzip.decompress(packed.content)
     assert "Content-Encoding" not in browser.get("/orders/new/")
@@ -25,14 +25,14 @@ def test_page_is_compressed_for_clients_that_accept_it(isp: Isp, alice: User) ->
 
 def test_etag_of_the_api_stays_strong(isp: Isp, alice: User) -> None:
     vll: Vll = order(isp, alice).vll
-    answer = signed_in(alice).get(f"/api/v1/vlls/{vll.pk}", headers=ASKED)
-    assert answer["ETag"].startswith('"')
-    assert "Content-Encoding" not in answer
+    response = signed_in(alice).get(f"/api/v1/vlls/{vll.pk}", headers=ACCEPT_GZIP)
+    assert response["ETag"].startswith('"')
+    assert "Content-Encoding" not in response
 
 
 def test_vendored_files_are_immutable_and_own_files_are_not() -> None:
-    vendored = Client().get("/static/vendor/htmx-2.0.11/htmx.min.js", headers=ASKED)
+    vendored = Client().get("/static/vendor/htmx-2.0.11/htmx.min.js", headers=ACCEPT_GZIP)
     assert vendored["Content-Encoding"] == "gzip"
     assert "immutable" in vendored["Cache-Control"]
-    own = Client().get("/static/css/longline.css", headers=ASKED)
+    own = Client().get("/static/css/longline.css", headers=ACCEPT_GZIP)
     assert "immutable" not in own["Cache-Control"]

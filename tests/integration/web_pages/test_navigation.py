@@ -50,13 +50,13 @@ def line(isp: Isp, alice: User) -> Vll:
     return vll
 
 
-def current(answer: Any) -> set[tuple[str, str]]:
+def current(response: Any) -> set[tuple[str, str]]:
     """Return the marked links and how they are marked."""
-    found = re.findall(r'<a href="([^"]+)"[^>]*?aria-current="(\w+)"', answer.content.decode(), re.DOTALL)
+    found = re.findall(r'<a href="([^"]+)"[^>]*?aria-current="(\w+)"', response.content.decode(), re.DOTALL)
     return set(found)
 
 
-class TestWhatWaits:
+class TestPendingWork:
     def test_no_pending_work_shows_no_counts(self, isp: Isp, nora: User) -> None:
         assert not any(waiting_counts().values())
         assert "waiting" not in text(signed_in(nora).get("/"))
@@ -69,7 +69,7 @@ class TestWhatWaits:
         Customer.objects.update(approve_up_to_bps=0)
         alice.refresh_from_db()
         held = order(isp, alice, cir_bps=GBIT, description="Held", **_other_ports(isp))
-        said = text(signed_in(nora).get("/"))
+        shown = text(signed_in(nora).get("/"))
         for each in (
             "Menu 3 3 waiting",
             "Operate 3 3 waiting",
@@ -77,18 +77,18 @@ class TestWhatWaits:
             "Trouble reports 1",
             "Quarantine 1",
         ):
-            assert each in said
-        # Work that is also an alarm counts once.
+            assert each in shown
+        # Work that is also an alarm is counted once.
         alarms_raised()
-        said = text(signed_in(nora).get("/"))
-        assert re.search(r"Alarms [3-9]", said)
-        assert "Held orders 1" in said
-        all_alarms, in_all = (re.search(rf"{name} (\d+)", said) for name in ("Alarms", "Operate"))
+        shown = text(signed_in(nora).get("/"))
+        assert re.search(r"Alarms [3-9]", shown)
+        assert "Held orders 1" in shown
+        all_alarms, in_all = (re.search(rf"{name} (\d+)", shown) for name in ("Alarms", "Operate"))
         assert [found and found[1] for found in (all_alarms, in_all)] == [str(waiting_counts()["alarms"])] * 2
         order_reject(user=nora, order=held, reason="no", now=clock.now())
         trouble_close(user=nora, report=line.trouble_reports.get(), now=clock.now())
-        said = text(signed_in(nora).get("/"))
-        assert "Operate 1 1 waiting" in said
+        shown = text(signed_in(nora).get("/"))
+        assert "Operate 1 1 waiting" in shown
 
     def test_counts_take_one_statement_for_the_noc_and_none_for_customers(
         self, isp: Isp, nora: User, alice: User
@@ -102,17 +102,17 @@ def _other_ports(isp: Isp) -> dict[str, Any]:
 
 
 def _counting(user: User) -> list[str]:
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as captured:
         signed_in(user).get("/account/")
-    return [query["sql"] for query in asked if "diagnosis_troublereport" in query["sql"]]
+    return [query["sql"] for query in captured if "diagnosis_troublereport" in query["sql"]]
 
 
-class TestWhereOneIs:
+class TestCurrentPage:
     def test_page_is_marked_in_its_menu_and_group(self, isp: Isp, nora: User) -> None:
-        answer = signed_in(nora).get("/noc/pools/")
-        assert current(answer) == {("/noc/pools/", "page")}
-        assert answer.content.decode().count('aria-current="page"') == 2
-        assert '<nav class="ll-group-row ll-menu" aria-label="Inventory">' in answer.content.decode()
+        response = signed_in(nora).get("/noc/pools/")
+        assert current(response) == {("/noc/pools/", "page")}
+        assert response.content.decode().count('aria-current="page"') == 2
+        assert '<nav class="ll-group-row ll-menu" aria-label="Inventory">' in response.content.decode()
 
     def test_subpage_marks_its_parent_page(self, isp: Isp, line: Vll, nora: User) -> None:
         client = signed_in(nora)
@@ -128,18 +128,18 @@ class TestWhereOneIs:
             assert current(client.get(address)) == {(marked, "true")}, address
 
     def test_customers_have_few_pages_and_no_second_row(self, isp: Isp, alice: User) -> None:
-        answer = signed_in(alice).get("/ports/")
-        assert current(answer) == {("/ports/", "page")}
-        assert "ll-group-row" not in answer.content.decode()
-        assert "/noc/" not in answer.content.decode()
+        response = signed_in(alice).get("/ports/")
+        assert current(response) == {("/ports/", "page")}
+        assert "ll-group-row" not in response.content.decode()
+        assert "/noc/" not in response.content.decode()
 
     def test_anonymous_reader_has_no_navigation(self, db: None) -> None:
-        said = Client().get("/login/").content.decode()
-        assert "<nav" not in said
-        assert "data-palette" not in said
+        shown = Client().get("/login/").content.decode()
+        assert "<nav" not in shown
+        assert "data-palette" not in shown
 
 
-class TestThePages:
+class TestMenuPages:
     @pytest.mark.parametrize("pages", [OF_CUSTOMERS, NOC_PAGES], ids=["customers", "the NOC"])
     def test_each_page_has_a_unique_address_and_key(self, pages: Any) -> None:
         assert all(reverse(page.name) for page in pages)
@@ -163,8 +163,8 @@ def _is_of_the_web(view: str) -> bool:
 class TestTroubleReports:
     def test_noc_reads_pending_work(self, line: Vll, alice: User, nora: User) -> None:
         trouble_report(user=alice, vll=line, note="It <b>stutters</b>", now=clock.now())
-        said = text(signed_in(nora).get("/noc/trouble/"))
-        assert "Milk run Alpine Dairy It <b>stutters</b>" in said
+        shown = text(signed_in(nora).get("/noc/trouble/"))
+        assert "Milk run Alpine Dairy It <b>stutters</b>" in shown
         trouble_close(user=nora, report=line.trouble_reports.get(), now=clock.now())
         assert "No trouble reports are open" in text(signed_in(nora).get("/noc/trouble/"))
 

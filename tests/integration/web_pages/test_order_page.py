@@ -37,16 +37,16 @@ def submit(user: User, sent: dict[str, Any], **headers: str) -> Any:
     return signed_in(user).post("/orders/new/", sent, headers=headers)
 
 
-def mistakes(answer: Any) -> dict[str, str]:
+def mistakes(response: Any) -> dict[str, str]:
     """Return field id -> sentence, as the summary lists the errors."""
-    return {problem.html_id: problem.text for problem in answer.context["problems"]}
+    return {problem.html_id: problem.text for problem in response.context["problems"]}
 
 
 def test_plain_post_orders_and_leads_to_the_line(isp: Isp, alice: User) -> None:
-    answer = submit(alice, fields(isp))
+    response = submit(alice, fields(isp))
     vll = Vll.objects.get()
-    assert answer.status_code == 302
-    assert answer["Location"] == f"/vlls/{vll.pk}/"
+    assert response.status_code == 302
+    assert response["Location"] == f"/vlls/{vll.pk}/"
     assert (vll.description, vll.cir_bps, vll.svc_mtu) == ("Milk run", 1_500_000_000, 1500)
     ends = {end.side: (str(end.port), end.requested_outer_vlan, end.outer_vlan) for end in vll.ends.all()}
     assert ends == {"a": ("rhino:host-cust1", 100, 100), "z": ("hippo:host-cust1", None, 100)}
@@ -54,8 +54,8 @@ def test_plain_post_orders_and_leads_to_the_line(isp: Isp, alice: User) -> None:
 
 
 def test_htmx_post_leads_to_the_line(isp: Isp, alice: User) -> None:
-    answer = submit(alice, fields(isp), hx_request="true")
-    assert answer["HX-Redirect"] == f"/vlls/{Vll.objects.get().pk}/"
+    response = submit(alice, fields(isp), hx_request="true")
+    assert response["HX-Redirect"] == f"/vlls/{Vll.objects.get().pk}/"
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_form_offers_only_ports_that_the_user_may_order_on(isp: Isp, alice: User
 
 
 def test_user_without_ports_sees_a_contact(charlie: User) -> None:
-    answer = signed_in(charlie).get("/orders/new/")
-    assert "No ports to order on" in text(answer)
-    assert "order-form" not in answer.content.decode().split("<main")[1]
+    response = signed_in(charlie).get("/orders/new/")
+    assert "No ports to order on" in text(response)
+    assert "order-form" not in response.content.decode().split("<main")[1]
 
 
 def test_viewer_cannot_order(isp: Isp, bob: User) -> None:
@@ -104,9 +104,9 @@ def test_viewer_cannot_order(isp: Isp, bob: User) -> None:
 
 
 def test_port_of_another_customer_is_unknown_to_the_form(isp: Isp, charlie: User) -> None:
-    answer = submit(charlie, fields(isp))
-    assert answer.status_code == 422
-    assert "This port does not exist" in mistakes(answer)["id_a_end-port"]
+    response = submit(charlie, fields(isp))
+    assert response.status_code == 422
+    assert "This port does not exist" in mistakes(response)["id_a_end-port"]
     assert Order.objects.count() == 0
 
 
@@ -142,11 +142,11 @@ def test_noc_orders_on_behalf_of_a_customer(isp: Isp, nora: User, dairy: Custome
 def test_error_is_shown_next_to_its_field_and_keeps_the_form(
     isp: Isp, alice: User, changes: dict[str, str], field: str
 ) -> None:
-    answer = submit(alice, fields(isp, **changes))
-    assert answer.status_code == 422
-    told = mistakes(answer)
-    assert list(told) == [field]
-    page = answer.content.decode()
+    response = submit(alice, fields(isp, **changes))
+    assert response.status_code == 422
+    errors = mistakes(response)
+    assert list(errors) == [field]
+    page = response.content.decode()
     assert f'<a href="#{field}">' in page
     assert f'id="{field}_error"' in page
     assert 'value="Milk run"' in page
@@ -159,51 +159,51 @@ def test_equal_ends_are_reported_at_the_z_end(isp: Isp, alice: User) -> None:
 
 
 def test_all_errors_of_a_form_are_reported_together(isp: Isp, alice: User) -> None:
-    answer = submit(alice, fields(isp, a_end__outer_vlan="ten", z_end__port="", svc_mtu="many", cir="much"))
-    assert list(mistakes(answer)) == ["id_a_end-outer_vlan", "id_z_end-port", "id_cir", "id_svc_mtu"]
-    assert "4 things to change" in text(answer)
+    response = submit(alice, fields(isp, a_end__outer_vlan="ten", z_end__port="", svc_mtu="many", cir="much"))
+    assert list(mistakes(response)) == ["id_a_end-outer_vlan", "id_z_end-port", "id_cir", "id_svc_mtu"]
+    assert "4 things to change" in text(response)
 
 
 def test_error_names_the_taken_vlan(isp: Isp, alice: User) -> None:
     order(isp, alice)
-    told = mistakes(submit(alice, fields(isp)))
-    assert told["id_a_end-outer_vlan"].startswith("VLAN 100 on rhino:host-cust1 is used by another line.")
+    errors = mistakes(submit(alice, fields(isp)))
+    assert errors["id_a_end-outer_vlan"].startswith("VLAN 100 on rhino:host-cust1 is used by another line.")
 
 
 def test_button_leaves_the_vlan_to_the_portal_without_scripts(isp: Isp, alice: User) -> None:
     page = text(submit(alice, fields(isp, any="a_end")))
     assert "used by another line" not in page
-    answer = submit(alice, fields(isp, any="a_end"))
-    assert answer.context["form"].a_end["outer_vlan"].value() == "any"
-    assert answer.context["form"].line["description"].value() == "Milk run"
+    response = submit(alice, fields(isp, any="a_end"))
+    assert response.context["form"].a_end["outer_vlan"].value() == "any"
+    assert response.context["form"].line["description"].value() == "Milk run"
     assert not Order.objects.exists()
 
 
 def test_form_shows_the_bandwidth_that_needs_approval(isp: Isp, alice: User, dairy: Customer) -> None:
-    said = "More than 2 Gbit/s waits for the NOC's approval."
+    sentence = "More than 2 Gbit/s waits for the NOC's approval."
     vll = order(isp, alice).vll
     addresses = ("/orders/new/", f"/vlls/{vll.pk}/change/", f"/vlls/{vll.pk}/bandwidth/")
-    assert [said in text(signed_in(alice).get(address)) for address in addresses] == [False] * 3
+    assert [sentence in text(signed_in(alice).get(address)) for address in addresses] == [False] * 3
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=2 * GBIT)
-    assert [said in text(signed_in(alice).get(address)) for address in addresses] == [True] * 3
+    assert [sentence in text(signed_in(alice).get(address)) for address in addresses] == [True] * 3
     assert "Orders of more than 2 Gbit/s wait" in text(signed_in(alice).get(f"/team/{dairy.pk}/"))
 
 
 def test_mtu_refusal_names_link_mtu_shortfall_and_largest_packet(isp: Isp, alice: User) -> None:
     BackboneLink.objects.update(a_ip_mtu=1574, z_ip_mtu=1574)
     sent = {"a_end__outer_vlan": "100", "svc_mtu": "1540", "transport": "geneve4"}
-    told = mistakes(submit(alice, fields(isp, **sent)))["id_svc_mtu"]
+    reason = mistakes(submit(alice, fields(isp, **sent)))["id_svc_mtu"]
     required = 1540 + 14 + 52  # the frame, and GENEVE over IPv4 with room for options
-    assert "rhino" in told
-    assert "1574" in told
-    assert str(required - 1574) in told
-    assert "gre" in told.lower() or "1508" in told
+    assert "rhino" in reason
+    assert "1574" in reason
+    assert str(required - 1574) in reason
+    assert "gre" in reason.lower() or "1508" in reason
 
 
 def test_htmx_gets_only_the_form_with_its_errors(isp: Isp, alice: User) -> None:
-    answer = submit(alice, fields(isp, svc_mtu="67"), hx_request="true")
-    assert answer.status_code == 422
-    page = answer.content.decode()
+    response = submit(alice, fields(isp, svc_mtu="67"), hx_request="true")
+    assert response.status_code == 422
+    page = response.content.decode()
     assert page.lstrip().startswith("<form")
     assert "<html" not in page
 
@@ -310,16 +310,16 @@ def test_copy_of_a_line_has_all_values_except_vlans_and_name(isp: Isp, alice: Us
     assert f"?like={vll.pk}" in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
     # A line of another customer or an invalid id fills in nothing.
     for user, like in ((charlie, str(vll.pk)), (alice, "x")):
-        answer = signed_in(user).get("/orders/new/", {"like": like})
-        assert answer.status_code in (200, 403)
-        assert "1600" not in answer.content.decode()
+        response = signed_in(user).get("/orders/new/", {"like": like})
+        assert response.status_code in (200, 403)
+        assert "1600" not in response.content.decode()
 
 
 @pytest.mark.parametrize("reader", ["alice", "nora"])
 def test_preview_and_order_give_the_same_reason_for_a_router_without_links(
     isp: Isp, alice: User, nora: User, reader: str
 ) -> None:
-    """Customers have no field for the transport: the reason is a sentence, and not the name of a field."""
+    """Customers have no field for the transport, so the reason is a sentence without the name of a field."""
     BackboneLink.objects.filter(Q(a_router=isp.routers["hippo"]) | Q(z_router=isp.routers["hippo"])).delete()
     ObservedRoute.objects.all().delete()
     user = {"alice": alice, "nora": nora}[reader]
@@ -327,12 +327,12 @@ def test_preview_and_order_give_the_same_reason_for_a_router_without_links(
     reason = "No IPv4 links in service join rhino and hippo in both directions."
     refused = submit(user, fields(isp))
     assert refused.status_code == 422
-    for answer, problems in ((preview, preview.context["reasons"]), (refused, refused.context["problems"])):
-        assert reason in text(answer)
-        assert ".." not in text(answer)
+    for response, problems in ((preview, preview.context["reasons"]), (refused, refused.context["problems"])):
+        assert reason in text(response)
+        assert ".." not in text(response)
         if reader == "alice":
             assert {(each.html_id, each.label) for each in problems} == {("", "")}
-            assert "Transport" not in text(answer)
-    said = [each.text for each in preview.context["reasons"]]
+            assert "Transport" not in text(response)
+    shown = [each.text for each in preview.context["reasons"]]
     if reader == "alice":
-        assert said == [each.text for each in refused.context["problems"]]
+        assert shown == [each.text for each in refused.context["problems"]]

@@ -13,7 +13,7 @@ from portal.inventory.models import ObservedInterface, ObservedRouter, Port
 from portal.vll.operations import hold_make
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.test_losses import of_interface, tell_at
+from tests.integration.test_losses import of_interface, store_at
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -150,10 +150,10 @@ def test_lines_are_listed_with_health_and_without_ended_lines(isp: Isp, alice: U
 def test_losses_of_the_port_are_shown_with_their_cause(isp: Isp, alice: User, port: Port) -> None:
     now = clock.now()
     assert "Lost and dropped frames" not in text(read(alice, port))
-    tell_at(isp, now - timedelta(hours=1), (of_interface("host-cust1", rx_packets=1000),), now=now)
+    store_at(isp, now - timedelta(hours=1), (of_interface("host-cust1", rx_packets=1000),), now=now)
     assert "None was lost or dropped here." in text(read(alice, port))
     counted = of_interface("host-cust1", rx_packets=1000, tx_packets=10, rx_errors=1, drops=20, rx_miss=2)
-    tell_at(isp, now - timedelta(minutes=30), (counted,), now=now)
+    store_at(isp, now - timedelta(minutes=30), (counted,), now=now)
     shown = text(read(alice, port)).replace("\N{NO-BREAK SPACE}", " ")
     assert "took in 2 000 frames and sent out 10." in shown
     assert "1 frame came in damaged." in shown

@@ -27,9 +27,9 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 
 def press(user: User, vll: Vll, button: str, **sent: Any) -> Any:
-    answered = signed_in(user).post(f"/vlls/{vll.pk}/{button}/", sent, follow=True)
+    response = signed_in(user).post(f"/vlls/{vll.pk}/{button}/", sent, follow=True)
     vll.refresh_from_db()
-    return answered
+    return response
 
 
 def shown(user: User, vll: Vll) -> str:
@@ -50,9 +50,9 @@ def test_form_contains_the_ordered_values(alice: User, vll: Vll) -> None:
 
 
 def test_differing_values_are_ordered(isp: Isp, alice: User, vll: Vll) -> None:
-    answered = press(alice, vll, "change", **changed(isp, vll, a_end__outer_vlan="200", cir="2"))
-    assert "The change is ordered." in text(answered)
-    assert "Change order Acknowledged" in text(answered)
+    response = press(alice, vll, "change", **changed(isp, vll, a_end__outer_vlan="200", cir="2"))
+    assert "The change is ordered." in text(response)
+    assert "Change order Acknowledged" in text(response)
     assert (vll.cir_bps, vll.ends.get(side="a").outer_vlan) == (2 * GBIT, 200)
 
 
@@ -68,15 +68,15 @@ def test_differing_values_are_ordered(isp: Isp, alice: User, vll: Vll) -> None:
 def test_refused_change_is_shown_next_to_its_field(
     isp: Isp, alice: User, vll: Vll, changes: dict[str, str], field: str
 ) -> None:
-    answered = signed_in(alice).post(f"/vlls/{vll.pk}/change/", changed(isp, vll, **changes))
-    assert answered.status_code == 422
-    assert list(mistakes(answered)) == [field]
+    response = signed_in(alice).post(f"/vlls/{vll.pk}/change/", changed(isp, vll, **changes))
+    assert response.status_code == 422
+    assert list(mistakes(response)) == [field]
     assert not Order.objects.filter(action="modify").exists()
 
 
 def test_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vll) -> None:
-    answered = press(alice, vll, "change", **changed(isp, vll, description="Cheese run"))
-    assert "The new description is saved." in text(answered)
+    response = press(alice, vll, "change", **changed(isp, vll, description="Cheese run"))
+    assert "The new description is saved." in text(response)
     assert vll.description == "Cheese run"
     assert not Order.objects.filter(action="modify").exists()
 
@@ -97,7 +97,7 @@ def test_bandwidth_can_be_changed_from_the_lines_page(alice: User, vll: Vll) -> 
 
 
 @pytest.mark.parametrize(
-    ("cir", "said"),
+    ("cir", "sentence"),
     [
         ("", "Enter a bandwidth."),
         ("fast", "“fast” is not a rate. Enter a number such as 100, or a number with its unit"),
@@ -107,11 +107,11 @@ def test_bandwidth_can_be_changed_from_the_lines_page(alice: User, vll: Vll) -> 
     ],
 )
 def test_impossible_bandwidth_is_refused_next_to_its_field(
-    alice: User, vll: Vll, cir: str, said: str
+    alice: User, vll: Vll, cir: str, sentence: str
 ) -> None:
     refused = signed_in(alice).post(f"/vlls/{vll.pk}/bandwidth/", {"cir": cir, "cir_unit": GBIT})
     assert refused.status_code == 422
-    assert said in text(refused)
+    assert sentence in text(refused)
     vll.refresh_from_db()
     assert vll.cir_bps == GBIT
 
@@ -150,15 +150,15 @@ def test_port_search_keeps_the_version_of_the_form(isp: Isp, ada: User, alice: U
 
 
 def test_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
-    asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/suspend/"))
-    assert "Suspend Milk run? Its traffic stops within seconds." in asked
+    question = text(signed_in(alice).get(f"/vlls/{vll.pk}/suspend/"))
+    assert "Suspend Milk run? Its traffic stops within seconds." in question
     assert not vll.orders.filter(action="modify").exists()
     press(alice, vll, "suspend")
     activate(vll)
     page = shown(alice, vll)
     assert "Suspended" in page
     assert "Resume" in page
-    assert page.count("Stopped Port") == 2, "a port with a link is not a line that carries"
+    assert page.count("Stopped Port") == 2, "a line carries nothing although its port has a link"
     press(alice, vll, "resume")
     activate(vll)
     assert vll.lifecycle == "active"
@@ -169,11 +169,11 @@ WEEK = 7 * 86_400
 
 def test_removal_shows_until_when_it_can_be_undone(alice: User, vll: Vll, settings: Any) -> None:
     settings.LONGLINE_COOLING_OFF_S = WEEK
-    asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
+    question = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
     until = (clock.now() + timedelta(days=7)).date().isoformat()
-    assert re.search(rf"In 7 days: {until} \d\d:\d\d:\d\d UTC as agreed", asked)
-    told = text(press(alice, vll, "remove"))
-    assert f"You can undo the removal here until {until}" in told
+    assert re.search(rf"In 7 days: {until} \d\d:\d\d:\d\d UTC as agreed", question)
+    confirmation = text(press(alice, vll, "remove"))
+    assert f"You can undo the removal here until {until}" in confirmation
     activate(vll)
     page = shown(alice, vll)
     assert "Its traffic is stopped; its VLANs and its bandwidth are kept until then." in page
@@ -197,8 +197,8 @@ def test_immediate_removal_needs_a_second_choice(alice: User, vll: Vll, settings
 def test_line_in_cooling_off_can_be_removed_immediately(alice: User, vll: Vll) -> None:
     press(alice, vll, "remove", cooling_off=str(WEEK))
     activate(vll)
-    asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
-    assert ("At once." in asked, "days:" in asked) == (True, False)
+    question = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
+    assert ("At once." in question, "days:" in question) == (True, False)
     press(alice, vll, "remove", cooling_off="0", for_good="on")
     assert vll.wanted_present is False
 
@@ -250,9 +250,11 @@ def test_strangers_get_404_and_viewers_403(
     assert signed_in(bob).post(f"/vlls/{vll.pk}/{button}/").status_code == 403
 
 
-def errors_below(answer: Any) -> dict[str, str]:
+def errors_below(response: Any) -> dict[str, str]:
     """Return the texts below each field, by the field's id in the page."""
-    below = re.findall(r'id="([\w-]+)_error"\s+hx-swap-oob="true">(.*?)</div>', answer.content.decode(), re.S)
+    below = re.findall(
+        r'id="([\w-]+)_error"\s+hx-swap-oob="true">(.*?)</div>', response.content.decode(), re.S
+    )
     return {field: re.sub(r"<[^>]+>", "", errors).strip() for field, errors in below}
 
 
@@ -261,15 +263,17 @@ class TestServiceabilityWhileTyping:
         return signed_in(user).post("/orders/new/check/", sent, headers={"hx-request": "true"})
 
     def test_possible_line_shows_its_path(self, isp: Isp, alice: User, nora: User) -> None:
-        said = text(self.check(alice, fields(isp)))
-        assert "This line is possible. 1.5 Gbit/s , packets of up to 1500 bytes" in said.replace("s,", "s ,")
-        assert "Packets of up to 8954 bytes would fit." in said
-        assert "VXLAN" not in said
-        said = text(self.check(nora, fields(isp)))
-        assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in said.replace("(chosen", "( chosen")
+        content = text(self.check(alice, fields(isp)))
+        assert "This line is possible. 1.5 Gbit/s , packets of up to 1500 bytes" in content.replace(
+            "s,", "s ,"
+        )
+        assert "Packets of up to 8954 bytes would fit." in content
+        assert "VXLAN" not in content
+        content = text(self.check(nora, fields(isp)))
+        assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in content.replace("(chosen", "( chosen")
         # 1500 B, the Ethernet header without tags, and the IP, UDP and VXLAN headers.
-        assert "Largest carried frame 1514 bytes Overhead of VXLAN over IPv4 36 bytes" in said
-        assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
+        assert "Largest carried frame 1514 bytes Overhead of VXLAN over IPv4 36 bytes" in content
+        assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in content
         assert not Vll.objects.exists()
 
     def test_error_is_shown_below_its_field_during_typing(self, isp: Isp, alice: User) -> None:
@@ -279,14 +283,14 @@ class TestServiceabilityWhileTyping:
         whole = self.check(alice, fields(isp, svc_mtu="9000"))
         assert "rhino:bb-next" in errors_below(whole)["id_svc_mtu"]
         assert "It would be refused: Largest packet (MTU)." in text(whole)
-        assert text(whole).count("rhino:bb-next has") <= 1, "the reason stands below its field alone"
+        assert text(whole).count("rhino:bb-next has") <= 1, "the reason is shown only below its field"
         assert errors_below(self.check(alice, fields(isp)))["id_svc_mtu"] == ""
 
     @pytest.mark.parametrize("cir", ["1.5G", "1500M", "1,500 Mbps", "1 500"])
     def test_bandwidth_may_have_a_unit(self, isp: Isp, alice: User, cir: str) -> None:
-        said = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
-        assert "This line is possible. 1.5 Gbit/s" in text(said)
-        assert errors_below(said)["id_cir"] == ""
+        response = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
+        assert "This line is possible. 1.5 Gbit/s" in text(response)
+        assert errors_below(response)["id_cir"] == ""
 
     @pytest.mark.parametrize(
         ("cir", "below"),
@@ -297,17 +301,17 @@ class TestServiceabilityWhileTyping:
         ],
     )
     def test_ambiguous_bandwidth_is_refused(self, isp: Isp, alice: User, cir: str, below: str) -> None:
-        said = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
-        assert errors_below(said)["id_cir"].startswith(below)
-        assert "To correct: Bandwidth." in text(said)
-        assert "Still missing" not in text(said)
+        response = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
+        assert errors_below(response)["id_cir"].startswith(below)
+        assert "To correct: Bandwidth." in text(response)
+        assert "Still missing" not in text(response)
 
     def test_missing_bandwidth_is_refused_with_the_minimum(
         self, isp: Isp, alice: User, settings: Any
     ) -> None:
         settings.LONGLINE_MIN_CIR_BPS = 10**6
-        said = errors_below(self.check(alice, fields(isp, cir="0")))
-        assert said["id_cir"].startswith("0 bit/s is not between 1 Mbit/s and")
+        errors = errors_below(self.check(alice, fields(isp, cir="0")))
+        assert errors["id_cir"].startswith("0 bit/s is not between 1 Mbit/s and")
 
     def test_empty_fields_are_marked_after_the_form_was_sent(self, isp: Isp, alice: User) -> None:
         sent = fields(isp, a_end__port="", cir="", sent="1")
@@ -318,10 +322,10 @@ class TestServiceabilityWhileTyping:
         assert (filled["id_a_end-port"], filled["id_cir"]) == ("Choose a port.", "")
 
     def test_every_reason_is_listed(self, isp: Isp, alice: User, vll: Vll) -> None:
-        said = text(self.check(alice, fields(isp, svc_mtu="9000")))
-        assert "This cannot be ordered as it is." in said
-        assert "is used by another line" in said
-        assert "rhino:bb-next" in said
+        content = text(self.check(alice, fields(isp, svc_mtu="9000")))
+        assert "This cannot be ordered as it is." in content
+        assert "is used by another line" in content
+        assert "rhino:bb-next" in content
 
     def test_path_shows_the_mtu_of_each_link_and_its_detour(self, isp: Isp, alice: User) -> None:
         drawing, table = self.check(alice, fields(isp)).content.decode().split("</svg>")
@@ -331,29 +335,29 @@ class TestServiceabilityWhileTyping:
         assert table.count("after one failure") == 4
 
     def test_refused_line_shows_the_too_narrow_path(self, isp: Isp, alice: User) -> None:
-        said = self.check(alice, fields(isp, svc_mtu="9000"))
-        assert "Missing 46 bytes" in text(said)
-        assert "ll-draw-line ll-draw-danger" in said.content.decode()
+        response = self.check(alice, fields(isp, svc_mtu="9000"))
+        assert "Missing 46 bytes" in text(response)
+        assert "ll-draw-line ll-draw-danger" in response.content.decode()
 
     def test_every_transport_shows_its_largest_packet(self, isp: Isp, nora: User) -> None:
-        said = text(self.check(nora, fields(isp)))
-        assert "GENEVE over IPv6 72 bytes 8914 bytes" in said
+        content = text(self.check(nora, fields(isp)))
+        assert "GENEVE over IPv6 72 bytes 8914 bytes" in content
 
     def test_order_that_needs_approval_is_announced(self, isp: Isp, alice: User, dairy: Customer) -> None:
-        said = "The NOC approves an order of this size first"
-        assert said not in text(self.check(alice, fields(isp)))
+        sentence = "The NOC approves an order of this size first"
+        assert sentence not in text(self.check(alice, fields(isp)))
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
-        assert said in text(self.check(alice, fields(isp)))
+        assert sentence in text(self.check(alice, fields(isp)))
 
     def test_impossible_mtu_is_refused_without_a_path(self, isp: Isp, alice: User) -> None:
-        said = self.check(alice, fields(isp, svc_mtu="65535"))
-        assert said.status_code == 200
-        assert b"<svg" not in said.content
+        response = self.check(alice, fields(isp, svc_mtu="65535"))
+        assert response.status_code == 200
+        assert b"<svg" not in response.content
 
     def test_incomplete_form_shows_missing_fields(self, isp: Isp, alice: User) -> None:
-        said = text(self.check(alice, fields(isp, cir="", a_end__port="")))
-        assert "Still missing: A end: Port , Bandwidth" in said.replace("Port,", "Port ,")
-        assert "possible" not in said
+        content = text(self.check(alice, fields(isp, cir="", a_end__port="")))
+        assert "Still missing: A end: Port , Bandwidth" in content.replace("Port,", "Port ,")
+        assert "possible" not in content
 
     def test_viewer_has_nothing_to_check(self, isp: Isp, bob: User) -> None:
         assert self.check(bob, fields(isp)).status_code == 403

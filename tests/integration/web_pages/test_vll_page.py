@@ -33,11 +33,13 @@ def page_of(user: User, vll: Vll) -> Any:
     return signed_in(user).get(f"/vlls/{vll.pk}/")
 
 
-def polls(answer_: Any) -> bool:
+def polls(response: Any) -> bool:
     """Return whether the page polls more often than a settled page, which seldom polls."""
-    asked = re.findall(r'data-live="line:[^"]*" hx-trigger="live, every (\w+)"', answer_.content.decode())
-    assert len(asked) == 1
-    return bool(asked != ["30s"])
+    intervals = re.findall(
+        r'data-live="line:[^"]*" hx-trigger="live, every (\w+)"', response.content.decode()
+    )
+    assert len(intervals) == 1
+    return bool(intervals != ["30s"])
 
 
 def test_page_shows_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -> None:
@@ -52,7 +54,7 @@ def test_page_shows_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -
 
 def test_implementation_of_a_line_is_shown_only_to_the_noc(alice: User, nora: User, vll: Vll) -> None:
     activate(vll)
-    hers, the_nocs = text(page_of(alice, vll)), text(page_of(nora, vll))
+    shown_to_alice, shown_to_noc = text(page_of(alice, vll)), text(page_of(nora, vll))
     for made_of in (
         f"VNI {vll.vni}",
         "VXLAN over IPv4",
@@ -61,9 +63,9 @@ def test_implementation_of_a_line_is_shown_only_to_the_noc(alice: User, nora: Us
         "Requested transport",
         "History",
     ):
-        assert made_of in the_nocs
-        assert made_of not in hers
-    assert "802.1Q" not in hers
+        assert made_of in shown_to_noc
+        assert made_of not in shown_to_alice
+    assert "802.1Q" not in shown_to_alice
 
 
 def test_pending_end_shows_the_reason(alice: User, nora: User, vll: Vll) -> None:
@@ -131,7 +133,7 @@ def test_end_that_waits_for_the_noc_says_so(
     assert said not in text(page_of(alice, vll))
 
 
-def test_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: Vll) -> None:
+def test_report_about_an_older_revision_counts_as_waiting(alice: User, vll: Vll) -> None:
     activate(vll)
     order_delete(user=alice, vll=vll, now=clock.now())
     shown = text(page_of(alice, vll))
@@ -206,13 +208,13 @@ def test_page_polls_for_the_oper_status_and_then_is_settled(
 def test_page_keeps_polling_when_the_order_ends_after_the_line_was_read(
     alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def it_ends(seen: Vll, *, now: datetime) -> Progress:
+    def end_the_order(seen: Vll, *, now: datetime) -> Progress:
         activate(vll)
         Vll.objects.update(oper_status="op-up")
         return progress_of(seen, now=now)
 
     with monkeypatch.context() as between:
-        between.setattr("portal.web.views.vll.progress_of", it_ends)
+        between.setattr("portal.web.views.vll.progress_of", end_the_order)
         early = page_of(alice, vll)
     assert "Pending active" in text(early)
     assert polls(early)
@@ -250,8 +252,8 @@ def test_poll_without_changes_changes_nothing(alice: User, vll: Vll) -> None:
     fragment = client.get(address[1])
     assert fragment.status_code == 200
     assert "In place" in text(fragment)
-    assert "Provisioning started" in text(fragment)  # the events come along
-    assert "Add: In progress" in text(fragment)  # and so does what is read out
+    assert "Provisioning started" in text(fragment)  # with the events
+    assert "Add: In progress" in text(fragment)  # and with the text for screen readers
 
 
 def test_removal_needs_confirmation(alice: User, vll: Vll) -> None:

@@ -1,5 +1,7 @@
-"""Nothing is free while a router may still have it: over whatever orders in whatever order, with routers that
-are not heard of, refuse, or are declared dead."""
+"""No resource is free while a router may still use it, after any sequence of orders.
+
+Routers may be silent, refuse intents, or be declared dead in between.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -68,12 +70,12 @@ from tests.integration.router_answers import activate, answer, left
 pytestmark = pytest.mark.django_db
 NAMES = ("rhino", "hippo", "zebra")
 MOST_LINES = 4
-WITH_A_WAY_ON = {
+NEXT_ORDER = {
     Lifecycle.ACTIVE: order_suspend,
     Lifecycle.SUSPENDED: order_resume,
     Lifecycle.PENDING_TERMINATE: order_restore,
 }
-# Above it an order waits for approval.
+# The portal holds orders above this rate for approval.
 APPROVED_UP_TO = GBIT
 
 which = st.integers(0, 3)
@@ -97,7 +99,7 @@ tags = st.one_of(
 
 
 def build_world() -> tuple[Isp, User, User]:
-    """Rhino, Hippo and Zebra with agents, each reached by the others at two IPv4 addresses."""
+    """Create Rhino, Hippo and Zebra with agents. Each router reaches the others at two IPv4 addresses."""
     dairy = Customer.objects.create(
         name="Alpine Dairy", created_at=clock.now(), approve_up_to_bps=APPROVED_UP_TO
     )
@@ -118,13 +120,13 @@ def isp(dairy: Customer) -> Isp:
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """Rhino to Hippo, VXLAN, active."""
+    """Return an active VXLAN line from Rhino to Hippo."""
     placed = order(isp, alice, transport="vxlan4").vll
     activate(placed)
     return placed
 
 
-def test_a_vni_is_not_free_before_an_old_router_confirmed_though_the_line_is_gone(
+def test_vni_of_a_terminated_line_is_not_free_before_an_old_router_has_confirmed(
     isp: Isp, alice: User, vll: Vll
 ) -> None:
     modify(alice, vll, transport="vxlan4", a_end={"port": isp.ports["zebra:host-cust1"].pk})
@@ -142,7 +144,9 @@ def test_a_vni_is_not_free_before_an_old_router_confirmed_though_the_line_is_gon
     assert VniLease.objects.get(vni=vll.vni).free_at is not None
 
 
-def test_nor_while_the_line_goes_on_without_it(isp: Isp, alice: User, vll: Vll) -> None:
+def test_vni_is_not_free_while_the_line_continues_with_another_transport(
+    isp: Isp, alice: User, vll: Vll
+) -> None:
     vni = vll.vni
     modify(alice, vll, transport="vxlan4", a_end={"port": isp.ports["zebra:host-cust1"].pk})
     activate(vll)
@@ -153,7 +157,7 @@ def test_nor_while_the_line_goes_on_without_it(isp: Isp, alice: User, vll: Vll) 
     modify(alice, vll, transport="vxlan4")
     activate(vll)
     assert VniLease.objects.get(vni=vni).free_at is None
-    # Rhino never heard of that tunnel, which joined Zebra and Hippo.
+    # Rhino never had that tunnel, which connected Zebra and Hippo.
     pair.refresh_from_db()
     assert pair.free_at is not None
     left(vll, "a", isp.routers["rhino"])
@@ -161,7 +165,7 @@ def test_nor_while_the_line_goes_on_without_it(isp: Isp, alice: User, vll: Vll) 
 
 
 class Histories(RuleBasedStateMachine):
-    """The acts of customers, the NOC and the portal's sweeps, and what becomes of them on the routers."""
+    """The actions of customers, the NOC and the portal's sweeps, and their effects on the routers."""
 
     @initialize(silent=st.sampled_from([None, 0, 1, 2]))
     def begin(self, silent: int | None) -> None:
@@ -176,19 +180,19 @@ class Histories(RuleBasedStateMachine):
         if silent is not None:
             self.routers[silent].reachable = False
 
-    def ask(self, do: Callable[..., Any], **asked: Any) -> Any:
-        """Ask for it; a refusal leaves no trace."""
+    def attempt(self, operation: Callable[..., Any], **values: Any) -> Any:
+        """Run the operation. A refusal changes nothing."""
         self.now += timedelta(seconds=1)
         with suppress(DomainError):
-            return do(**asked, now=self.now)
+            return operation(**values, now=self.now)
         return None
 
-    def order(self, soon: bool, do: Callable[..., Any], **asked: Any) -> Any:
-        """``soon``: whether the routers that can be reached are told before anything else happens."""
-        answer = self.ask(do, **asked)
-        if soon and answer is not None:
+    def order(self, soon: bool, operation: Callable[..., Any], **values: Any) -> Any:
+        """Order something. ``soon``: the reachable routers get their intents before the next action."""
+        result = self.attempt(operation, **values)
+        if soon and result is not None:
             self.send_all()
-        return answer
+        return result
 
     def end(self, port: str, picked: dict[str, Any]) -> EndRequest:
         return EndRequest(port=self.isp.ports[port].pk, **picked)
@@ -217,7 +221,7 @@ class Histories(RuleBasedStateMachine):
     def move(self, number: int, side: str, port: int, transport: str | None, soon: bool) -> None:
         vll = self.at_rest(*IN_SERVICE, number=number)
         ends = {end.side: end for end in vll.ends.select_related("port")}
-        # Mostly such as people move: away from a router that nobody hears from.
+        # Usually lines move away from a silent router, as in practice.
         side = next((each for each in "az" if ends[each].port.router_id in self.silent()), side)
         ports = [port for port in self.isp.ports.values() if port.router_id not in self.silent()]
         there = [port for port in ports if port.router_id != ends[side].port.router_id]
@@ -246,11 +250,11 @@ class Histories(RuleBasedStateMachine):
     def modify(self, vll: Vll, soon: bool, **changes: Any) -> None:
         self.order(soon, order_modify, user=self.alice, vll=vll, changes=Changes(**changes))
 
-    @precondition(lambda self: self.at_rest(*WITH_A_WAY_ON))
+    @precondition(lambda self: self.at_rest(*NEXT_ORDER))
     @rule(number=which, soon=usually)
-    def stop_or_go(self, number: int, soon: bool) -> None:
-        vll = self.at_rest(*WITH_A_WAY_ON, number=number)
-        self.order(soon, WITH_A_WAY_ON[vll.lifecycle], user=self.alice, vll=vll)
+    def suspend_or_resume(self, number: int, soon: bool) -> None:
+        vll = self.at_rest(*NEXT_ORDER, number=number)
+        self.order(soon, NEXT_ORDER[vll.lifecycle], user=self.alice, vll=vll)
 
     @precondition(lambda self: self.at_rest(*IN_SERVICE))
     @rule(number=which, cooling_off=st.sampled_from([timedelta(0), timedelta(hours=1)]), soon=usually)
@@ -259,10 +263,10 @@ class Histories(RuleBasedStateMachine):
         self.order(soon, order_delete, user=self.alice, vll=vll, cooling_off=cooling_off)
 
     @precondition(lambda self: self.open_orders())
-    @rule(number=which, called_off=usually, by_force=usually, soon=usually)
-    def end_an_order(self, number: int, called_off: bool, by_force: bool, soon: bool) -> None:
+    @rule(number=which, cancelled=usually, by_force=usually, soon=usually)
+    def end_an_order(self, number: int, cancelled: bool, by_force: bool, soon: bool) -> None:
         order = self.open_order(number)
-        if called_off:
+        if cancelled:
             self.order(soon, order_cancel, user=self.alice, order=order)
         if by_force:
             self.ask(order_force_end, user=self.nina, order=order, reason="it burnt down")
@@ -286,26 +290,26 @@ class Histories(RuleBasedStateMachine):
             dead_routers_settle(now=self.now)
         else:
             self.ask(router_declare_alive, user=self.nina, router=router)
-            # Its maintenance goes on until somebody ends it.
+            # The maintenance continues until somebody ends it.
             Router.objects.filter(pk=router.pk, dead_since=None).update(maintenance_since=None)
 
-    # Routers, and the portal by itself.
+    # Routers, and the portal's automatic work.
 
     @rule(number=which, has=st.booleans())
     def upgrade(self, number: int, has: bool) -> None:
-        """Its VPP becomes one with GRE keys, or one without."""
+        """Upgrade the VPP to one with GRE keys, or downgrade it."""
         router = self.routers[number % len(self.routers)].router
         ObservedRouter.objects.filter(router=router).update(gre_keys=has)
 
     @rule(number=which, how=st.sampled_from(["silent", "silent", "refusing", "well"]))
-    def become(self, number: int, how: str) -> None:
+    def change_router(self, number: int, how: str) -> None:
         router = self.routers[number % len(self.routers)]
         router.reachable, router.refusing = how != "silent", how == "refusing"
         self.send_all()
 
     @rule(number=which, arrives=st.sampled_from(["later", "never"]))
     def send(self, number: int, arrives: str) -> None:
-        """The answer that was on its way before arrives now."""
+        """Deliver the previous answer of the router, and send the next intent."""
         router = self.routers[number % len(self.routers)]
         router.answer(now=self.now)
         router.send()
@@ -324,10 +328,10 @@ class Histories(RuleBasedStateMachine):
         for part in (coolings_off_end, dead_routers_settle, *rested):
             part(now=self.now)
 
-    # What holds at any time, and what in the end.
+    # Invariants, and the state at the end.
 
     @invariant()
-    def nothing_that_a_router_holds_is_free_or_somebody_elses(self) -> None:
+    def resources_of_routers_are_leased_by_their_lines(self) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             cursor.execute("SET CONSTRAINTS ALL DEFERRED")
@@ -343,13 +347,13 @@ class Histories(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             if self.transaction is not None:
-                self.everything_heals_and_nothing_is_left()
+                self.recover_and_check_that_nothing_is_left()
         finally:
             transaction.set_rollback(True)
             self.transaction.__exit__(None, None, None)
 
-    def everything_heals_and_nothing_is_left(self) -> None:
-        """Every router comes back and does what it is asked to: what no line needs is free then."""
+    def recover_and_check_that_nothing_is_left(self) -> None:
+        """Let every router return and carry out its intent. Then everything that no line needs is free."""
         for held in Order.objects.filter(state=OrderState.HELD):
             self.ask(order_reject, user=self.nina, order=held, reason="no")
         for number, router in enumerate(self.routers):
@@ -359,7 +363,7 @@ class Histories(RuleBasedStateMachine):
             self.send_all()
         assert not Order.objects.exclude(state__in=TERMINAL_ORDER_STATES).exists()
         assert not VllTombstone.objects.exists()
-        self.nothing_that_a_router_holds_is_free_or_somebody_elses()
+        self.resources_of_routers_are_leased_by_their_lines()
         alive = Vll.objects.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
         assert {vll for router in self.routers for vll, _ in router.holds} == set(
             alive.values_list("pk", flat=True)
@@ -370,10 +374,10 @@ class Histories(RuleBasedStateMachine):
         assert PortVlanLease.objects.count() == BandwidthBooking.objects.count() == 2 * alive.count()
 
     def at_rest(self, *lifecycles: str, number: int | None = None) -> Any:
-        """The lines in these states that have no order open, or one of them."""
+        """Return the lines in these states without an open order, or one of them."""
         busy = Order.objects.exclude(state__in=TERMINAL_ORDER_STATES).values("vll")
         lines = Vll.objects.filter(lifecycle__in=lifecycles).exclude(pk__in=busy)
-        # Those first of which something is left somewhere, or may be.
+        # First the lines that have, or may have, remains on a router.
         odd = Q(tombstones__isnull=False) | Q(ends__port__router__in=self.silent())
         found = list(lines.annotate(odd=Count("pk", filter=odd)).order_by("-odd", "created_at"))
         return found if number is None else found[number % len(found)]
@@ -381,18 +385,18 @@ class Histories(RuleBasedStateMachine):
     def silent(self) -> set[int]:
         return {router.router.pk for router in self.routers if not router.reachable}
 
-    def open_orders(self, **those: Any) -> list[Order]:
+    def open_orders(self, **filters: Any) -> list[Order]:
         return list(
-            Order.objects.filter(**those).exclude(state__in=TERMINAL_ORDER_STATES).order_by("ordered_at")
+            Order.objects.filter(**filters).exclude(state__in=TERMINAL_ORDER_STATES).order_by("ordered_at")
         )
 
-    def open_order(self, number: int, **those: Any) -> Order:
-        found = self.open_orders(**those)
+    def open_order(self, number: int, **filters: Any) -> Order:
+        found = self.open_orders(**filters)
         return found[number % len(found)]
 
 
 def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
-    """The parts of this end that a router has built without anybody's keeping them for the line."""
+    """Yield the parts of an end on a router that are not leased or booked for its line."""
     keep = {
         row.vll,
         *Order.objects.filter(vll=row.vll).values_list("pk", flat=True),
@@ -425,7 +429,7 @@ def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
             yield f"the pair of {row.local} and {row.remote} is not leased"
 
 
-def test_nothing_is_free_while_any_router_may_have_it() -> None:
+def test_no_resource_is_free_while_a_router_may_use_it() -> None:
     run_state_machine_as_test(
         Histories,
         settings=settings(

@@ -1,5 +1,8 @@
-"""Orders that routers block: the NOC retries, ends them by force, or declares a router dead. The portal
-releases nothing that a router may still use before that router has confirmed, dead or not."""
+"""Orders that routers block: the NOC retries them, ends them by force, or declares a router dead.
+
+The portal releases no resource that a router may still use before the router has confirmed its removal. This
+holds for dead routers too.
+"""
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -50,8 +53,8 @@ def intent(isp: Isp, router: str) -> RouterIntent:
     return router_intent(Router.objects.get(name=router), generation=1)
 
 
-class TestAChangeWhoseUndoingIsRefused:
-    """From VLAN 100 to 200 at Rhino, to 2 Gbit/s; Hippo refuses the change, and Rhino refuses its undoing."""
+class TestRefusedUndo:
+    """A change to VLAN 200 at Rhino and to 2 Gbit/s. Hippo refuses it, and Rhino refuses its undoing."""
 
     @pytest.fixture
     def stuck(self, alice: User, vll: Vll) -> Order:
@@ -119,7 +122,7 @@ def test_undone_move_keeps_the_far_port_until_its_router_confirmed(
     refuse(vll, "z")
     activate(vll)
     placed.refresh_from_db()
-    # Back on Rhino and verified there; Hippo has not said that it is gone.
+    # The end is on Rhino again and verified there, but Hippo has not confirmed that it removed the end.
     assert placed.state == "inProgress"
     force_end(nina, placed)
     answer(vll, "a", "verified")
@@ -128,13 +131,13 @@ def test_undone_move_keeps_the_far_port_until_its_router_confirmed(
     assert (holders(), sums_are_right()) == ({vll.pk}, True)
 
 
-@pytest.mark.parametrize("what", ["add", "cancelled add", "delete"])
-def test_refused_removal_ends_and_its_leases_wait(isp: Isp, alice: User, nina: User, what: str) -> None:
+@pytest.mark.parametrize("action", ["add", "cancelled add", "delete"])
+def test_refused_removal_ends_and_its_leases_wait(isp: Isp, alice: User, nina: User, action: str) -> None:
     placed = order(isp, alice)
     vll = placed.vll
-    if what == "add":
+    if action == "add":
         refuse(vll, "a")
-    elif what == "cancelled add":
+    elif action == "cancelled add":
         order_cancel(user=alice, order=placed, now=clock.now())
     else:
         activate(vll)
@@ -142,22 +145,20 @@ def test_refused_removal_ends_and_its_leases_wait(isp: Isp, alice: User, nina: U
     answer(vll, "z", "removed")
     answer(vll, "a", "failed", for_good=True, reason={"code": "vpp_refused", "message": "…", "retval": -30})
     ended = force_end(nina, placed)
-    assert ended.state == ("cancelled" if what == "cancelled add" else "failed")
+    assert ended.state == ("cancelled" if action == "cancelled add" else "failed")
     vll.refresh_from_db()
-    before = "pendingTerminate" if what == "delete" else "pendingActive"
+    before = "pendingTerminate" if action == "delete" else "pendingActive"
     assert (vll.lifecycle, holders()) == (before, {vll.pk})
     assert [key.vll for key in intent(isp, "rhino").removed] == [vll.pk]
-    if what == "delete":
+    if action == "delete":
         with pytest.raises(WrongOrderState):
             order_retry(user=alice, order=ended, now=clock.now())
     answer(vll, "a", "removed")
-    after = "terminated" if what == "delete" else "cancelled"
+    after = "terminated" if action == "delete" else "cancelled"
     assert (vll.lifecycle, holders(), sums_are_right()) == (after, set(), True)
 
 
-def test_a_removal_that_is_called_off_and_refused_ends_and_heals_later(
-    alice: User, nina: User, vll: Vll
-) -> None:
+def test_cancelled_and_refused_removal_is_ended_and_repaired_later(alice: User, nina: User, vll: Vll) -> None:
     removal = order_delete(user=alice, vll=vll, now=clock.now())
     answer(vll, "a", "removed")
     order_cancel(user=alice, order=removal, now=clock.now())
@@ -168,7 +169,7 @@ def test_a_removal_that_is_called_off_and_refused_ends_and_heals_later(
     assert (vll.lifecycle, vll.in_sync, holders()) == ("active", True, {vll.pk})
 
 
-class TestWhoAndWhen:
+class TestPreconditions:
     def test_only_noc_admins_end_and_only_the_noc_retries(self, isp: Isp, alice: User, nora: User) -> None:
         placed = order(isp, alice)
         refuse(placed.vll, "a")
@@ -209,8 +210,8 @@ class TestWhoAndWhen:
             )
         Outbox.objects.all().delete()
         order_force_retry(user=nora, order=placed, now=clock.now())
-        asked = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
-        assert asked == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
+        notified = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
+        assert notified == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
         assert set(RouterConvergence.objects.values_list("failures", "retry_at", "wanted", "answered")) == {
             (0, None, 1, 0)
         }
@@ -222,7 +223,7 @@ class TestWhoAndWhen:
             Order.objects.filter(pk=placed.pk).update(forced={"by": "eve"})
 
 
-class TestADeadRouter:
+class TestDeadRouter:
     def declare(self, user: User, router: str = "rhino") -> None:
         found = Router.objects.get(name=router)
         router_declare_dead(router=found, user=user, now=clock.now(), reason=REASON)
@@ -236,12 +237,12 @@ class TestADeadRouter:
         rhino = Router.objects.get(name="rhino")
         assert rhino.dead_since is not None
         assert rhino.maintenance_since is not None
-        said = Event.objects.get(kind="router.declared_dead")
-        assert (said.actor, said.data["reason"]) == ("nina", REASON)
+        event = Event.objects.get(kind="router.declared_dead")
+        assert (event.actor, event.data["reason"]) == ("nina", REASON)
         with pytest.raises(RouterIsDead):
             router_maintenance_set(router=rhino, on=False, user=nina, now=clock.now())
 
-    def test_a_removal_does_not_wait_for_it_but_for_the_living_one(
+    def test_removal_waits_only_for_routers_that_are_not_dead(
         self, isp: Isp, alice: User, nina: User, vll: Vll
     ) -> None:
         removal = order_delete(user=alice, vll=vll, now=clock.now())
@@ -324,7 +325,7 @@ class TestADeadRouter:
         assert f"line {vll}" in str(vars(refused.value))
         assert VllTombstone.objects.count() == 1
 
-    def test_its_vni_stays_quarantined_until_it_has_acknowledged(
+    def test_vni_of_a_dead_router_stays_quarantined_until_it_confirms_the_removal(
         self, isp: Isp, alice: User, nina: User, vll: Vll
     ) -> None:
         order_delete(user=alice, vll=vll, now=clock.now())
@@ -333,7 +334,7 @@ class TestADeadRouter:
         dead_routers_settle(now=clock.now())
         lease = VniLease.objects.get(vni=vll.vni)
         assert (lease.released_at is not None, lease.free_at) == (True, None)
-        # The returned router gets the removal with exactly the revision that was ordered.
+        # The returned router gets the removal with exactly the ordered revision.
         assert [(key.vll, key.side) for key in intent(isp, "rhino").removed] == [(vll.pk, "a")]
         assert isp.routers["rhino"].pk in routers_due(now=clock.now())
         answer(vll, "a", "removed")
@@ -363,7 +364,7 @@ class TestADeadRouter:
         answer(vll, "z", "removed")
         assert VniLease.objects.get(vni=vll.vni).free_at is not None
 
-    def test_lines_in_service_stay_as_they_are_and_so_does_what_a_moved_end_left(
+    def test_lines_in_service_and_remains_of_moved_ends_stay_unchanged(
         self, isp: Isp, alice: User, nina: User, vll: Vll
     ) -> None:
         modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk}, transport="l2xc")
@@ -380,7 +381,7 @@ class TestADeadRouter:
 
     @pytest.fixture
     def forced(self, alice: User, nina: User, vll: Vll) -> Order:
-        """From VLAN 100 to 200 at Rhino, which never answers, and to 2 Gbit/s; called off, and ended."""
+        """Return a cancelled and ended change to 2 Gbit/s and to VLAN 200 at Rhino, which never answers."""
         placed = modify(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT)
         order_cancel(user=alice, order=placed, now=clock.now())
         answer(vll, "z", "verified")
@@ -388,16 +389,14 @@ class TestADeadRouter:
         force_end(nina, placed)
         return placed
 
-    def test_what_an_ended_change_has_of_living_routers_does_not_wait_for_it(
-        self, vll: Vll, forced: Order
-    ) -> None:
+    def test_ended_change_releases_its_resources_of_living_routers(self, vll: Vll, forced: Order) -> None:
         assert booked(forced.pk) == [("a", "rhino:host-cust1", GBIT)]
         assert vlans(forced.pk) == [("a", "rhino:host-cust1", 200)]
         assert booked(vll.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
         assert vlans(vll.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
         assert sums_are_right()
 
-    def test_nor_after_the_lines_removal_but_for_the_living_one(
+    def test_removal_of_the_line_keeps_only_resources_of_the_dead_router(
         self, alice: User, vll: Vll, forced: Order
     ) -> None:
         order_delete(user=alice, vll=vll, now=clock.now())
@@ -408,7 +407,9 @@ class TestADeadRouter:
         answer(vll, "a", "removed")
         assert (holders(), sums_are_right()) == (set(), True)
 
-    def test_nor_after_its_end_has_moved_away(self, isp: Isp, alice: User, vll: Vll, forced: Order) -> None:
+    def test_moved_end_keeps_only_resources_of_the_dead_router(
+        self, isp: Isp, alice: User, vll: Vll, forced: Order
+    ) -> None:
         modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk}, transport="l2xc")
         activate(vll)
         assert booked(forced.pk) == [("a", "rhino:host-cust1", GBIT)]
@@ -420,7 +421,9 @@ class TestADeadRouter:
         assert VniLease.objects.get(vni=vni).free_at is not None
         assert (holders(), sums_are_right()) == ({vll.pk}, True)
 
-    def test_alive_again_removals_wait_for_it(self, isp: Isp, alice: User, nina: User, vll: Vll) -> None:
+    def test_removals_wait_for_a_router_that_is_declared_alive_again(
+        self, isp: Isp, alice: User, nina: User, vll: Vll
+    ) -> None:
         self.declare(nina)
         router_declare_alive(router=isp.routers["rhino"], user=nina, now=clock.now())
         order_delete(user=alice, vll=vll, now=clock.now())
@@ -429,7 +432,7 @@ class TestADeadRouter:
         assert Event.objects.filter(kind="router.declared_alive", actor="nina").exists()
 
 
-class TestTheDoors:
+class TestApi:
     def test_api_forces_for_users_with_the_right(self, isp: Isp, alice: User, nora: User, nina: User) -> None:
         placed = order(isp, alice)
         refuse(placed.vll, "a")
@@ -438,11 +441,11 @@ class TestTheDoors:
         assert client(nora).post(f"{url}/force-end", body, format="json").status_code == 403
         assert client(nora).post(f"{url}/force-retry").status_code == 202
         assert client(nina).post(f"{url}/force-end", {}, format="json").status_code == 422
-        answer_ = client(nina).post(f"{url}/force-end", body, format="json")
-        assert (answer_.status_code, answer_.json()["order"]["state"]) == (202, "failed")
+        response = client(nina).post(f"{url}/force-end", body, format="json")
+        assert (response.status_code, response.json()["order"]["state"]) == (202, "failed")
         assert client(nina).post(f"{url}/force-end", body, format="json").status_code == 409
-        told = client(nina).get(f"/api/v1/vlls/{placed.vll_id}/history").json()["results"]
-        forced = next(each for each in told if (each["after"] or {}).get("forced"))
+        history = client(nina).get(f"/api/v1/vlls/{placed.vll_id}/history").json()["results"]
+        forced = next(each for each in history if (each["after"] or {}).get("forced"))
         assert (forced["by"]["username"], forced["after"]["forced"]["reason"]) == ("nina", REASON)
 
     def test_api_declares_a_router_dead_with_a_reason(self, isp: Isp, nora: User, nina: User) -> None:
@@ -451,7 +454,7 @@ class TestTheDoors:
         assert client(nora).post(f"{url}/actions", dead, format="json").status_code == 403
         assert client(nina).post(f"{url}/actions", {"do": "declare-dead"}, format="json").status_code == 422
         assert client(nina).post(f"{url}/actions", dead, format="json").json()["dead_since"]
-        told = client(nina).get(f"{url}/history").json()["results"]
-        assert "dead_since" in told[0]["after"]
+        history = client(nina).get(f"{url}/history").json()["results"]
+        assert "dead_since" in history[0]["after"]
         alive = client(nina).post(f"{url}/actions", {"do": "declare-alive"}, format="json")
         assert alive.json()["dead_since"] is None

@@ -65,7 +65,7 @@ class Agents:
             rows.delete()
         return waiting
 
-    def rhino_is_asked_now(self) -> bool:
+    def rhino_has_a_message(self) -> bool:
         """Return whether a message for rhino exists now, without a run of the sweeper."""
         return self.isp.routers["rhino"].pk in self.messages()
 
@@ -145,8 +145,8 @@ def test_order_pending_for_hours_costs_few_intents_and_one_row(
 
 def test_pauses_grow_from_seconds_to_minutes(agents: Agents, placed: Order) -> None:
     agents.sweep(timedelta(minutes=16), every_s=10)
-    asked = [at for router, at in agents.sent if router == "rhino"]
-    pauses = [(after - before).total_seconds() for before, after in pairwise(asked)]
+    sent = [at for router, at in agents.sent if router == "rhino"]
+    pauses = [(after - before).total_seconds() for before, after in pairwise(sent)]
     assert pauses[:7] == [10, 20, 40, 80, 160, 300, 300]
 
 
@@ -214,10 +214,10 @@ PORT = interface("host-cust1")
 
 @pytest.fixture
 def report(agents: Agents, placed: Order) -> Callable[..., None]:
-    """Store a report of rhino, ``after_s`` its last one. Rhino has not confirmed its intent for a while."""
+    """Store a report of rhino, sent ``after_s`` after the previous one. Rhino still has a pending end."""
     agents.sweep(timedelta(minutes=9), every_s=60)
 
-    def say(
+    def store(
         *ends: EndObservation,
         after_s: int = 10,
         interfaces: Sequence[InterfaceReport] = ABSENT_PORT,
@@ -225,7 +225,7 @@ def report(agents: Agents, placed: Order) -> Callable[..., None]:
     ) -> None:
         agents.now += timedelta(seconds=after_s)
         generation = agents.by_router["rhino"].held["generation"]  # type: ignore[index]
-        said = observed_report(
+        report_ = observed_report(
             sent_ms=int(agents.now.timestamp() * 1000),
             encapsulations=list(Encapsulation),
             generation_held=generation,
@@ -234,24 +234,24 @@ def report(agents: Agents, placed: Order) -> Callable[..., None]:
             ends=ends,
         )
         router = agents.isp.routers["rhino"]
-        assert observation_take(router=router, report=changed(said, **more), now=agents.now)
+        assert observation_take(router=router, report=changed(report_, **more), now=agents.now)
 
     for _ in range(3):
-        say()
-    # The last attempt and the next one are both a good while away.
+        store()
+    # The last attempt was two minutes ago, and the next one is in three minutes.
     agents.messages()
     RouterConvergence.objects.filter(router=agents.isp.routers["rhino"]).update(
         last_answered_at=agents.now - timedelta(minutes=2), next_query_at=agents.now + timedelta(minutes=3)
     )
     agents.sent.clear()
-    return say
+    return store
 
 
 def test_report_without_changes_does_not_end_the_pause(
     isp: Isp, agents: Agents, report: Callable[..., None]
 ) -> None:
     report()
-    assert not agents.rhino_is_asked_now()
+    assert not agents.rhino_has_a_message()
     assert routers_due(now=agents.now) == []
 
 
@@ -259,7 +259,7 @@ def test_router_gets_its_intent_when_the_port_appears(
     isp: Isp, agents: Agents, report: Callable[..., None], placed: Order
 ) -> None:
     report(interfaces=(*ABSENT_PORT, PORT))
-    assert agents.rhino_is_asked_now()
+    assert agents.rhino_has_a_message()
     assert routers_due(now=agents.now) == [isp.routers["rhino"].pk]
     agents.by_router["rhino"].answer = None
     agents.sweep(timedelta(seconds=5))
@@ -274,9 +274,9 @@ def test_port_set_up_ends_the_pause_and_its_link_does_not(
     report(interfaces=(*ABSENT_PORT, interface("host-cust1", admin_up=False)))
     agents.sweep(timedelta(seconds=5))
     report(interfaces=(*ABSENT_PORT, interface("host-cust1", admin_up=False, link_up=False)))
-    assert not agents.rhino_is_asked_now()
+    assert not agents.rhino_has_a_message()
     report(interfaces=(*ABSENT_PORT, interface("host-cust1", link_up=False)))
-    assert agents.rhino_is_asked_now()
+    assert agents.rhino_has_a_message()
 
 
 @pytest.mark.parametrize("seconds", [120, pytest.param(300, marks=pytest.mark.release)])
@@ -295,43 +295,43 @@ def test_end_built_by_the_agent_meanwhile_ends_the_pause(
     agents: Agents, report: Callable[..., None], placed: Order
 ) -> None:
     report(observed_end(placed.vll_id, "a", in_sync=False))
-    assert not agents.rhino_is_asked_now()
+    assert not agents.rhino_has_a_message()
     report(observed_end(placed.vll_id, "a", revision=2))
-    assert not agents.rhino_is_asked_now()
+    assert not agents.rhino_has_a_message()
     report(observed_end(placed.vll_id, "a"))
-    assert agents.rhino_is_asked_now()
+    assert agents.rhino_has_a_message()
 
 
 @pytest.mark.parametrize(
-    "news",
+    "change",
     [{"boot_id": str(uuid4())}, {"vpp_boot_ms": 1_790_000_900_000}, {"after_s": 20}],
-    ids=["the agent restarted", "VPP restarted", "it was silent"],
+    ids=["agent restarted", "VPP restarted", "router was silent"],
 )
 def test_returned_router_gets_its_intent_immediately(
-    agents: Agents, report: Callable[..., None], news: dict[str, Any]
+    agents: Agents, report: Callable[..., None], change: dict[str, Any]
 ) -> None:
-    report(**news)
-    assert agents.rhino_is_asked_now()
+    report(**change)
+    assert agents.rhino_has_a_message()
 
 
 def test_reconnected_vpp_gets_its_intent_immediately(agents: Agents, report: Callable[..., None]) -> None:
     report(vpp_connected=False, vpp_boot_ms=None, interfaces=(), encapsulations=())
-    assert not agents.rhino_is_asked_now()
+    assert not agents.rhino_has_a_message()
     report()
-    assert agents.rhino_is_asked_now()
+    assert agents.rhino_has_a_message()
 
 
 def test_change_during_an_attempt_is_sent_without_a_pause(
     isp: Isp, agents: Agents, report: Callable[..., None]
 ) -> None:
-    """The answer is older than the port, and the message finds the router claimed."""
+    """The answer was sent before the port appeared, and the message finds the router claimed."""
     rhino = agents.by_router["rhino"]
 
-    def comes_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
+    def add_port_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
         report(after_s=1, interfaces=(*ABSENT_PORT, PORT))
         return rhino.accept(intent, a=ABSENT)
 
-    rhino.answer = comes_meanwhile
+    rhino.answer = add_port_meanwhile
     converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
     waiting = RouterConvergence.objects.get(router=isp.routers["rhino"])
     assert waiting.next_query_at == agents.now + FIRST_PAUSE
@@ -368,18 +368,18 @@ def _release(agents: Agents, nora: User, placed: Order) -> None:
         router_hold_set(router=agents.isp.routers["rhino"], on=on, user=nora, now=agents.now)
 
 
-@pytest.mark.parametrize("word", [_retry, _force_retry, _release])
+@pytest.mark.parametrize("retry", [_retry, _force_retry, _release])
 def test_forced_retry_sends_immediately(
     isp: Isp,
     agents: Agents,
     report: Callable[..., None],
     placed: Order,
     nora: User,
-    word: Callable[[Agents, User, Order], None],
+    retry: Callable[[Agents, User, Order], None],
 ) -> None:
-    word(agents, nora, placed)
-    assert agents.rhino_is_asked_now()
-    # Also when that message is lost.
+    retry(agents, nora, placed)
+    assert agents.rhino_has_a_message()
+    # The retry is due also when the message is lost.
     assert isp.routers["rhino"].pk in routers_due(now=agents.now)
 
 
