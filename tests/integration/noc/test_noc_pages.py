@@ -315,12 +315,14 @@ def test_repeated_foreign_changes_are_an_alarm(isp: Isp, alice: User, nora: User
     seen = observed_end(vll.pk, "a", revision=vll.revision, contested=(fight,))
     rhino, page = isp.routers["rhino"], signed_in(nora)
     ends_observed(router=rhino, ends=[seen], now=clock.now())
-    said = "admin_up of host-cust1.100 keeps being changed to “false”; repairs so far: 7"
-    assert f"Somebody else is changing lines on rhino {said} Line Milk run of Alpine Dairy" in noc_page(page)
+    sentence = "admin_up of host-cust1.100 keeps being changed to “false”; repairs so far: 7"
+    assert f"Somebody else is changing lines on rhino {sentence} Line Milk run of Alpine Dairy" in noc_page(
+        page
+    )
     shown = text(page.get(f"/noc/routers/{rhino.pk}/"))
     assert "host-cust1.100 admin_up true false 7" in shown
     ends_observed(router=rhino, ends=[observed_end(vll.pk, "a", revision=vll.revision)], now=clock.now())
-    assert said not in noc_page(page)
+    assert sentence not in noc_page(page)
 
 
 @pytest.mark.parametrize("state", ["dropped", "not_restored", "not_examined"])
@@ -463,8 +465,8 @@ def test_automatically_disabled_webhook_is_an_alarm(
     )
     Webhook.objects.filter(pk=made.pk).update(disabled_at=clock.now(), disabled_because=because)
     page = signed_in(nora)
-    said = "The webhook Tickets was disabled Alpine Dairy. Disabled: "
-    assert (said in noc_page(page)) is loud
+    sentence = "The webhook Tickets was disabled Alpine Dairy. Disabled: "
+    assert (sentence in noc_page(page)) is loud
     assert page.get(f"/webhooks/{made.pk}/").status_code == 200
 
 
@@ -483,8 +485,8 @@ def test_mail_refused_by_the_server_is_an_alarm(
         error="ConnectionRefusedError: no",
     )
     shown = noc_page(signed_in(nora))
-    said = "Mails waiting: 1. The first is to alice. ConnectionRefusedError: no"
-    assert (said in shown) is loud
+    sentence = "Mails waiting: 1. The first is to alice. ConnectionRefusedError: no"
+    assert (sentence in shown) is loud
 
 
 def test_alarm_about_mail_names_the_whole_reader(isp: Isp, alice: User, nora: User) -> None:

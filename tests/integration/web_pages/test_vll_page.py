@@ -112,25 +112,25 @@ def test_last_report_of_a_silent_router_is_not_shown_as_current(
 
 
 @pytest.mark.parametrize(
-    ("doing", "said"),
+    ("operation", "sentence"),
     [
         (router_hold_set, "The NOC has been working on rhino since"),
         (router_maintenance_set, "rhino has been under maintenance since"),
     ],
 )
 def test_end_that_waits_for_the_noc_says_so(
-    isp: Isp, alice: User, nora: User, vll: Vll, doing: Any, said: str
+    isp: Isp, alice: User, nora: User, vll: Vll, operation: Any, sentence: str
 ) -> None:
-    doing(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
+    operation(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
     shown = text(page_of(alice, vll))
-    assert f"A Zürich Waiting for rhino {said}" in shown
+    assert f"A Zürich Waiting for rhino {sentence}" in shown
     job = client(alice).get(f"/api/v1/jobs/{vll.orders.get().pk}").json()
-    assert [said in step["reason"]["message"] if step["reason"] else None for step in job["steps"]] == [
+    assert [sentence in step["reason"]["message"] if step["reason"] else None for step in job["steps"]] == [
         True,
         None,
     ]
     answer(vll, "a", "verified")
-    assert said not in text(page_of(alice, vll))
+    assert sentence not in text(page_of(alice, vll))
 
 
 def test_report_about_an_older_revision_counts_as_waiting(alice: User, vll: Vll) -> None:
