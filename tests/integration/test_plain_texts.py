@@ -64,7 +64,9 @@ def test_pages_refuse_it_next_to_the_field(isp: Isp, ada: User, nora: User, writ
         noc.post("/noc/sites/add/", {"name": written}),
         noc.post("/noc/customers/add/", {"name": written}),
         save(noc, f"/noc/sites/{Site.objects.get().pk}/change/", {"name": written}),
-        signed_in(ada).post("/account/tokens/", {"name": written, "scope": "read", "days": "30"}),
+        signed_in(ada, reauthenticated=True).post(
+            "/account/tokens/", {"name": written, "scope": "read", "days": "30"}
+        ),
         signed_in(ada).post("/webhooks/add/", {"url": "https://a.example", "description": written}),
         signed_in(ada).post("/orders/new/", {"description": written}),
     ]

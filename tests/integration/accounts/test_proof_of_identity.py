@@ -84,7 +84,7 @@ class TestApi:
     ) -> None:
         body, status = OPERATIONS[method, path]
         address, before = place(path), rows()
-        answer = send(signed_in(nina, proven=True), method, address, body)
+        answer = send(signed_in(nina, reauthenticated=True), method, address, body)
         assert answer.status_code == status, answer.content
         assert rows() != before
 
@@ -92,7 +92,7 @@ class TestApi:
         self, place: Callable[[str], str], nina: User, settings: Any, method: str, path: str
     ) -> None:
         settings.ACCOUNT_REAUTHENTICATION_TIMEOUT = 0
-        answer = send(signed_in(nina, proven=True), method, place(path), OPERATIONS[method, path][0])
+        answer = send(signed_in(nina, reauthenticated=True), method, place(path), OPERATIONS[method, path][0])
         assert answer.status_code == 403, answer.content
 
     def test_a_token_needs_no_password(

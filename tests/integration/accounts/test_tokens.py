@@ -236,7 +236,7 @@ def test_none_slips_through_while_its_maker_is_revoked(alice: User) -> None:
 
 class TestPage:
     def test_alice_makes_a_token_sees_it_once_and_revokes_it(self, alice: User) -> None:
-        client = signed_in(alice, proven=True)
+        client = signed_in(alice, reauthenticated=True)
         form = {"name": "laptop", "scope": "order", "days": "30", "networks": "192.0.2.0/24 2001:db8::/32"}
         made = client.post("/account/tokens/", form)
         token = ApiToken.objects.get()
@@ -251,7 +251,7 @@ class TestPage:
         assert "Act as the NOC" not in text(signed_in(alice).get("/account/tokens/"))
         assert "Act as the NOC" in text(signed_in(nora).get("/account/tokens/"))
         forged = {"name": "x", "scope": "noc", "days": "30"}
-        assert signed_in(alice, proven=True).post("/account/tokens/", forged).status_code == 422
+        assert signed_in(alice, reauthenticated=True).post("/account/tokens/", forged).status_code == 422
 
     @pytest.mark.parametrize("scope", ["team", "webhooks"])
     def test_what_outlives_a_token_has_to_be_ticked_by_who_runs_a_team(
@@ -261,7 +261,7 @@ class TestPage:
         answers = {}
         for user in (ada, alice, nina):
             for ticked in ({}, {scope: "on"}):
-                browser = signed_in(user, proven=True)
+                browser = signed_in(user, reauthenticated=True)
                 answers[user.username] = browser.post("/account/tokens/", {**form, **ticked})
         made = ApiToken.objects.order_by("pk").values_list("user__username", "scopes")
         assert list(made) == [
@@ -301,7 +301,7 @@ class TestHowMany:
         assert refused.status_code == 409
         assert refused.json()["type"].endswith("#too-many-tokens")
         form = {"name": "second", "scope": "read", "days": "30"}
-        page = signed_in(ada, proven=True).post("/account/tokens/", form)
+        page = signed_in(ada, reauthenticated=True).post("/account/tokens/", form)
         assert page.status_code == 422
         assert "may have no more" in page.content.decode()
         assert ApiToken.objects.filter(user=ada).count() == 1

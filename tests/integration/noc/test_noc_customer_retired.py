@@ -128,6 +128,6 @@ def test_only_noc_admins_reverse_on_page_and_api(over: Vll, dairy: Customer, nor
     assert "Reopen" in text(signed_in(nina).get("/noc/customers/", {"retired": "yes"}))
     assert client(nina).post(f"/api/v1/customers/{dairy.pk}/reopen").json()["retired_at"] is None
     customer_remove(customer=dairy, **by(nora))
-    said = text(signed_in(nina, proven=True).post(f"/noc/customers/{dairy.pk}/reopen/", follow=True))
+    said = text(signed_in(nina, reauthenticated=True).post(f"/noc/customers/{dairy.pk}/reopen/", follow=True))
     assert "Its API tokens stay revoked." in said
     assert Customer.objects.get(pk=dairy.pk).retired_at is None

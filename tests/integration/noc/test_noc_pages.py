@@ -123,7 +123,7 @@ def test_only_an_admin_removes(isp: Isp, nora: User, nina: User, bakery: Custome
     address = f"/noc/customers/{bakery.pk}/remove/"
     assert signed_in(nora).post(address).status_code == 403
     assert "Remove Basel Bakery?" in text(signed_in(nina).get(address))
-    assert signed_in(nina, proven=True).post(address).status_code == 302
+    assert signed_in(nina, reauthenticated=True).post(address).status_code == 302
     assert not Customer.objects.filter(pk=bakery.pk).exists()
 
 
