@@ -19,8 +19,6 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "prose"
 VALE = ROOT / "build" / "vale"
 RULES = ROOT / "tools" / "vale"
-# Folders and files that are not yet written in plain English, one path a line.
-PENDING = RULES / "pending.txt"
 
 # A comment that a tool reads.
 _DIRECTIVE = re.compile(r"noqa|type:|mypy:|ruff:|fmt:|pragma|nolint|go:|!/|\+build|Code generated")
@@ -99,7 +97,7 @@ READERS = {".py": python_prose, ".go": go_prose, ".po": messages_prose}
 
 
 def _declare(lines: Lines, number: int, name: str) -> None:
-    """Add the words of an identifier to its line, which is a heading: it belongs to no sentence."""
+    """Add the words of an identifier to the text of its line, as a heading and not part of a sentence."""
     words = " ".join(_WORD.findall(name)).lower()
     lines[number] = f"{lines.get(number, '#')} {words}."
 
@@ -114,13 +112,12 @@ def markdown_of(lines: Lines) -> str:
 
 
 def files_chosen(names: list[str]) -> Iterator[str]:
-    """Yield the files to check, as paths from the repository's root, without those that are pending."""
-    pending = tuple(PENDING.read_text().split()) if PENDING.exists() else ()
+    """Yield the paths of the files to check, from the repository's root. Migrations are left out."""
     command = ["git", "ls-files", "--", *names]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in listed.splitlines():
         path = Path(name)
-        if (not names and pending and name.startswith(pending)) or not (ROOT / name).is_file():
+        if not (ROOT / name).is_file():
             continue
         if path.suffix == ".md" or (path.suffix in READERS and "/migrations/" not in name):
             yield name
