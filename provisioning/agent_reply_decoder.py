@@ -318,7 +318,7 @@ def _same_ends(ends: tuple[EndAnswer, ...], sent: RouterIntent) -> None:
     answered: AbstractSet[tuple[UUID, str, int]] = {(end.vll, end.side, end.revision) for end in ends}
     if len(answered) != len(ends) or answered != wanted.keys():
         odd = sorted(answered ^ wanted.keys(), key=str)
-        raise BadReply(f"/ends does not answer what was sent: {odd[0] if odd else 'an end stands twice'}")
+        raise BadReply(f"/ends does not answer what was sent: {odd[0] if odd else 'an end occurs twice'}")
     for end in ends:
         impossible = {"removed"} if wanted[end.vll, end.side, end.revision] else {"verified", "testing"}
         if end.status in impossible:

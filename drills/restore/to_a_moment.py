@@ -39,7 +39,7 @@ def to_a_moment(steps: Steps, at: Installation, mistaken: list[Noted], until: Ex
     wal, base = at.folder / "wal", at.folder / "base"
     with steps.step("archiving") as step:
         archiving_begin((at.folder / "elsewhere").resolve() / "cluster", at.database.child, wal)
-        step.found = "archive_library = basic_archive; PostgreSQL started anew under the portal"
+        step.found = "archive_library = basic_archive; PostgreSQL was started again while the portal ran"
     seeded = seeded_digest(at.database_url)
     with ordering(at.dairy, at.pairs, per_s=ORDERS_PER_S) as orders:
         with steps.step("base") as step:

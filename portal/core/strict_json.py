@@ -148,7 +148,7 @@ def require_unique(items: Iterable[Any], member: str, *, at: str) -> None:
     for index, item in enumerate(items):
         key = getattr(item, member)
         if key in found:
-            raise Invalid(f"{at}/{index}/{member}", "duplicate", f"{key!r} stands twice")
+            raise Invalid(f"{at}/{index}/{member}", "duplicate", f"{key!r} occurs twice")
         found.add(key)
 
 

@@ -136,7 +136,7 @@ OPTIONS
   -help           print this text, and exit
 
 CONFIGURATION
-  A YAML file; a dot below stands for a section. Relative paths are relative to the file's folder.
+  A YAML file; a dot below separates sections. Relative paths are relative to the file's folder.
   No other keys are accepted.
 
 `

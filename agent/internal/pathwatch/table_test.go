@@ -70,7 +70,7 @@ func TestSessionIsKeptWhileTheUnderlayHasNoRoute(t *testing.T) {
 	wanted := Wanted{Paths: []intent.Path{path}, Tables: map[intent.Path]uint32{path: 10}}
 	for name, c := range map[string]struct {
 		paths     map[uint32]fib_types.FibPath
-		stands    bool
+		connected bool
 		misrouted bool
 	}{
 		"both by one link":            {map[uint32]fib_types.FibPath{0: link, 10: link}, true, false},
@@ -81,7 +81,7 @@ func TestSessionIsKeptWhileTheUnderlayHasNoRoute(t *testing.T) {
 		"table 0 alone still has one": {map[uint32]fib_types.FibPath{0: other}, true, true},
 	} {
 		existing := make(map[intent.Path]Session)
-		if c.stands {
+		if c.connected {
 			existing[path] = Session{}
 		}
 		misrouted, err := Misrouted(t.Context(), routed{paths: c.paths}, wanted, existing)

@@ -75,7 +75,7 @@ func TestAGeneratorIsASeparateKindOfPort(t *testing.T) {
 		}
 		refused(d, &pg.PgDeleteInterface{SwIfIndex: index}, &pg.PgDeleteInterfaceReply{}, -2)
 		if again := d.generator(0x4c4c0000); again != index || d.at(again).Tag != "" {
-			d.Errorf("made anew it is %+v", d.at(again))
+			d.Errorf("created again it is %+v", d.at(again))
 		}
 	})
 }

@@ -25,7 +25,7 @@ func TestALoopbackIsDownWithMTU9000(t *testing.T) {
 			d.Errorf("flags %v, mtu %v, tag %q", i.Flags, i.Mtu, i.Tag)
 		}
 		if i.SupSwIfIndex != uint32(i.SwIfIndex) {
-			d.Errorf("it stands under %d", i.SupSwIfIndex)
+			d.Errorf("its port is %d", i.SupSwIfIndex)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func TestTheHeartbeatGrowsAndTheBootTimeIsConstant(t *testing.T) {
 		deadline := time.Now().Add(30 * time.Second)
 		for d.stat(client, "/sys/heartbeat").(adapter.ScalarStat) <= first.(adapter.ScalarStat) {
 			if time.Now().After(deadline) {
-				d.Fatal("the heartbeat stands still")
+				d.Fatal("the heartbeat does not change")
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -161,11 +161,11 @@ func TestTheEpochChangesExactlyWhenInterfacesChange(t *testing.T) {
 			for range 3 { // the same name and index again each time
 				c.make()
 				if !moved() {
-					d.Errorf("a %s was made and the epoch stands", change)
+					d.Errorf("a %s was created and the epoch did not change", change)
 				}
 				c.delete()
 				if !moved() {
-					d.Errorf("a %s was deleted and the epoch stands", change)
+					d.Errorf("a %s was deleted and the epoch did not change", change)
 				}
 			}
 		}

@@ -4,7 +4,7 @@ _COLUMNS = ", ".join(f"ADD COLUMN {side}_{way}_most real" for side in "az" for w
 
 
 class Migration(migrations.Migration):
-    """Without a default, so that no partition is written anew."""
+    """Add columns without a default, so that PostgreSQL rewrites no partition."""
 
     dependencies = [
         ("telemetry", "0001_initial"),

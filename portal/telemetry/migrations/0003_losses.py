@@ -7,7 +7,7 @@ _ROLLED_UP = ", ".join(f"ADD COLUMN {side}_{way}_drops float8" for side in "az" 
 
 
 class Migration(migrations.Migration):
-    """Without defaults, so that no partition is written anew."""
+    """Add columns without defaults, so that PostgreSQL rewrites no partition."""
 
     dependencies = [
         ("telemetry", "0002_most_of_a_sample"),

@@ -3,8 +3,10 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Another index of the table begins with the same column. Without Django's own alteration, which would check
-    each row's reference anew, and let nobody in meanwhile."""
+    """Drop an index: another index of the table begins with the same column.
+
+    Django's own alteration would check the reference of each row again, and lock the table meanwhile.
+    """
 
     atomic = False
     dependencies = [

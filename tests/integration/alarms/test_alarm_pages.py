@@ -202,7 +202,7 @@ def test_the_wall_page_is_dark_without_navigation_and_refreshes_itself(isp: Isp,
     assert '<html lang="en" data-bs-theme="dark">' in whole
     assert "<nav" not in whole
     assert "theme.js" not in whole
-    assert 'http-equiv="refresh"' in whole, "without scripts it is loaded anew"
+    assert 'http-equiv="refresh"' in whole, "without scripts it loads again"
     part = browser.get("/noc/wall/", headers={"HX-Request": "true"}).content.decode()
     assert part.lstrip().startswith('<main id="wall"')
     assert "<html" not in part

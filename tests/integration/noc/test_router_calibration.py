@@ -200,7 +200,7 @@ def test_retired_router_accepts_no_calibration(isp: Isp, nora: User) -> None:
         ({"clock_hz": 0}, "/clock_hz"),
         ({"figures": []}, "/figures"),
         ({"figures": printed()["figures"][1:]}, "none of l2xc"),
-        ({"figures": printed()["figures"] * 2}, "stands twice"),
+        ({"figures": printed()["figures"] * 2}, "occurs twice"),
         ({"figures": [printed()["figures"][0] | {"clocks": -1}]}, "/figures/0/clocks"),
         ({"figures": [printed()["figures"][0] | {"transport": "auto"}]}, "/figures/0/transport"),
         ({"measured_ms": 2**53}, ""),
