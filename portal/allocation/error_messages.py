@@ -73,15 +73,15 @@ def _vlan_in_foreign_use(error: errors.VlanInForeignUse) -> str:
 def _port_full(error: errors.PortFull) -> str:
     if error.link_bps is not None:
         text = _(
-            "{port} runs at {link} instead of {speed} and has {free} left, but this takes {asked}. Order "
+            "{port} runs at {link} instead of {speed} and has {free} left, but this takes {requested}. Order "
             "less, or choose another port."
         )
     elif error.bookable_bps == error.speed_bps:
-        text = _("{port} has {free} left, but this takes {asked}. Order less, or choose another port.")
+        text = _("{port} has {free} left, but this takes {requested}. Order less, or choose another port.")
     else:
         text = _(
             "{port} has {free} left of the {bookable} that can be booked on its {speed}, but this "
-            "takes {asked}. Order less, or choose another port."
+            "takes {requested}. Order less, or choose another port."
         )
     return text.format(
         port=error.port,
@@ -89,18 +89,18 @@ def _port_full(error: errors.PortFull) -> str:
         bookable=rate_text(error.bookable_bps),
         speed=rate_text(error.speed_bps),
         link=rate_text(error.link_bps or 0),
-        asked=rate_text(error.requested_bps),
+        requested=rate_text(error.requested_bps),
     )
 
 
 @wording.register
 def _router_full(error: errors.RouterFull) -> str:
     text = _(
-        "{router} cannot forward this much: it would take {asked} of its processor cores, and {free} of"
+        "{router} cannot forward this much: it would take {requested} of its processor cores, and {free} of"
         " {bookable} are free."
     ).format(
         router=error.router,
-        asked=error.requested_cores,
+        requested=error.requested_cores,
         free=error.free_cores,
         bookable=error.bookable_cores,
     )

@@ -16,7 +16,7 @@ class TenantQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: Any) -> Self:
         """Return the rows that this user may see: all for NOC staff, else those of the user's customers."""
         if replica.is_read_now():
-            raise RuntimeError("who may see what is asked of the primary, before the rows are read")
+            raise RuntimeError("permissions are read from the primary, before the rows are read")
         if not user.is_active:
             return self.none()
         if user.is_noc:

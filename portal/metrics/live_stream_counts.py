@@ -15,7 +15,7 @@ hearing = Gauge(
     registry=REGISTRY,
     multiprocess_mode="mostrecent",
 )
-events = Counter("longline_live_events", "Changes told to pages.", registry=REGISTRY)
+events = Counter("longline_live_events", "Changes of which open pages were notified.", registry=REGISTRY)
 refusals = Counter(
     "longline_live_refusals", "Pages that got no stream, by HTTP status.", ["status"], registry=REGISTRY
 )

@@ -89,7 +89,7 @@ def _read(now: datetime) -> Iterator[Metric]:
             connection.close()
         counted = []
     yield GaugeMetricFamily(
-        "longline_database_up", "1 if PostgreSQL answered all that was asked of it.", bool(counted)
+        "longline_database_up", "1 if PostgreSQL answered all queries of the scrape.", bool(counted)
     )
     yield from counted
 

@@ -346,14 +346,14 @@ def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
             link=link, shortfall=error.shortfall
         )
         return f"{text} {_what_fits(error)}"
-    text = _("This path carries packets of up to {asked} bytes, {shortfall} fewer than requested: {link}.")
+    text = _("This path carries packets of up to {carried} bytes, {shortfall} fewer than requested: {link}.")
     if error.requested:
         text = _(
-            "With {transport} this path carries packets of up to {asked} bytes, {shortfall} fewer than "
+            "With {transport} this path carries packets of up to {carried} bytes, {shortfall} fewer than "
             "requested: {link}."
         )
     sentence = text.format(
-        asked=carried,
+        carried=carried,
         shortfall=error.shortfall,
         link=link,
         transport=error.requested.display_name if error.requested else "",

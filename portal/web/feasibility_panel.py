@@ -36,7 +36,7 @@ def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
 def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
     """Return the preview of a change.
 
-    ``change``: the effect of the change; ``asked``: each old and new value.
+    ``change``: the effect of the change; ``diff_rows``: each old and new value.
     """
     now = clock.now()
     vlans = {end.side: end.outer_vlan for end in vll.ends.all()}

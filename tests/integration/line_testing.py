@@ -39,7 +39,7 @@ class Underlay:
         pass
 
     def plan(self, document: bytes, *, request_ids: Any = ()) -> Unreachable:
-        return Unreachable("it is asked for no plan here")
+        return Unreachable("no test here requests a plan")
 
     def measure_round_trips(self, *, vll: Any, side: Literal["a", "z"], revision: int) -> Any:
         if self.silent:

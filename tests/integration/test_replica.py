@@ -178,7 +178,7 @@ def test_replica_refuses_writes_and_queries_of_permissions(isp: Isp, alice: User
 
     with pytest.raises(Exception, match="read-only transaction"):
         replica.from_replica(Request(), writes)
-    with pytest.raises(RuntimeError, match="asked of the primary"):
+    with pytest.raises(RuntimeError, match="read from the primary"):
         replica.from_replica(Request(), lambda: list(Vll.objects.visible_to(alice)))
     # Afterwards everything is as before.
     assert not replica.is_read_now()

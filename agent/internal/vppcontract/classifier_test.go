@@ -93,7 +93,7 @@ func (d *device) bound() map[index]uint32 {
 	if every := dump[*classify.PolicerClassifyDetails](d, &classify.PolicerClassifyDump{
 		Type: classify.POLICER_CLASSIFY_API_TABLE_L2, SwIfIndex: anyIndex,
 	}); len(every) != 0 {
-		d.Errorf("asked for all interfaces, VPP tells of %d", len(every))
+		d.Errorf("requested all interfaces, and VPP reports %d", len(every))
 	}
 	return found
 }

@@ -63,7 +63,7 @@ func TestAGeneratorIsASeparateKindOfPort(t *testing.T) {
 			d.Errorf("made %+v", made)
 		}
 		if again := d.generator(0x4c4c0000); again != index {
-			d.Errorf("asked twice, it is %d and %d", index, again)
+			d.Errorf("requested twice, it is %d and %d", index, again)
 		}
 		do(d, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: index, Tag: "ours"}, &interfaces.SwInterfaceTagAddDelReply{})
 		if tag := d.at(index).Tag; tag != "ours" {

@@ -86,7 +86,7 @@ func TestAPolicerThatDoesNotExistCannotBeApplied(t *testing.T) {
 func TestTheCLIShowsWhereAPolicerIsAppliedAndHowOften(t *testing.T) {
 	both(t, func(d *device) {
 		if d.policesSubInterfaces() {
-			d.Skip("this release is asked by feature_is_enabled alone")
+			d.Skip("this release supports only feature_is_enabled")
 		}
 		port := d.portUp()
 		name := d.at(port).InterfaceName

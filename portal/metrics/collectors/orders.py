@@ -53,7 +53,7 @@ def _open() -> Iterator[Metric]:
     for state, number in by_state.items():
         orders.add_metric([state], number)
     yield orders
-    yield GaugeMetricFamily("longline_orders_overdue", "Open orders of which the NOC was told.", overdue)
+    yield GaugeMetricFamily("longline_orders_overdue", "Overdue open orders, which the NOC knows.", overdue)
 
 
 def _ended() -> Iterator[Metric]:

@@ -95,7 +95,7 @@ def test_settled_line_reads_everything_after_a_notification(alice: User, vll: Vl
     url = address[1].replace("&amp;", "&")
     assert "unless=" in url
     Vll.objects.update(description="Cheese run")
-    assert browser.get(url).status_code == 204, "only a turn is asked for"
+    assert browser.get(url).status_code == 204, "the poll only requests changes"
     answer = browser.get(url, headers={"X-Whole": "1"})
     assert "Cheese run" in text(answer)
     seen = re.search(r"seen=(\w+)", answer.content.decode())
