@@ -1,4 +1,4 @@
-"""The changes that come with the adoption of a found line: tags on routers, and customers of its ports."""
+"""The changes that adopting a found line makes: to tags on routers, customers of ports, and bandwidth."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class AdoptionDifference:
 
 
 class FoundPorts:
-    """The ports of these lines before the adoption, read in one query."""
+    """The ports at the ends of found lines, read in one query before the lines are adopted."""
 
     def __init__(self, lines: Iterable[FoundLine]) -> None:
         ends = [end for line in lines for end in line.ends]
@@ -41,13 +41,16 @@ class FoundPorts:
         return self._ports.get((end.router.pk, end.port))
 
     def customer(self, line: FoundLine) -> str:
-        """Return the name of the customer of the line's ports; "" if no port has a customer or exists."""
+        """Return the name of the customer of the line's ports, or "" if no existing port has a customer."""
         ports = [self.of(end) for end in line.ends]
         return next((port.customer.name for port in ports if port and port.customer), "")
 
 
 def adoption_differences(line: FoundLine, order: Order, ports: FoundPorts) -> list[AdoptionDifference]:
-    """Return the differences. ``order`` is the real or simulated adoption; ``ports`` are those before it."""
+    """Return the differences that the adoption of ``line`` makes.
+
+    ``order``: the adoption order, real or simulated. ``ports``: the ports before the adoption.
+    """
     found, customer = [], order.vll.customer.name
     for end in line.ends:
         where = {"router": end.router.name, "interface": end.interface}

@@ -12,16 +12,16 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# A path takes up to a millisecond in a network of 1,000 routers. With more pairs of routers than this limit,
-# return no sums at all rather than incomplete ones.
+# Finding one path takes up to 1 ms in a network of 1,000 routers. Above this number of pairs of routers,
+# link_loads returns None, because incomplete sums would mislead.
 MAX_PAIRS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class LinkLoad:
-    """The load of a link.
+    """The booked load of a link: the number of lines and the sum of their CIRs in bit/s.
 
-    ``cir_bps`` is the sum of all ``lines``. A line counts fully on each of several equal paths.
+    If a line has several equal paths, its whole CIR counts on each link of these paths.
     """
 
     lines: int
@@ -31,7 +31,7 @@ class LinkLoad:
 def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
     """Return the loads by link id, without links that carry no line.
 
-    None if there are too many pairs of routers.
+    Return None if there are more than MAX_PAIRS pairs of routers.
     """
     pairs = list(_pairs()[: MAX_PAIRS + 1])
     if len(pairs) > MAX_PAIRS:
@@ -48,7 +48,7 @@ def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
 
 
 def _pairs() -> QuerySet[Vll, tuple[int, int, int, int, int]]:
-    """Return (A router, Z router, family, lines, bit/s) of the wanted tunnels."""
+    """Return (A router, Z router, family, lines, bit/s) for all tunnels that routers must have."""
     lines = Vll.objects.filter(wanted_present=True, family__isnull=False).exclude(
         lifecycle__in=TERMINAL_LIFECYCLES
     )

@@ -1,7 +1,7 @@
-"""Use the figures of a calibration for a router, or those of the shipped table again.
+"""Use the figures of a calibration for a router, or return to the shipped cost table.
 
-The bookings of its lines are recalculated with these figures. The router is locked before its lines, and
-these before its sum of bookings (ADR 76): no order changes a line's booking meanwhile.
+The portal then recalculates the bookings of the router's lines. It locks the router, then the lines, then the
+router's sum of bookings (ADR 76), so that no order changes a booking meanwhile.
 """
 
 from datetime import datetime
@@ -31,10 +31,10 @@ def router_calibration_set(
     now: datetime,
     accept_affected: bool = False,
 ) -> None:
-    """Count the router's ends by these figures from now on; None: by the shipped table again.
+    """Weigh the router's ends by this calibration from now on; None returns to the shipped cost table.
 
-    Raises Retired. Raises CoresBelowBooked where its lines would have booked more than its cores, unless
-    ``accept_affected``. Equal figures change nothing.
+    Raises Retired. Raises CoresBelowBooked if a transport becomes heavier and the lines then book more than
+    the router's cores, unless ``accept_affected``. Nothing changes if the router has these figures already.
     """
     locked = (
         Router.objects.select_for_update(of=("self",), no_key=True)
@@ -67,7 +67,10 @@ def booked_lines_lock(router: Router) -> None:
 
 
 def lines_revalue(router: Router, *, before: Weights) -> bool:
-    """Recalculate the bookings of the router's locked lines; return whether any transport weighs more now."""
+    """Recalculate the bookings of the router's lines; return whether any transport weighs more now.
+
+    The caller has locked the lines.
+    """
     after = weights_of(router)
     booked = CoreBooking.objects.filter(router=router).values("holder")
     lines = {line.pk: (Transport(line.transport), line.cir_bps) for line in Vll.objects.filter(pk__in=booked)}

@@ -27,7 +27,10 @@ from portal.vll.revision_content import content_of
 
 @dataclass(frozen=True, slots=True)
 class ChangeFeasibility:
-    """The line ``before`` the change, the ``request`` after it, and the present ``transport``."""
+    """The feasibility of a change, with the line before and after it.
+
+    ``request``: the line after the change. ``transport``: the present transport.
+    """
 
     feasibility: Feasibility
     before: LineRequest
@@ -37,7 +40,7 @@ class ChangeFeasibility:
 
     @property
     def changes_nothing(self) -> bool:
-        """Return whether no router would get anything new. The description may differ nevertheless."""
+        """Return whether the line stays the same, apart from its description."""
         return self.request == self.before
 
 
@@ -46,7 +49,8 @@ def change_feasibility_of(
 ) -> ChangeFeasibility:
     """Check everything that ``order_modify`` would check.
 
-    A change of nothing is no refusal here: ``changes_nothing`` reports it, and the line keeps its transport.
+    A request that changes nothing is not refused here. ``changes_nothing`` is then true, and the line keeps
+    its transport.
     """
     before = content_of(vll)
     present, request = request_of(before), request_after(before, changes)

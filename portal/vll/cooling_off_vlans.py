@@ -1,4 +1,7 @@
-"""A VLAN that a customer's own removed line still has: which line, until when, and how to free it now."""
+"""The error for a VLAN that a removed line of the same customer still has.
+
+The error names the line, the time until which the line keeps the VLAN, and the request that frees it now.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +17,8 @@ from portal.vll.states import Lifecycle
 def removed_lines_named(port: Port) -> Iterator[None]:
     """Raise VlanCoolingOff instead of VlanTaken if only removed lines of the port's customer have the VLAN.
 
-    A user who may order on a port may order for its customer, and so may see these lines. A port may still
-    carry a line of its former customer. The error never mentions such a line.
+    A user who may order on a port may order for the port's customer, and so may see these lines. If a line of
+    a former customer of the port has the VLAN, the error stays VlanTaken and does not mention that line.
     """
     try:
         yield
@@ -24,7 +27,7 @@ def removed_lines_named(port: Port) -> Iterator[None]:
         lines = Vll.objects.filter(
             pk__in=holders, customer=port.customer_id, lifecycle=Lifecycle.PENDING_TERMINATE
         )
-        # The line that is removed last: the VLAN is not free before.
+        # Name the line that is removed last, because only its removal frees the VLAN.
         found = sorted(lines, key=lambda line: (line.wanted_present, line.decommission_at or line.created_at))
         if port.customer_id is None or not found or len(found) < len(holders):
             raise

@@ -1,7 +1,6 @@
-"""Why a router does not have an end as ordered, for readers who do not know routers.
+"""Sentences why a router does not have an end as ordered, for readers who do not know routers.
 
-The codes are those of the agent (docs/reference/agent-api.md). The agent's own text, which quotes VPP, is for
-the NOC.
+The agent defines the codes (docs/reference/agent-api.md). The agent's own text quotes VPP and is for the NOC.
 """
 
 from collections.abc import Mapping
@@ -36,9 +35,9 @@ SENTENCES = {
 
 
 def router_reason_sentence(reason: Mapping[str, Any] | None, *, router: str) -> str:
-    """Return the sentence for ``reason``, the agent's or an order's.
+    """Return the sentence for the ``reason`` of an agent's answer or of a failed order.
 
-    An unknown code keeps the agent's text.
+    Return the agent's own text for an unknown code, and "" without a reason.
     """
     if not reason:
         return ""

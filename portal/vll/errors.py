@@ -19,8 +19,9 @@ class PortUnknown(DomainError):
 class VlanCoolingOff(VlanTaken):
     """A removed line of the same customer still has the frames that were requested.
 
-    ``line`` is its id. It keeps them until ``until``, so that the removal can be undone; ``free_now`` is the
-    API's request that ends this at once. Both are null if its removal is under way and ends automatically.
+    ``line``: the id of the removed line. It keeps the frames until ``until``, so that the removal can be
+    undone. ``free_now``: the request to the API that frees them at once. ``until`` and ``free_now`` are None
+    if the removal is already under way.
     """
 
     line: str
@@ -32,7 +33,7 @@ class VlanCoolingOff(VlanTaken):
 class SimilarOrder(Conflict):
     """The customer ordered the same within the last hour. A page asks before it sends another order.
 
-    ``order``: the newest of these orders, ``count`` of them.
+    ``order``: the id of the newest of these orders. ``count``: their number.
     """
 
     order: str
@@ -206,11 +207,11 @@ class WrongLifecycle(Conflict):
 
 
 class LineHasNoTunnel(Conflict):
-    """Both ends of the line are on one router: there is nothing between them to test."""
+    """Both ends of the line are on one router, so there is no tunnel to test."""
 
 
 class RouterSendsNoTestFrames(Conflict):
-    """The routers at the line's ends test it, and these routers cannot."""
+    """The routers at the line's ends send the test frames, and these routers cannot."""
 
     routers: str
 
@@ -342,7 +343,10 @@ class PlanIsStale(Conflict):
 
 
 class LinesAffected(Conflict):
-    """The network would no longer carry these lines as they were sold: the first few, and how many."""
+    """The network would no longer carry these lines as they were sold.
+
+    ``lines``: the names of the first few lines. ``count``: the number of all of them.
+    """
 
     name: str
     lines: list[str]
@@ -375,13 +379,19 @@ class FoundLineUnknown(DomainError):
 
 
 class FoundLineOdd(DomainError):
-    """A line is adopted unchanged, so it must have no oddities. ``odd``: sentences."""
+    """A line is adopted unchanged, so it must have no oddities.
+
+    ``odd``: a sentence for each oddity.
+    """
 
     odd: str
 
 
 class AdoptionsRefused(DomainError):
-    """Some of the lines to adopt together are refused, so none is adopted. ``refusals``: one for each."""
+    """Some of the lines to adopt together are refused, so none is adopted.
+
+    ``refusals``: one refusal for each refused line.
+    """
 
     count: int
     refusals: tuple[DomainError, ...]

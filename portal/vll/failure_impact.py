@@ -17,15 +17,17 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.models import TunnelPath
 from portal.vll.states import IN_SERVICE
 
-# The most paths, routers and affected paths that are followed for one page. Beyond them, the page only
-# reports lines that end on the router.
+# The largest numbers of tunnel paths, of their routers, and of paths over the failed part, for one page. If a
+# network exceeds one of them, the page only reports lines that end on the failed router.
 MAX_PATHS = 5_000
 MAX_ENDS = 256
 MAX_HIT = 500
-# The largest number of checked lines that use the failed part. The page only mentions that there are more.
+# The largest number of checked lines whose path uses the failed part. If there are more, the page says so
+# without a number.
 MAX_LINES = 2_000
 
-# Sorted like Python sorts strings, with their number: a router may have thousands of lines.
+# The first lines that end on the router, each with the number of all such lines: there may be thousands.
+# COLLATE "C" sorts like Python.
 _ENDING_THERE = """
 SELECT v.id, v.description, c.name, count(*) OVER ()
 FROM (
@@ -38,8 +40,8 @@ WHERE v.lifecycle = ANY(%(lifecycles)s)
 ORDER BY c.name COLLATE "C", v.description COLLATE "C", v.id
 LIMIT %(limit)s
 """
-# By the ends' routers, the lower id first, like TunnelPath. The last condition is redundant: it lets
-# PostgreSQL use the index of ports.
+# The lines between pairs of routers. The router with the lower id comes first, as in TunnelPath. The last
+# condition is redundant, but lets PostgreSQL use the index of ports.
 _OF_PAIRS = """
 SELECT v.id, v.description, c.name, v.family, v.encapsulation, v.gre_key IS NOT NULL, v.frame,
        least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id)
@@ -69,8 +71,8 @@ class Fate(StrEnum):
 class HitLine:
     """An affected line. Sizes in bytes.
 
-    ``needed``: the IP MTU for its largest frame. ``left``: the IP MTU of the remaining path; None if it is
-    unknown or no path remains.
+    ``needed``: the IP MTU that the line's largest frame needs; None for a line that ends on the failed
+    router. ``left``: the IP MTU of the remaining path; None if it is unknown or no path remains.
     """
 
     id: UUID
@@ -93,12 +95,10 @@ class HitLines(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FailureImpact:
-    """The lines affected by a failure. ``of``: the lines of each fate.
+    """The lines that a failure affects, by their fate.
 
-    ``has_more``: more lines use the failed part than were checked.
-
-    ``followed``: False if there are too many paths to follow each. Then only lines that end on the router are
-    included.
+    ``has_more``: more lines use the failed part than were checked. ``followed``: False if the network has too
+    many paths for one page. The impact then only contains lines that end on the failed router.
     """
 
     of: Mapping[Fate, HitLines]
@@ -109,11 +109,10 @@ class FailureImpact:
 def failure_impact(
     *, now: datetime, shown: int, link: int | None = None, router: int | None = None
 ) -> FailureImpact:
-    """Return the lines in service that would be affected, in the network as declared and observed now.
+    """Return the lines in service that a failure now would affect, in the declared and observed network.
 
-    ``shown``: the number of named lines for each fate.
-
-    At most three small statements, for a network of any size.
+    Give ``link`` or ``router``, the failed part. ``shown``: the number of lines to name for each fate. Apart
+    from the topology, this takes at most three small SQL statements in a network of any size.
     """
     topology = current_topology(now=now)
     hit = _hit(topology, link, router)
@@ -135,7 +134,10 @@ def _by_name(line: HitLine) -> tuple[str, str, UUID]:
 
 
 def fate_of(*, needed: int, left: PathLeft) -> Fate:
-    """Return the fate. ``needed``: the IP MTU in bytes that the line's largest frame needs."""
+    """Return the fate of a line that uses the failed part.
+
+    ``needed``: the IP MTU in bytes that the line's largest frame needs. ``left``: the remaining path.
+    """
     if left.is_cut:
         return Fate.DOWN
     if left.ip_mtu is None:
@@ -144,7 +146,7 @@ def fate_of(*, needed: int, left: PathLeft) -> Fate:
 
 
 def _hit(topology: Topology, link: int | None, router: int | None) -> dict[Pair, PathLeft] | None:
-    """Return the remaining paths by pair; None if there are too many paths to follow each."""
+    """Return the remaining path of each affected pair of routers; None if a limit above is exceeded."""
     used = TunnelPath.objects.filter(in_use=True).exclude(a_router=router).exclude(z_router=router)
     keys = list(used.order_by("pk").values_list("a_router", "z_router", "family")[: MAX_PATHS + 1])
     if len(keys) > MAX_PATHS or len({end for a, z, _ in keys for end in (a, z)}) > MAX_ENDS:

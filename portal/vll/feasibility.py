@@ -1,4 +1,4 @@
-"""The feasibility of an order now: all obstacles, and the possible alternatives. Writes nothing."""
+"""The feasibility of an order now: all refusals and the possible alternatives. Writes nothing."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ ForeignFrames = Mapping[int, Mapping[str, Frames]]
 
 @dataclass(frozen=True, slots=True)
 class LinkFeasibility:
-    """A link that counts for the path's MTU; ``backup``: used only after one failure."""
+    """A link that counts for the path's MTU. ``backup``: the path uses the link only after one failure."""
 
     link: Link
     ip_mtu: int | None
@@ -61,9 +61,9 @@ class LinkFeasibility:
 class EndFeasibility:
     """The free resources of one port.
 
-    ``vlans``: some of the ``vlans_free`` free outer VLANs for this tagging. ``vlans`` has the same order in
-    which "any" takes them. ``free_after_bps``: the remaining rate after the requested line; 0 if the line
-    does not fit.
+    ``vlans_free``: the number of outer VLANs that are free for this tagging. ``vlans``: the first of them, in
+    the order in which "any" takes them. ``free_after_bps``: the free rate after the requested line is booked;
+    0 if the line does not fit.
     """
 
     port: Port
@@ -75,10 +75,10 @@ class EndFeasibility:
 
 @dataclass(frozen=True, slots=True)
 class Feasibility:
-    """The result. ``refusals`` is empty if an order would be accepted. Sizes in bytes.
+    """The result of the check. ``refusals`` is empty if an order would be accepted. Sizes in bytes.
 
-    ``largest_svc_mtu``: for the requested transport over these ports; None if nothing fits. ``gre_keys``: the
-    families over which GRE would have a key.
+    ``largest_svc_mtu``: the largest svc-mtu that the requested transport carries between these ports; None if
+    no transport fits. ``gre_keys``: the address families over which a GRE tunnel would have a key.
     """
 
     refusals: list[DomainError]
@@ -100,9 +100,10 @@ class Feasibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existing:
-    """A line that is to change: its customer, its leases, and the transport that stays unless it must change.
+    """A line that an order is to change: its customer, its leases and its transport.
 
-    ``preferred``: the transport that ``auto`` keeps while it fits.
+    ``unchanged_path``: the present transport, if the change has no new demands on the underlay; otherwise
+    None. ``preferred``: the transport that ``auto`` keeps while it fits.
     """
 
     customer: Customer
@@ -119,9 +120,9 @@ def feasibility_of(
     hold: UUID | None = None,
     line: Existing | None = None,
 ) -> Feasibility:
-    """Check everything that ``order_add`` would check, or with ``line`` ``order_modify``.
+    """Check everything that ``order_add`` would check, or that ``order_modify`` would check for ``line``.
 
-    The first refusal is the error that these functions would raise.
+    The first of the refusals is the error that the order would raise.
     """
     leased = line.leased if line else None
     unknown: list[DomainError] = []
@@ -190,8 +191,8 @@ def feasibility_of(
 def _check_leases(
     found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
 ) -> None:
-    """Collect the refusals of the allocators, port by port and in their order."""
-    # Both ends may be on one port: A's share is no longer free for Z.
+    """Collect the refusals of the allocators, for both ends in the order of allocation and for the tunnel."""
+    # Both ends may be on one port. The VLANs and bandwidth of the first end are not free for the second.
     taken: dict[int, list[Keys]] = {}
     booked: dict[int, int] = {}
     own = leased.owner if leased else None
@@ -201,7 +202,7 @@ def _check_leases(
         if port is None or port.customer is None or found.tags_refused(side):
             continue
         before = taken.setdefault(port.pk, [])
-        # A refusal already says that both ends want the same frames.
+        # If both ends want the same frames, an earlier refusal says so already.
         occupied = vlans_taken(port, side=side, own=own) + ([] if same else before)
         with found.noting(), removed_lines_named(port):
             outer = vlan_choose(

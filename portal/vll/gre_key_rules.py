@@ -1,7 +1,7 @@
-"""The GRE tunnels that have a key: new tunnels, if both routers' VPPs distinguish tunnels by keys.
+"""The rule for GRE keys: a new GRE tunnel has a key if both routers' VPPs distinguish tunnels by keys.
 
-A tunnel without a key keeps its own pair of addresses until it must be re-created, so no line in service is
-interrupted for a key.
+A tunnel without a key keeps its own pair of addresses until it must be re-created. The portal does not
+interrupt a line in service to add a key.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,10 @@ from portal.vll.revision_content import Content
 def gre_key_families(
     a: LineEnd, z: LineEnd, *, line: Content | None, ports: Mapping[str, Port]
 ) -> frozenset[Family]:
-    """Return the families over which GRE between these routers has a key; ``line`` is the content so far."""
+    """Return the families over which a GRE tunnel between these routers would have a key.
+
+    ``line``: the present content of the line; None for a new line.
+    """
     if not (a.gre_keys and z.gre_keys):
         return frozenset()
     families = frozenset(Family)
@@ -26,7 +29,10 @@ def gre_key_families(
 
 
 def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) -> bool:
-    """Return whether the line's tunnel, with its addresses, also serves between these ports (by side)."""
+    """Return whether the line keeps its tunnel and its addresses with this transport and these ports.
+
+    ``ports``: the wanted ports by side. Only their routers count.
+    """
     same = (line.encapsulation, line.family) == (transport.encapsulation, transport.family)
     before = Port.objects.filter(pk__in={line.a.port, line.z.port}).values_list("pk", "router")
     routers = dict(before)

@@ -1,8 +1,8 @@
-"""Changes of the declared network that affect lines: announced first, and made only if the user accepts.
+"""Changes of the declared network. A change that affects lines is refused until the user accepts that.
 
-Agents' observations are never refused, because they describe the real state. The NOC's declarations can be
-reconsidered. Otherwise each function has the parameters and errors of its ``..._unguarded`` twin in the
-inventory's operations.
+Only the NOC's declarations are refused, because the NOC can reconsider them. Agents' observations describe
+the real state and are never refused. Each function calls a function ``..._unguarded`` of the inventory's
+operations, has its parameters, and raises its errors too.
 """
 
 from collections.abc import Iterator
@@ -94,7 +94,10 @@ def link_change(
 def link_create(
     *, a_router: Any, z_router: Any, user: User, now: datetime, accept_affected: bool = False, **facts: Any
 ) -> BackboneLink:
-    """Create a link. It may be shorter but narrower than the present path: raises LinesAffected as above."""
+    """Create a link. Raises LinesAffected if the underlay would no longer carry lines.
+
+    Lines may take the new link because it is shorter, although its MTU is too small for them.
+    """
     with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
         return link_create_unguarded(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
 
@@ -116,26 +119,27 @@ def _check_table(router: Router) -> None:
 
 
 def _weaker(before: Router, after: Router) -> bool:
-    """Return whether capacity decreases.
+    """Return whether the change decreases the capacity that can be booked.
 
-    A router that is already overbooked may have other changes, or grow.
+    Other changes of an overbooked router are permitted, and so is more capacity.
     """
     return bookable_of(after) < bookable_of(before)
 
 
 @contextmanager
 def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
-    """Refuse the changes made inside, or mark affected lines, if the underlay then carries fewer lines.
+    """Refuse the changes made inside if the underlay then carries fewer lines, or mark these lines.
 
-    An agent that is silent now does not count against a link here. Only obstacles that last until a user
-    removes them count.
+    The lines are marked if the user has ``accepted`` that. The check assumes that all agents report now: only
+    obstacles count that last until a user removes them.
     """
     before = topology_when_all_report()
     yield
     off = lines_off_the_path(topology_when_all_report())
-    # Nearly always no line is affected. Then the state before the change is not needed.
+    # Usually no line is off the path after the change. Then the state before the change does not matter.
     new = off - lines_off_the_path(before) if off else off
-    # Lock all at once, in the order of their ids: after routers and links, before ports (ADR 76).
+    # Lock all lines at once, in the order of their ids. Lines come after routers and links and before ports
+    # (ADR 76).
     noted = Vll.objects.filter(not_carried_since__isnull=False).values_list("pk", flat=True)
     oper_status.lines_lock({*new, *noted})
     _settle(new, name, accepted=accepted, user=user, now=now)
@@ -143,7 +147,10 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
 
 
 def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:
-    """Refuse, or mark each line as no longer carried as sold. The caller has locked the lines."""
+    """Raise LinesAffected, or if ``accepted`` mark each line as no longer carried as sold.
+
+    The caller has locked the lines.
+    """
     if not affected:
         return
     lines = list(Vll.objects.filter(pk__in=affected).order_by("created_at", "pk"))

@@ -1,6 +1,6 @@
-"""Removing inventory that lines end on.
+"""Remove ports, routers and customers that lines may need.
 
-An object with a history is retired: kept for the record, no longer usable.
+An object with a history is retired: its row is kept, but nobody can use it any more.
 """
 
 from datetime import datetime
@@ -24,9 +24,10 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 @transaction.atomic
 def port_remove(*, port: Port, user: User, now: datetime) -> None:
-    """Remove a port.
+    """Remove a port, or retire it if it has a history.
 
-    Raises InUse while a line or a hold needs it. Orders lock their ports, so no order interferes.
+    Raises InUse while a line or a hold needs the port. Orders lock their ports, so no order can start to use
+    the port meanwhile.
     """
     locked = Port.objects.select_for_update(of=("self",)).select_related("router").get(pk=port.pk)
     if users := _users_of(locked):
@@ -45,11 +46,12 @@ def port_remove(*, port: Port, user: User, now: datetime) -> None:
 def router_remove(*, router: Router, user: User, now: datetime) -> None:
     """Remove a router, or retire it if it has a history. A retired router's certificates are revoked.
 
-    Raises InUse while it has ports or links, and while it has not confirmed the removal of a line. A dead
-    router needs no confirmation: the leases of its lines are released.
+    Raises InUse while the router has ports or links, and while it has not confirmed the removal of a line. A
+    dead router needs no confirmation: the leases of its lines are released.
     """
-    # Lock the router, the topology and the lines (ADR 76). The router's key is locked last: an order that has
-    # locked a line checks its references to the router when it commits.
+    # Lock the router, the topology and the lines (ADR 76). The last lock also covers the router's key. It
+    # must follow the locks of the lines, because an order that has locked a line needs that key when it
+    # commits: PostgreSQL then checks the foreign keys.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     topology_lock()
     lines_lock(set(VllTombstone.objects.filter(router=locked).values_list("vll", flat=True)))
@@ -101,7 +103,7 @@ def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_return(*, customer: Customer, user: User, now: datetime) -> None:
-    """Undo a retirement: the customer may get ports and order again. An active customer stays unchanged."""
+    """Undo a retirement: the customer may get ports and order again. Does nothing for an active customer."""
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
     if locked.retired_at is None:
         return
@@ -115,8 +117,8 @@ def _users_of(port: Port) -> list[str]:
     lines = [f"line {end.vll}" for end in ends.select_related("vll").order_by("pk")]
     if lines or not port.booked_bps:
         return lines
-    # No line ends here now. Only holds, or ends that are not confirmed gone, are left; a dead router needs no
-    # confirmation.
+    # No line ends here now. The bookings belong to holds, or to removed ends that the router has not
+    # confirmed. A dead router need not confirm.
     bookings = port.bookings.order_by("pk")
     if port.router.dead_since is not None:
         bookings = bookings.filter(holder__in=Hold.objects.values("pk"))

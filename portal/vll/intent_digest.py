@@ -8,8 +8,7 @@ from django.db import connection
 
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# A line's revision represents its whole content, except the end that is kept down because of the other end's
-# link.
+# A line's revision represents its whole content, except which end is kept down by link loss forwarding.
 _DIGESTS = """
 WITH intended (router, line) AS (
     SELECT port.router_id, concat_ws(' ', line.id, an_end.side, line.revision, line.wanted_present,
@@ -32,9 +31,10 @@ GROUP BY router.id
 
 
 def intent_digests(routers: Collection[int], *, apart: UUID) -> dict[int, str]:
-    """Return, by router id, a digest of all lines that it has or must remove, except the line ``apart``.
+    """Return, by router id, a digest of all lines that the router has or must remove, without ``apart``.
 
-    Sending the same intent again does not change the digest, although the intent gets a new generation.
+    ``apart``: the id of the line to leave out. Sending the same intent again gives the intent a new
+    generation, but does not change the digest.
     """
     values: dict[str, Any] = {"routers": sorted(routers), "apart": apart, "gone": sorted(TERMINAL_LIFECYCLES)}
     with connection.cursor() as cursor:

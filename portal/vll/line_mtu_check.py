@@ -31,7 +31,10 @@ class _Line(NamedTuple):
 
 
 def lines_off_the_path(topology: Topology) -> set[UUID]:
-    """Return the lines whose largest frame does not fit between their routers, also after one failure."""
+    """Return the ids of the lines whose largest frame does not fit the path between their routers.
+
+    If the policy requires that lines survive one failure, the paths after any one failure count too.
+    """
     policy = path_policy()
     found: set[UUID] = set()
     for tunnel, lines in _tunnels().items():
@@ -52,8 +55,8 @@ def lines_off_the_path(topology: Topology) -> set[UUID]:
 def path_assumed(vll: Vll, a: Router, z: Router) -> dict[str, Any]:
     """Return the links that count for the tunnel of a line, and their IP MTUs (bytes; None: unknown).
 
-    ``required_ip_mtu`` is the size that the tunnel's largest frame needs; ``backup`` links are used after a
-    failure.
+    ``required_ip_mtu`` is the size that the tunnel's largest frame needs. ``backup`` links are used only
+    after a failure.
     """
     topology, policy, transport = topology_when_all_report(), path_policy(), Transport(vll.transport)
     gre_key = vll.gre_key is not None
@@ -77,12 +80,15 @@ def lines_too_large_for(port: Port) -> set[UUID]:
 
 
 def lines_too_large_for_their_ports(lines: QuerySet[Vll]) -> set[UUID]:
-    """Return those of ``lines`` whose largest frame is larger than the port of one of their ends accepts."""
+    """Return those of ``lines`` whose largest frame is larger than a port at one of their ends accepts."""
     return _too_large(live_ends().filter(vll__in=lines))
 
 
 def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[UUID]:
-    """Return the lines of these ends. ``max_frame`` replaces the ports' values, in bytes."""
+    """Return the lines of ``ends`` whose largest frame, with its tags, is larger than the port accepts.
+
+    ``max_frame`` (bytes) replaces the stored limits of the ports.
+    """
     rows = ends.values_list("vll", "vll__frame", "tagging", "port__max_frame")
     return {
         line
@@ -109,5 +115,5 @@ def _tunnels() -> dict[_Tunnel, list[_Line]]:
 
 
 def live_ends() -> QuerySet[VllEnd]:
-    """Return the ends of lines whose present revision is wanted on routers."""
+    """Return the ends of all lines that their routers must have."""
     return VllEnd.objects.filter(vll__wanted_present=True).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)

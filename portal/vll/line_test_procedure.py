@@ -1,6 +1,6 @@
 """The procedure of a line test: the frames to send, and the findings from their counts.
 
-Pure; a probe sends them.
+The functions do no input or output themselves: the caller's probe sends the frames.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,9 +38,9 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The count of frames of one size (bytes) in one direction.
+    """The numbers of sent and received frames of one size (bytes) in one direction.
 
-    ``fragmented``: the underlay fragmented them.
+    ``fragmented``: the underlay fragmented the frames.
     """
 
     frame: int
@@ -50,7 +50,7 @@ class Count:
 
     @property
     def passes(self) -> bool:
-        """Return whether every frame arrived once and unfragmented."""
+        """Return whether every frame arrived exactly once and unfragmented."""
         return 0 < self.sent == self.received and not self.fragmented
 
 
@@ -61,7 +61,7 @@ class Probe(Protocol):
 
 
 class Finding(StrEnum):
-    """The finding of a test that did not pass."""
+    """The reasons why a test did not pass."""
 
     NOTHING_ARRIVES = "nothing-arrives"
     LARGE_FRAMES_LOST = "large-frames-lost"
@@ -70,7 +70,11 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The counts. ``largest_passed`` (bytes) passes in both directions; None if no size does."""
+    """The result of a test. ``finding`` is None if the test passed.
+
+    ``directions``: the counts. ``largest_passed``: the largest size (bytes) that passes in both directions;
+    None if no size does.
+    """
 
     directions: Mapping[Direction, tuple[Count, ...]]
     largest_passed: int | None
@@ -81,7 +85,7 @@ class Findings:
         return self.finding is None
 
     def as_json(self) -> dict[str, Any]:
-        """Return ``directions`` as in the API."""
+        """Return ``directions`` as the API returns them."""
         return {
             direction.value: [asdict(count) for count in counts]
             for direction, counts in self.directions.items()
@@ -101,9 +105,10 @@ def run(
     count: int = COUNT,
     warm_up_rounds: int = WARM_UP_ROUNDS,
 ) -> Findings:
-    """Test every size in both directions. If only large ones are lost, search for the largest that passes.
+    """Test every size in both directions. If only large frames are lost, search for the largest that passes.
 
-    ``sizes``: tested in addition to ``largest``; by default those of a line test. ``count``: frames of each.
+    ``sizes`` (bytes) are tested in addition to ``largest``; None selects the sizes of a line test. ``count``:
+    the number of frames of each size.
     """
     silent = [direction for direction in Direction if not _warm_up(probe, direction, warm_up_rounds)]
     if silent:
@@ -132,7 +137,8 @@ class _Tried:
     def count(self, direction: Direction, size: int, frames: int, *, searching: bool = False) -> None:
         """Send the frames, and send them again if they do not pass: a single loss may be accidental.
 
-        In a search, large frames are known to be lost. There the loss of all frames counts immediately.
+        A search expects that large frames are lost. In a search, a size is not repeated if none of its frames
+        arrives.
         """
         for _ in range(2):
             counted = self.counts[direction, size] = self.probe(direction, size, frames)
@@ -153,9 +159,9 @@ class _Tried:
 
     @property
     def largest_passed(self) -> int | None:
-        """Return the largest size below the first one that does not pass.
+        """Return the largest size (bytes) that passes together with all smaller tested sizes.
 
-        Passing larger sizes do not count.
+        Return None if the smallest tested size does not pass.
         """
         passed = None
         for size in self.sizes:
@@ -180,9 +186,9 @@ def _finding(tried: _Tried) -> Finding | None:
 
 
 def _search(tried: _Tried) -> None:
-    """Quarter the gap between the largest size that passes both ways and the next size, until none is left.
+    """Search for the largest size that passes, between the largest that passed and the next tested size.
 
-    Each round leaves a quarter of the gap, so ten rounds are enough for any frame.
+    Each round divides this gap by four, so ten rounds are enough for any frame.
     """
     for _ in range(SEARCH_ROUNDS):
         low = tried.largest_passed or 0

@@ -1,4 +1,4 @@
-"""The rules for testing a line with frames before it is handed over, and the reasons why it is not tested."""
+"""The rules that decide whether a line is tested with frames before it is handed over."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,14 +14,20 @@ from portal.vll.revision_content import Content
 
 @dataclass(frozen=True, slots=True)
 class Untested:
-    """The reason why no frames are sent; ``routers``: the names of those that cannot send any."""
+    """The reason why no frames are sent.
+
+    ``routers``: the names of the routers that cannot send test frames.
+    """
 
     reason: LineTest.Reason
     routers: tuple[str, ...] = ()
 
 
 def needs_test(before: Content | None, after: Content) -> bool:
-    """Return whether frames will use another path: the line is new, or its tunnel or its routers change."""
+    """Return whether frames will take another path: the line is new, or its tunnel or its routers change.
+
+    Return False if line tests are switched off.
+    """
     if settings.LONGLINE_LINE_TEST is LineTestMode.OFF:
         return False
     return before is None or takes_another_way(before, after)

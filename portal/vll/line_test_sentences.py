@@ -69,7 +69,7 @@ def failure_sentence(failure: Mapping[str, Any] | None) -> str:
 
 
 def announced_sentence(kind: str, data: Mapping[str, Any]) -> str:
-    """Return the text of an event in addition to its kind, for a reader; "" if there is none."""
+    """Return the sentence that a reader sees next to the kind of an event; "" if there is none."""
     if kind == f"line_test.{LineTest.State.PASSED}":
         return _passed_sentence(data["frame"])
     if data.get("code") in LineTest.Reason.values and "links" in data:

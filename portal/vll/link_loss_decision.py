@@ -1,8 +1,8 @@
-"""Link loss forwarding: which end of a line is kept down because the other one has lost its link. Pure.
+"""Link loss forwarding: decide which end of a line is kept down because the other end has lost its link.
 
-At most one end is kept down at a time. Its link state is then unknown, so only the far end decides. Each
-change requires a fact that has lasted for some time. With constant facts there are at most two changes, also
-where a port that is set up again needs up to a minute for its link (ADR 46):
+At most one end is kept down at a time. The link state of that end is then unknown, so only the far end
+decides. The decision changes only for a fact that has lasted for some time. While the facts stay the same, it
+changes at most twice, even if a port that is set up again needs up to a minute for its link (ADR 46):
 
 ==========  ========================================  ==========
 held        its far end                               becomes
@@ -18,10 +18,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# The longest hold-down on a flapping link, and the rest time after which the hold-down is short again.
+# LONGEST_UP limits how long a flapping link must be up before the other port is set up again. If no end is
+# kept down for CALM, the required time is short again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
-# The time that a port may need to negotiate its link after it is set up. Only later it counts as lost.
+# The time that a port may need to negotiate its link after it is set up. A missing link counts as lost only
+# after this time.
 SETTLING = timedelta(seconds=60)
 # If the far end's router has been silent for this time, the port is set up again. It must not stay down
 # permanently.
@@ -30,7 +32,7 @@ FORGOTTEN = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a loss lasts before it is forwarded, and how long a link is up before that ends."""
+    """How long a link must be lost (``down``) or back (``up``) before the decision changes."""
 
     down: timedelta
     up: timedelta
@@ -50,12 +52,11 @@ class EndLink:
     """The known state of an end's link.
 
     ``link_up`` None: unknown. It is unknown while the agent keeps the port down and while the router is
-    silent. ``since``: the time of that state; None: it is older than this record. ``router_dead``: the NOC
-    has declared the router dead. ``silent_since``: since when the router has been silent although the portal
-    listened.
+    silent. ``since``: when that state began; None: before this record. ``router_dead``: the NOC has declared
+    the router dead. ``silent_since``: since when the router has been silent although the portal listened.
 
-    ``may_be_held``: the router supports the request. ``verified_at``: when the router confirmed the end's
-    present wanted state, which sets up the port of a resumed line.
+    ``may_be_held``: the router can keep the port down on request. ``verified_at``: when the router confirmed
+    the end's present wanted state. For a resumed line, the router sets up the port at that time.
     """
 
     link_up: bool | None
@@ -72,15 +73,19 @@ class EndLink:
         return self._lasts(after, now) and not self._may_come_yet(now)
 
     def _may_come_yet(self, now: datetime) -> bool:
-        """Return whether the end was verified recently and has had no link since. It may come up yet."""
+        """Return whether the link may still come up after the end was verified.
+
+        True if the end was verified less than SETTLING ago and the state of its link has not changed since.
+        """
         if self.verified_at is None or now - self.verified_at >= SETTLING:
             return False
         return self.since is None or self.since <= self.verified_at
 
     def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
-        """Return whether its port may just have been set up and not have its link yet.
+        """Return whether the link may be missing only because the port was just set up again.
 
-        An earlier loss does not count.
+        True for a loss that began at most SETTLING after ``set_up_at``, or less than ``timing.down`` before
+        it.
         """
         if set_up_at is None or self.since is None:
             return False
@@ -112,7 +117,7 @@ def held_next(
     """Return the end that must be kept down: "a", "z" or "" for neither.
 
     ``times``: the number of hold-downs in a row. ``set_up_at``: when the last held port was to be set up
-    again; None: never. A link that is lost from then on, or within a minute afterwards, must be lost for a
+    again; None: never. A link that is lost around that time, or within a minute after it, must be lost for a
     minute.
     """
     if held:
@@ -126,5 +131,5 @@ def held_next(
 
 
 def times_next(times: int, *, turned_at: datetime, now: datetime) -> int:
-    """Return the number of the next hold-down in a row, for an end that was last set up at ``turned_at``."""
+    """Return the number of the next hold-down in a row. ``turned_at``: when the last one ended."""
     return 1 if now - turned_at > CALM else times + 1

@@ -7,7 +7,7 @@ from portal.inventory.models import Router
 
 
 def maintenance_notice(router: Router) -> dict[str, str] | None:
-    """Return ``{"code", "message"}`` for the customer, or None if the portal just waits for the router."""
+    """Return ``{"code", "message"}`` for the customer, or None if the NOC is not working on the router."""
     if router.held_since is not None:
         text = _(
             "The NOC has been working on {router} since {since} and sends it "

@@ -50,9 +50,10 @@ _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_ad
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference.
+    """One member of a line that an order changes.
 
-    ``side``: "a", "z", or "" for the line itself; ``name``, values: as in portal.vll.revision_content.
+    ``side``: "a", "z", or "" for the line itself. ``name`` and the values are those of
+    portal.vll.revision_content.
     """
 
     side: str
@@ -73,9 +74,10 @@ def differences_of(order: Order) -> list[Difference]:
 
 
 def applied_cir_bps(vll: Vll, newest: Order | None) -> int:
-    """Return the CIR that routers have until both confirm what was ordered, in bit/s.
+    """Return the CIR that routers have until both confirm the newest order, in bit/s.
 
-    ``newest`` is the line's newest order. While that changes the line, the line has the ordered rate already.
+    ``newest``: the line's newest order. While this order is under way, the line's row already has the ordered
+    rate.
     """
     moving = newest is not None and not newest.is_terminal and newest.state != OrderState.HELD
     before = (newest.before or {}) if newest is not None and moving else {}

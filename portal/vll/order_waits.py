@@ -12,7 +12,7 @@ from portal.vll.maintenance_notice import maintenance_notice
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A reason. ``code`` for programs, ``message`` for people."""
+    """A reason why an order would wait. ``code`` is for programs, ``message`` for people."""
 
     code: str
     message: str

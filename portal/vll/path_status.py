@@ -1,4 +1,7 @@
-"""The state of a line's path between its two routers, and why it is unknown if no router watches it."""
+"""The state of a line's path between its two routers, or why the path is not watched.
+
+A path is watched only if both routers can watch it and do so.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from portal.vll.states import IN_SERVICE
 
 
 class Unwatched(StrEnum):
-    """The reasons why the state of a path is unknown."""
+    """The reasons why a path is not watched."""
 
     OFF = "off"
     ROUTER_SILENT = "router_silent"
@@ -72,9 +75,9 @@ _OF_STATES = {
 class PathStatus:
     """The state of a path.
 
-    ``state``: ``up``, ``down``, ``starting``, or ``not_watched``, which alone has a ``why``. ``since``: when
-    it came up or went down, by the routers' clocks; ``sentence`` contains ``{time}`` for it. ``hint`` is for
-    the NOC.
+    ``state``: ``up``, ``down``, ``starting`` or ``not_watched``. ``why`` is set only for ``not_watched``.
+    ``since``: when the path came up or went down, by the routers' clocks. ``sentence`` contains ``{time}`` in
+    the place of that time. ``hint`` is for the NOC.
     """
 
     state: str
@@ -92,9 +95,10 @@ class PathStatus:
 
 
 def path_status(vll: Vll) -> PathStatus | None:
-    """Return the status; None for a line that is not in service or has both ends on one router.
+    """Return the status of a line's path.
 
-    Prefetch ``ends`` with ``port.router.observed``.
+    Return None for a line that is not in service or has both ends on one router. If one of the two routers
+    does not watch the path, the state is ``not_watched``. Prefetch ``ends`` with ``port.router.observed``.
     """
     if vll.family is None or vll.lifecycle not in IN_SERVICE:
         return None
@@ -121,7 +125,10 @@ def path_status(vll: Vll) -> PathStatus | None:
 
 
 def _unwatched(ends: Sequence[VllEnd]) -> tuple[Unwatched, str] | None:
-    """Return the reason and the router that causes it; None if the path is watched."""
+    """Return the reason and the name of the router that causes it, or "" if no single router does.
+
+    Return None if both routers watch the path.
+    """
     if settings.LONGLINE_PATH_WATCH is None:
         return Unwatched.OFF, ""
     for end in ends:
@@ -139,7 +146,7 @@ def _unwatched(ends: Sequence[VllEnd]) -> tuple[Unwatched, str] | None:
 
 
 def _since(ends: Sequence[VllEnd], state: PathState) -> list[datetime]:
-    """Return since when the ends with this state have it, the earliest first."""
+    """Return when the ends in this state entered it, the earliest time first."""
     return sorted(
         to_time(end.path_since_ms)
         for end in ends

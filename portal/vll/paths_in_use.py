@@ -13,10 +13,11 @@ from portal.core.required_mtu import MtuPolicy, overhead
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.states import IN_SERVICE
 
-# Paths are identified as on the routers: by their loopbacks, and so by family.
+# The ids of the lower and the higher router, and the family. Routers identify a path by two loopback
+# addresses, so a path has one family.
 PathKey = tuple[int, int, int]
 
-# Without a selection of lines this reads all of them, in one pass.
+# Without conditions in {chosen}, the statement reads all lines in service in one pass.
 _PATHS = """
 SELECT least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family, {columns}
 FROM vll_vll v
@@ -34,7 +35,7 @@ AND z.status = 'verified' AND z.status_revision = v.revision
 
 @dataclass(frozen=True, slots=True)
 class PathLine:
-    """An end of a line whose tunnel uses a path, as configured on its router."""
+    """An end of a line whose tunnel uses a path, with the revision that its router must have."""
 
     vll: UUID
     side: str
@@ -69,7 +70,10 @@ def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
 
 
 def path_lines_on(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
-    """Return, by path, an end on the router whose line has its tunnel on both routers, where there is one."""
+    """Return, by path, one end on the router of a line whose tunnel both routers have confirmed.
+
+    Paths without such a line are left out.
+    """
     routers = {path.a_router_id for path in paths} | {path.z_router_id for path in paths}
     chosen = (
         _BUILT
@@ -86,7 +90,7 @@ def path_lines_on(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey
 
 
 def path_of(vll: Vll) -> TunnelPath | None:
-    """Return the path of a line's tunnel if it is watched; None for a line without a tunnel.
+    """Return the stored path of a line's tunnel; None if it is not stored, or the line has no tunnel.
 
     Prefetch ``ends`` and their ports.
     """

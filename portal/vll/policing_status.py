@@ -36,7 +36,10 @@ _TEXTS = {
 
 
 def profile_of(vll: Vll, end: VllEnd, policing: Policing) -> BandwidthProfile | None:
-    """Return the profile that a router with this policing enforces at the end; None if it cannot."""
+    """Return the profile that a router with this policing enforces at the end.
+
+    Return None if the policing does not cover the end's tagging.
+    """
     if not policing.covers(Tagging(end.tagging)):
         return None
     return vll.profile

@@ -1,4 +1,4 @@
-"""Queries for VLLs and orders. Each function restricts to the user's customers first."""
+"""Queries for VLLs and orders. Functions with a ``user`` return only rows that this user may see."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -38,9 +38,10 @@ def vlls(user: User) -> QuerySet[Vll]:
 
 
 def with_shared_ports(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """Return hundreds of ``rows`` of ``vlls``: lines with the same port or router share its object.
+    """Return ``rows`` of ``vlls`` so that lines with the same port or router share one object for it.
 
-    This costs one more statement, and saves a fifth of the CPU time and a third of the memory.
+    Use this for hundreds of rows. It costs one more statement, and saves a fifth of the CPU time and a third
+    of the memory.
     """
     return rows.prefetch_related(None).prefetch_related(_ENDS_OF_MANY)
 
@@ -58,30 +59,33 @@ def was_adopted(vll: Vll) -> bool:
 
 
 def in_service(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """Return the lines among ``rows`` that every page counts as in service."""
+    """Return the active lines among ``rows``, which every page counts as in service."""
     return rows.filter(lifecycle=Lifecycle.ACTIVE)
 
 
 def drifted(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """Return the lines among ``rows`` that differ on routers from their orders without an open order."""
+    """Return the lines among ``rows`` that differ from the wanted state although no order is under way.
+
+    A held order is not under way.
+    """
     under_way = Order.objects.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD])
     return rows.filter(in_sync=False).exclude(pk__in=under_way.values("vll"))
 
 
 def unchanged_since(vll: Vll, order: Order | None) -> datetime | None:
-    """Return when the state of ``vll`` last changed: its status, its routers' state, or by an order.
+    """Return when ``vll`` last changed: its oper status, its synchronization, or by an order that ended.
 
-    ``order`` is its newest one. Earlier rates and frame counts belong to another state. None if nothing is
-    known.
+    ``order``: the newest order of ``vll``. Rates and frame counts from before that time belong to another
+    state. None if no time is known.
     """
     ended = order.state_at if order is not None and order.is_terminal else None
     return max((at for at in (vll.oper_since, vll.in_sync_since, ended) if at is not None), default=None)
 
 
 def with_ends(vll: Vll, ends: Iterable[VllEnd]) -> Vll:
-    """Return the VLL as ``vlls`` would, for a caller who has just written it: without another query.
+    """Return the VLL with these ends, as ``vlls`` returns it, but without another query.
 
-    The ends' ports must be loaded with router and site.
+    This is for a caller who has just written the VLL. The ends' ports must be loaded with router and site.
     """
     known: Any = vll.ends.all()
     # This fills Django's prefetch cache, for which Django has no public API.
@@ -113,7 +117,10 @@ def orderers_may_order(orders: Iterable[Order]) -> dict[UUID, bool]:
 
 
 def failed_lately(orders: QuerySet[Order], *, now: datetime) -> QuerySet[Order]:
-    """Return those of ``orders`` that failed in the last day and have no retry."""
+    """Return the orders among ``orders`` that failed in the last day and have not been retried.
+
+    A retry that was cancelled or rejected does not count.
+    """
     retries = Order.objects.filter(retry_of=OuterRef("pk")).exclude(state__in=CALLED_OFF)
     return orders.filter(~Exists(retries), state=OrderState.FAILED, state_at__gte=now - FAILED_FOR)
 

@@ -1,4 +1,4 @@
-"""Finding VLLs by any text that identifies them: a name, a port, a number, an id."""
+"""Find VLLs by any text that identifies them: a name, a port, a number, an id."""
 
 from functools import reduce
 from operator import or_
@@ -24,7 +24,8 @@ _ID_DIGITS_SHOWN, _ID_DIGITS = 8, 32
 def vlls_found(text: str, *, user: User) -> Q:
     """Return the condition that a VLL matches ``text``. The caller has applied this user's scope.
 
-    The customers are named in the query, so PostgreSQL knows whether to scan the newest first or all VLLs.
+    The condition repeats the ids of the user's customers, so that PostgreSQL can estimate their rows and
+    choose between a scan from the newest VLL and a read of all VLLs.
     """
     return _found(text) & customers_named(user)
 
@@ -38,7 +39,8 @@ def orders_found(text: str) -> Q:
 def _found(text: str) -> Q:
     """Return the condition: a union of narrow look-ups. Each uses its own index, unlike an OR over joins.
 
-    If ``text`` matches many ports, and so many VLLs, a scan from the newest VLL on finds enough of them soon.
+    If ``text`` matches many ports, and so many VLLs, the condition suits a scan that begins at the newest
+    VLL: the scan soon finds enough rows.
     """
     text = text.strip()
     named = Q(interface__icontains=text) | Q(router__name__icontains=text) | port_as_shown(text)

@@ -18,7 +18,7 @@ class OrderState(models.TextChoices):
 
 
 class OrderAction(models.TextChoices):
-    """MEF 57.2 order item actions, and a test with frames, which leaves the line as it was."""
+    """MEF 57.2 order item actions, and ``test``: a test with frames, which does not change the line."""
 
     ADD = "add", _("Add")
     MODIFY = "modify", _("Modify")
@@ -54,12 +54,13 @@ class OperStatus(models.TextChoices):
 
 
 class Handover(models.TextChoices):
-    """Steps between foreign and managed lines (ADR 43). After its adoption a line is like any other."""
+    """The steps between a foreign and a managed line (ADR 43). An adopted line is like any other line."""
 
     NONE = ""
     # The routers must take over the line unchanged.
     ADOPT = "adopt"
-    # They have. The order that adopts it is still open; undoing it ends the management of the line.
+    # The routers have taken over the line, and the order that adopts it is still open. Undoing that order
+    # ends the management of the line.
     ADOPTED = "adopted"
     # The routers must stop managing the line and leave it unchanged.
     RELEASE = "release"
@@ -78,7 +79,7 @@ ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
     OrderState.CANCELLED: frozenset(),
 }
 TERMINAL_ORDER_STATES = frozenset(state for state, nexts in ORDER_TRANSITIONS.items() if not nexts)
-# Actions on a line in service. Afterwards it is the same line, changed or unchanged.
+# Actions on a line in service. The line exists before and after them.
 IN_SERVICE_ACTIONS = frozenset({OrderAction.MODIFY, OrderAction.TEST})
 # States of orders that ended because a user no longer wanted them.
 CALLED_OFF = frozenset({OrderState.CANCELLED, OrderState.REJECTED})

@@ -1,4 +1,4 @@
-"""The names of the provisioning tasks in Celery. The portal knows no more of them."""
+"""The names of the provisioning tasks in Celery. The portal knows only these names, not the tasks."""
 
 CONVERGE_ROUTER = "provisioning.converge_router"
 # The same task, on separate workers for routers that probably do not answer.

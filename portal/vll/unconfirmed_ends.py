@@ -5,7 +5,7 @@ from django.db.models import F, Q, QuerySet
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 
-# Accepted, but not allowed to reach a router yet.
+# Held orders for new lines. No router may get these lines yet.
 HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
 GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
 _SETTLED = Q(status_revision=F("vll__revision")) & (
@@ -16,7 +16,10 @@ _SETTLED = Q(status_revision=F("vll__revision")) & (
 
 
 def unconfirmed_ends() -> QuerySet[VllEnd]:
-    """Select the unconfirmed ends of all routers that are, or will be, in an intent."""
+    """Select the unconfirmed ends of all routers.
+
+    Ends of finished lines and of new lines with a held order are left out, because no intent contains them.
+    """
     return (
         VllEnd.objects.exclude(vll__lifecycle__in=GONE)
         .exclude(_SETTLED)

@@ -39,7 +39,7 @@ class Attempt(models.Model):
         indexes = [
             models.Index(fields=["router", "-id"], name="attempt_by_router"),
             models.Index(fields=["started_at"], condition=Q(kept=False), name="attempt_to_forget"),
-            # Without a list of pending index entries, which each look-up would read.
+            # Without a list of pending index entries, because each look-up would read the whole list.
             GinIndex(
                 fields=["answer"], opclasses=["jsonb_path_ops"], fastupdate=False, name="attempt_by_answer"
             ),
@@ -50,9 +50,9 @@ class Attempt(models.Model):
 
 
 class RouterConvergence(models.Model):
-    """The worker that converges a router, and the time of the next attempt.
+    """The state of converging a router: the worker that has claimed it, and the time of the next attempt.
 
-    Only one apply per router runs at a time.
+    Only one worker converges a router at a time.
     """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="convergence")
@@ -65,7 +65,7 @@ class RouterConvergence(models.Model):
     # When the worker next queries the router about unconfirmed ends, unless something changes earlier; null:
     # now.
     next_query_at = models.DateTimeField(null=True, db_column="ask_at")
-    # Whether something that unconfirmed ends may wait for has changed since a worker claimed the router.
+    # Whether there was a change since a worker claimed the router, for which unconfirmed ends may wait.
     changed = models.BooleanField(default=False, db_default=False)
     # Counted up when the router's intent changes without an order, and when the NOC requests that the intent
     # is sent again.
@@ -90,7 +90,7 @@ class RouterConvergence(models.Model):
 def intent_is_wanted(prefix: str = "") -> Q:
     """Select RouterConvergence rows whose router must get an intent although no order requires it.
 
-    ``prefix`` is the path to the rows, with its ``__``.
+    ``prefix``: the look-up path from the queried model to these rows, including the last ``__``.
     """
     newer = Q(**{f"{prefix}wanted__gt": F(f"{prefix}answered")})
     return newer | Q(**{f"{prefix}intent_requested": True})

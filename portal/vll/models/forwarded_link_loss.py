@@ -17,7 +17,7 @@ class ForwardedLinkLoss(models.Model):
     # "a" or "z"; "" when no end is kept down.
     held = models.CharField(max_length=1, blank=True)
     turned_at = models.DateTimeField()
-    # How often in a row an end was taken down without an hour of rest in between.
+    # The number of hold-downs in a row. A new row begins if no port was kept down for an hour.
     times = models.PositiveIntegerField(default=0)
     # When the portal last sent this state to the end's router.
     sent_at = models.DateTimeField(db_column="asked_at")

@@ -74,7 +74,7 @@ class LineTest(models.Model):
     # The line at the time, the assumptions about the underlay, and the routers that counted: {"transport",
     # "path", "routers"}.
     conditions = models.JSONField(default=dict)
-    # The time of the first frame and of the end, in the last attempt.
+    # When the last attempt sent its first frame, and when it ended.
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -140,9 +140,9 @@ class LineTest(models.Model):
 
     @property
     def interruption(self) -> timedelta | None:
-        """Return the upper bound of the interruption of the line.
+        """Return the upper bound of the time for which the test interrupted the line.
 
-        None: no interruption, or it is not over yet.
+        Return None if the test did not interrupt the line, or if the interruption is not over yet.
         """
         if self.interrupted_at is None or self.restored_at is None:
             return None

@@ -47,8 +47,8 @@ class VllTombstone(models.Model):
 class TombstoneTunnel(models.Model):
     """A VNI, GRE key or pair of tunnel addresses on which a tombstone's router may still send and receive.
 
-    A lease that is named here cannot be deleted, so no other line gets it. When its line releases it, the
-    lease is quarantined.
+    No lease in this table can be deleted, so no other line gets it. When the line of the lease releases it,
+    the lease is quarantined.
     """
 
     tombstone = models.ForeignKey(VllTombstone, on_delete=models.CASCADE, related_name="tunnels")
@@ -71,7 +71,10 @@ class TombstoneTunnel(models.Model):
 
 
 class EndMove(models.Model):
-    """The move of an end away from a router, and its time. Counters before that time belong to the line."""
+    """The move of an end away from a router, and its time.
+
+    The counters of the end on that router belong to the line until this time.
+    """
 
     vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="moves")
     side = models.CharField(max_length=1)

@@ -9,7 +9,7 @@ from portal.inventory.models import Router
 class TunnelPath(models.Model):
     """The path between two routers over one address family, watched while tunnels of lines use it.
 
-    ``a_router`` is the one with the lower id. The row is kept after the path's last line is gone, for its
+    ``a_router`` is the router with the lower id. After the last line has left the path, the row stays for its
     measurements.
     """
 
@@ -46,7 +46,8 @@ class TunnelPath(models.Model):
     probe_due_at = models.DateTimeField(null=True)
     probed_at = models.DateTimeField(null=True)
     finding = models.CharField(max_length=20, blank=True, default="", db_default="")
-    # The largest IP packet that passed in both directions when frames last did, in bytes, and when that was.
+    # The largest IP packet (bytes) that passed in both directions in the last measurement in which frames
+    # passed, and the time of that measurement.
     verified_ip_mtu = models.PositiveIntegerField(null=True, db_column="proven_ip_mtu")
     verified_at = models.DateTimeField(null=True, db_column="proven_at")
     # Since when large packets are lost and small ones are not.

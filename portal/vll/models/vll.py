@@ -20,8 +20,8 @@ from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Handover, Lifecy
 class Vll(models.Model):
     """A virtual leased line: an EVC with exactly two end points (MEF 6.3 E-Line).
 
-    Requested and allocated values are stored separately. ``revision`` counts the wanted states.
-    ``wanted_present`` says whether the routers must have this revision, or must remove the line.
+    Requested and allocated values are stored separately. Each change of the wanted state counts ``revision``
+    up. ``wanted_present`` says whether the routers must have this revision, or must remove the line.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -134,7 +134,7 @@ class Vll(models.Model):
                 condition=Q(decommission_at__isnull=False, lifecycle=Lifecycle.PENDING_TERMINATE),
                 name="vll_cooling_off",
             ),
-            # For the counts on the overviews, and the few lines that they name.
+            # For the overviews: the counts of lines, and the few lines that they name.
             models.Index(fields=["customer"], condition=Q(lifecycle=Lifecycle.ACTIVE), name="vll_in_service"),
             models.Index(
                 fields=["-created_at", "customer"],
@@ -233,8 +233,8 @@ class VllEnd(models.Model):
     reason = models.JSONField(null=True)
     # From the agent's observations; null: not reported.
     link_up = models.BooleanField(null=True)
-    # Since when both columns have their values, by the portal's clock. held_down: the agent keeps the port
-    # down because of the far end's link, so the port's own link state is unknown.
+    # link_since: since when link_up and held_down have their values, by the portal's clock. held_down: the
+    # agent keeps the port down because of the far end's link, so the port's own link state is unknown.
     link_since = models.DateTimeField(null=True)
     held_down = models.BooleanField(default=False, db_default=False)
     reachable = models.BooleanField(null=True)

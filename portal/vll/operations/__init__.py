@@ -1,4 +1,4 @@
-"""All writes to VLLs and orders. Each function owns one transaction; none uses the network."""
+"""All writes to VLLs and orders. Every write is in a transaction, and no function uses the network."""
 
 from portal.vll.operations.add_line import order_add
 from portal.vll.operations.adopt_line import Adoption, line_adopt, lines_adopt

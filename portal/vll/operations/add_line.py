@@ -1,6 +1,6 @@
-"""Ordering a new VLL: check the request, lease its resources and write the rows.
+"""Order a new VLL: check the request, lease its resources and write the rows.
 
-Jobs then configure the routers.
+Tasks then configure the routers.
 """
 
 import uuid
@@ -56,15 +56,15 @@ def order_add(
 ) -> Order:
     """Accept an order for a new VLL, or raise a DomainError and change nothing.
 
-    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s, ``transport`` ``auto`` or a
-    Transport's value. One transaction checks the rules and the MTU of the path, leases the resources, and
-    writes the VLL with its ends, the order, an event and outbox rows. The order's VLL is returned like a row
-    of ``queries.vlls``.
+    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s. ``transport``: ``auto`` or
+    the value of a Transport. One transaction checks the rules and the MTU of the path, leases the resources,
+    and writes the VLL with its ends, the order, an event and outbox rows. The order's VLL is returned like a
+    row of ``queries.vlls``.
 
     With ``refuse_similar``, an order that equals one of the last hour raises SimilarOrder.
 
-    The VLL takes over the leases of ``hold`` that it needs; the others are released. No other order can take
-    them in between. An order above the customer's limit is held for approval.
+    The VLL takes over the leases of ``hold`` that it needs. The portal releases the other leases of the hold.
+    No other order can take the leases in between. An order above the customer's limit waits for approval.
     """
     request = LineRequest(
         a_end=a_end,
@@ -111,7 +111,7 @@ def order_add(
         test.note(vll, order, now=now)
         if not held:
             converge_routers((port.router_id for port in accepted.ports.values()), now=now)
-    # Last, because orders of all customers wait for the locks on the routers' sums.
+    # Lease the cores last, because orders of all customers wait for the locks on the routers' sums.
     cores_lease(accepted=accepted, holder=vll_id, own=own)
     if taken is not None:
         leases_settle(content, holder=vll.pk, spare=taken.pk, now=now)
@@ -161,7 +161,7 @@ def vll_create(
 ) -> Vll:
     """Insert a line and its ends; return the line like a row of ``queries.vlls``.
 
-    ``of_ends``: more columns of the ends, by side.
+    ``of_ends``: additional columns of the ends, by side.
     """
     vll = Vll(
         id=vll_id,

@@ -1,4 +1,4 @@
-"""Adopting lines that others have configured, without changing them (ADR 43)."""
+"""Adopt lines that others have configured, without changing them (ADR 43)."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -60,7 +60,7 @@ class AdoptionOutcome:
 
 @transaction.atomic
 def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
-    """Order that both routers take over this line. Raises a DomainError, and then changes nothing."""
+    """Order that both routers take over this line, or raise a DomainError and change nothing."""
     [outcome] = lines_adopt(user=user, wanted=[adoption], now=now)
     if outcome.order is None:
         assert outcome.refusal is not None  # noqa: S101 - it is one or the other
@@ -71,14 +71,14 @@ def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
 def lines_adopt(
     *, user: User, wanted: Sequence[Adoption], now: datetime, dry_run: bool = False
 ) -> list[AdoptionOutcome]:
-    """Order that the routers take over all these lines.
+    """Order that the routers take over all these lines; return the outcomes in the order of ``wanted``.
 
-    A single refusal, or ``dry_run``, prevents all adoptions. Each adoption is checked as if those before it
-    were done. The outcomes are in the order of ``wanted``.
+    If one adoption is refused, or with ``dry_run``, nothing is adopted. Each adoption is checked as if the
+    previous ones of ``wanted`` were done.
 
     A line belongs to the customer of its ports. It keeps its VLANs, key and addresses, which are leased like
-    any others. On the routers only tags change. If a router cannot change them, the portal stops managing the
-    line and leaves it unchanged. Bandwidth is enforced after both routers have taken over the line.
+    any others. On the routers, only tags change. If a router cannot change them, the portal stops managing
+    the line and leaves it unchanged. Bandwidth is enforced after both routers have taken over the line.
     """
     with transaction.atomic():
         circuits = found_circuits().filter(pk__in=[each.found_line for each in wanted])
@@ -175,9 +175,9 @@ def _require_adopting(ends: Mapping[str, FoundEnd], now: datetime) -> None:
 
 
 def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
-    """Return whether the router can adopt.
+    """Return whether the router can adopt a line: its agent allows that, and its last report is fresh.
 
-    An agent that cannot would refuse the intent of the whole router.
+    An agent that cannot adopt would refuse the intent of the whole router.
     """
     return seen is not None and seen.adoption == "allowed" and seen.reported_at >= now - FRESH
 

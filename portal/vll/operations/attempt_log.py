@@ -1,4 +1,4 @@
-"""Keeping the evidence of attempts to converge a router for as long as it is needed."""
+"""Keep the evidence of attempts to converge a router for as long as it is needed."""
 
 import time
 from datetime import datetime
@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from portal.inventory.models import Router
 from portal.vll.models import Attempt
 
-# Members of an answer that differ each time, and its list of ends.
+# _NUMBERS: members that differ in every answer. _ENDS: the members about ends.
 _NUMBERS = frozenset({"generation", "held", "look"})
 _ENDS = frozenset({"ends", "unchanged"})
 # The number of rows in one transaction, and the time limit in seconds. The next round handles the rest.
@@ -28,10 +28,10 @@ def attempt_record(
     started_at: datetime,
     now: datetime,
 ) -> int:
-    """Record one attempt. An equal newest attempt of the router is counted up instead; return its count.
+    """Record one attempt, or count up the router's newest attempt if it is equal; return the count.
 
-    Attempts are equal if both the wanted state and the answer are. The ``ends`` of an answer are only those
-    about which it differs from the stored answers.
+    Attempts are equal if their outcomes, wanted states and answers are equal. The ``ends`` of an answer are
+    only the ends for which the answer differs from the stored answers.
     """
     last = router.attempts.defer("answer").order_by("-id").first()
     if (
@@ -62,7 +62,10 @@ def attempt_record(
 
 
 def _is_same_answer(before: dict[str, Any], answer: dict[str, Any]) -> bool:
-    """Return whether the answers are equal except for numbers. An answer without ends repeats them all."""
+    """Return whether the answers are equal apart from numbers.
+
+    An answer without ``ends`` repeats the stored answer about every end.
+    """
     left_out = _NUMBERS if answer.get("ends") else _NUMBERS | _ENDS
     return _without(left_out, before) == _without(left_out, answer)
 
@@ -75,8 +78,8 @@ def attempts_forget(*, before: datetime) -> int:
     """Delete the attempts that were last repeated before ``before``; return how many.
 
     Three kinds stay: a router's newest attempt, the attempts of open orders, and the last attempt with an
-    answer about an end at a revision. The latter covers the last answer to each order. The oldest are deleted
-    first, and only as many as one task may take.
+    answer about an end at a revision. The third kind includes the last answer to each order. The oldest
+    attempts are deleted first. The next round continues if this one reaches the time limit.
     """
     begun = time.monotonic()
     examined, forgotten = _forget_batch(before)

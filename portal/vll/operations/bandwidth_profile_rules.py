@@ -1,4 +1,4 @@
-"""The rules for a bandwidth profile, the CIR excepted: the excess rate and the size of the buckets."""
+"""The rules for the excess rate and the burst sizes of a bandwidth profile."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,9 +22,9 @@ def profile_refusals(
 ) -> Iterator[DomainError]:
     """Return the refusals of the excess rate and the bursts.
 
-    ``frame`` is the largest frame at a UNI, with tags, in bytes. A bucket of fewer bytes than a frame never
-    holds the tokens that the frame takes (RFC 2698, section 3), so such frames would all be lost. A port can
-    never send more than its own speed, independent of its bookings.
+    ``frame``: the largest frame at a UNI, with tags, in bytes. A bucket that is smaller than a frame never
+    has enough tokens for it (RFC 2698, section 3), so all such frames would be lost. A port can never send
+    more than its own speed, however little of it is booked.
     """
     if not 0 <= eir_bps <= MAX_EIR_BPS:
         yield EirOutOfRange(value=eir_bps, minimum=0, maximum=MAX_EIR_BPS)

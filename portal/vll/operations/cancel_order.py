@@ -1,4 +1,4 @@
-"""Cancelling an order: immediately if no router has acted on it, else after both routers have undone it."""
+"""Cancel an order: immediately if no router has acted on it, otherwise after both routers have undone it."""
 
 from datetime import datetime
 
@@ -20,10 +20,10 @@ from portal.vll.states import IN_SERVICE_ACTIONS, Handover, Lifecycle, OrderActi
 
 @transaction.atomic
 def order_cancel(*, user: User, order: Order, now: datetime) -> Order:
-    """Cancel an open order. A new line is removed, a change is undone, an unfinished removal is rebuilt.
+    """Cancel an open order: remove a new line, undo a change, or rebuild a line whose removal has begun.
 
     Raises NotAllowedToOrder. Raises WrongOrderState for an order that has ended, is failing or is being
-    cancelled already.
+    cancelled already, and for an order that lets the line go.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):
@@ -49,7 +49,7 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
     elif order.action in IN_SERVICE_ACTIONS:
         fall_back(order, vll, now=now)
     else:
-        # All leases are still held: they are released only after both routers have confirmed the removal.
+        # All leases still exist: they are released only after both routers have confirmed the removal.
         revise(vll, content_before_removal(vll), now=now)
         Order.objects.filter(pk=order.pk).update(revision=vll.revision)
     order.refresh_from_db()
@@ -81,7 +81,8 @@ def held_order_end(order: Order, vll: Vll, state: str, *, actor: str, now: datet
         leases_release(vll.pk, now=now)
         lifecycle_move(vll, Lifecycle.CANCELLED, now=now, actor=actor, wanted_present=False)
     elif may_have_what_was_forced(vll):
-        # The line's own leases keep their size. Its routers' confirmation settles them.
+        # The line's own leases keep their size, because a router may still have them. The routers'
+        # confirmation settles them later.
         leases_release(order.pk, now=now)
     else:
         leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)

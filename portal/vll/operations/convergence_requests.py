@@ -1,4 +1,4 @@
-"""Requesting convergence of routers: an outbox row for each, in the caller's transaction."""
+"""Request convergence of routers: write an outbox row for each, in the caller's transaction."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ def converge_routers(router_ids: Iterable[int], *, now: datetime) -> None:
 
 
 def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
-    """Mark that these routers need an intent made from now on, even if one is under way; return how many.
+    """Mark that these routers need a new intent, even if one is being sent now; return the number of routers.
 
     Call it in the transaction that changes the content of the intent. ``also``: other columns to write.
     """
@@ -53,7 +53,7 @@ def converge_routers_on_request(router_ids: Iterable[int], *, now: datetime) -> 
 
 
 def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
-    """Lock the rows of several routers in the order of their ids (ADR 76): an UPDATE has no order."""
+    """Lock the rows of several routers in the order of their ids (ADR 76), which an UPDATE would not do."""
     rows = RouterConvergence.objects.filter(router__in=routers)
     if len(routers) > 1:
         list(rows.order_by("router").select_for_update(no_key=True).values_list("pk"))
@@ -63,8 +63,8 @@ def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
 def router_changed(router_id: int, *, now: datetime) -> bool:
     """Record a change that a router's unconfirmed ends may wait for; return whether to query the router now.
 
-    The portal waits for FIRST_PAUSE after the router's last answer, so frequent changes do not overload the
-    portal or the router. The sweeper sends the later queries.
+    The portal waits for FIRST_PAUSE after the router's last answer, so that frequent changes overload neither
+    the portal nor the router. The sweeper sends a query that is due later.
     """
     waiting = RouterConvergence.objects.filter(router=router_id, next_query_at__isnull=False)
     soonest = Greatest(Value(now), F("last_answered_at") + FIRST_PAUSE, output_field=DateTimeField())

@@ -1,9 +1,9 @@
-"""Removals on routers that a NOC admin has declared dead: they do not wait for these routers.
+"""End removals without waiting for routers that a NOC admin has declared dead.
 
-A removal ends when the other router has confirmed it, and the port there is free. The line's resources on the
-dead router stay leased until that router confirms that nothing of the line is left. The line's VNI, GRE key
-or pair of tunnel addresses stays leased too. The dead router may still forward, so an early release would
-give its port or tunnel to another customer.
+A removal ends when the other router has confirmed it. The port on that router is then free. The line's
+resources on the dead router stay leased until that router confirms that nothing of the line is left. The
+line's VNI, GRE key or pair of tunnel addresses stays leased too. The dead router may still forward, so an
+early release would give its port or tunnel to another customer.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Handov
 
 
 def dead_routers_settle(*, now: datetime) -> int:
-    """End the removals that wait only for dead routers; return how many. Each is its own transaction."""
+    """End the removals that wait only for dead routers; return how many. Each has its own transaction."""
     waiting = VllEnd.objects.filter(
         port__router__dead_since__isnull=False, vll__wanted_present=False
     ).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)

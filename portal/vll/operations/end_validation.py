@@ -1,4 +1,4 @@
-"""Resolving a requested end to its port and tags: checked but not yet leased."""
+"""Find the port of a requested end, and check the end. Nothing is leased yet."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -80,7 +80,11 @@ def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
 
 
 def _ports(*values: int, noc: bool, lock: bool) -> QuerySet[Port]:
-    """Select the ports of these ids that NOC staff may see, or else the user with the first id."""
+    """Select the ports with these ids that a reader may see.
+
+    ``noc``: the reader is NOC staff, and all ``values`` are ids of ports. Otherwise the first value is the id
+    of the reader.
+    """
     reader = User(noc_role=User.NocRole.NOC) if noc else User(pk=values[0])
     ports = (
         Port.objects.visible_to(reader)
@@ -134,10 +138,10 @@ def _overlap(a_end: EndRequest, z_end: EndRequest) -> bool:
 def frames_named(
     tagging: Tagging, *, outer: int | Literal["any"] | None, inner: int | None, exact_match: bool
 ) -> Keys | None:
-    """Return the frames of its port that an end names, for single orders and tables of orders alike.
+    """Return the keys of the frames that an end selects on its port, for a single order or a table of orders.
 
     Return None if the portal chooses the outer VLAN, or if the VLANs do not fit the tagging. Another check
-    refuses the latter.
+    refuses such VLANs.
     """
     if outer == "any":
         return None

@@ -1,4 +1,4 @@
-"""The NOC's actions on an order that does not end: retry it, or end it without confirmation from the routers.
+"""The NOC's actions on an order that does not end: retry it, or end it without the routers' confirmation.
 
 A forced end releases nothing that a router may still have. The leases at a router stay until it confirms the
 line's present wanted state. A tunnel stays leased until all its routers have confirmed.
@@ -44,10 +44,11 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
 
 @transaction.atomic
 def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> Order:
-    """End an order whose undoing or removal no router confirms. The customer can read ``reason``.
+    """End an order that is being undone or removes its line, without the routers' confirmation.
 
-    The order becomes cancelled if a user has cancelled it, and failed otherwise. An order that is not being
-    cancelled yet is cancelled first. Raises NotForYouToForce, WrongOrderState.
+    The order becomes cancelled if a user has cancelled it, and failed otherwise. The customer can read
+    ``reason``. Raises NotForYouToForce. Raises WrongOrderState for an order that has ended or is held, and
+    for any other order that neither fails nor is being cancelled: cancel it first.
     """
     if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
@@ -75,7 +76,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
 
 
 def may_be_ended(order: Order) -> bool:
-    """Return whether only an undoing or a removal is left of the order."""
+    """Return whether the order may be ended by force: all that is left of it is undoing it, or a removal."""
     if order.is_terminal or order.state == OrderState.HELD:
         return False
     return (
@@ -86,10 +87,10 @@ def may_be_ended(order: Order) -> bool:
 
 
 def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
-    """Release the leases of orders that were ended by force, as far as routers have confirmed.
+    """Release the leases of orders that were ended by force, where routers have confirmed the line.
 
-    If such an order has enlarged a lease of the line, that part is released last, and only when no other
-    order may need it. The caller has locked the VLL and settled its open order.
+    If such an order has enlarged a lease of the line, that part is released last, when no other order may
+    need it. The caller has locked the VLL and settled its open order.
     """
     ends, left = _unconfirmed_ends(vll), _left(vll)
     is_open = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()

@@ -11,7 +11,10 @@ from portal.vll.states import Lifecycle
 
 
 def interruption_begins(vll: Vll, now: datetime) -> datetime | None:
-    """Return when a test begins to interrupt this line; None where nothing is carried anyway."""
+    """Return when a test begins to interrupt this line; None if the line is not active.
+
+    A line that is not active carries nothing anyway.
+    """
     return now if vll.lifecycle == Lifecycle.ACTIVE else None
 
 

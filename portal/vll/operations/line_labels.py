@@ -27,7 +27,10 @@ def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
 
 @transaction.atomic
 def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
-    """Do the same as ``customer_change_without_routers``, and update the labels on the customer's routers."""
+    """Change a customer as ``customer_change_without_routers`` does, and send a new name to routers.
+
+    Routers show the name in the labels of the customer's lines.
+    """
     before = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk).name
     changed = customer_change_without_routers(customer=customer, user=user, now=now, **changes)
     if changed.name != before:

@@ -1,4 +1,4 @@
-"""All rules of a line, checked together: ordering enforces them and validation reports them."""
+"""All rules of a line in one check. Orders enforce the rules, and validation reports them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,8 +47,8 @@ MAX_CIR_BPS = 10**12
 class LineRequest:
     """A requested line.
 
-    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s, ``transport`` ``auto`` or a
-    Transport's value.
+    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s. ``transport``: ``auto`` or
+    the value of a Transport.
     """
 
     a_end: EndRequest
@@ -73,7 +73,10 @@ class LineRequest:
 
     @property
     def largest_uni_frame(self) -> int:
-        """Return the largest frame at the UNI with more tags, in bytes; svc_mtu may be out of range."""
+        """Return the size in bytes of the largest frame at the UNI with more tags.
+
+        ``svc_mtu`` may be out of range.
+        """
         tags = self.carried_tags + max(end.tagging.selecting_tags for end in self.ends.values())
         return self.svc_mtu + ETHERNET_HEADER + VLAN_TAG * tags
 
@@ -168,11 +171,11 @@ def check_line(
 ) -> LineCheck:
     """Check every rule whose prerequisites are met. Writes nothing.
 
-    ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` for its later writes. For
-    an existing line, ``owner`` is its customer, ``line`` its leased content and ``in_service`` the content on
-    its routers. ``preferred`` is the transport that ``auto`` keeps while it fits. ``unchanged_path`` avoids
-    another query of the underlay for a path that is already in use. The line may reuse the bookings of the
-    holders of ``own`` on the routers.
+    ``lock``: lock the ports, for a caller who is about to lease. ``more_ports``: other ports to lock, which
+    the caller writes later. For an existing line, ``owner`` is its customer, ``line`` its leased content and
+    ``in_service`` the content on its routers. ``preferred``: the transport that ``auto`` keeps while it fits.
+    ``unchanged_path``: the transport of a path that is already in use and needs no other check of the
+    underlay. ``own``: the holders whose bookings on the routers the line may reuse.
     """
     found = check_ports(
         user=user,
@@ -221,9 +224,10 @@ def check_ports(
     more_ports: Iterable[int] = (),
     booked_bps: int | None = None,
 ) -> LineCheck:
-    """Check only the rules of the two ends and of the rate (bit/s), which are all that a hold needs.
+    """Check only the rules of the two ends and of the rate (bit/s). A hold needs no other rules.
 
-    ``booked_bps``: the rate of an existing line, which it may keep even if the minimum rate is higher now.
+    ``booked_bps``: the rate of an existing line, which the line may keep even if the minimum rate is higher
+    now.
     """
     found = LineCheck(ends)
     least = settings.LONGLINE_MIN_CIR_BPS
@@ -276,9 +280,9 @@ def _selected(
 ) -> SelectedTransport:
     """Return the transport for the request.
 
-    ``auto`` replaces the line's transport by a cheaper one if the cores are full. Among the transports that
-    ``auto`` tries, the first that fits is the cheapest, except GRE, which it takes only for the packet size.
-    So no other transport would help.
+    If the cores are full, ``auto`` replaces the line's transport by the first transport that fits. No other
+    transport would need less of the cores: this one is the cheapest that ``auto`` tries, apart from GRE, and
+    ``auto`` takes GRE only for the size of the packets.
     """
     if request.transport != AUTO:
         return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)
@@ -326,8 +330,9 @@ def carried_by(
     line: Content | None,
     now: datetime,
 ) -> SelectedTransport:
-    """Return the transport between these ports for ``line``, its content so far; ``transport`` None is auto.
+    """Return the transport that carries the request between these ports.
 
+    ``transport`` None lets ``auto`` choose. ``line``: the present content of the line; None for a new line.
     Raises a TransportRefused.
     """
     a_router, z_router = ports["a"].router, ports["z"].router

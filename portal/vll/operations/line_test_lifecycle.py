@@ -1,4 +1,4 @@
-"""A test of a line with frames, from the tunnel that is built for it to the consequences of its outcome."""
+"""The life cycle of a line test: plan it, carry it out, then hand the line over or undo its order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,8 @@ from portal.vll.task_names import TEST_LINE
 
 # Longer than a test takes. After that time another worker takes over.
 CLAIM = timedelta(seconds=60)
-# The pause after a test that could not be carried out. It doubles after each further one.
+# The pause after a test that could not be carried out. It doubles after each further attempt, up to
+# LONGEST_WAIT.
 TRY_AGAIN = timedelta(seconds=2)
 LONGEST_WAIT = timedelta(minutes=5)
 
@@ -46,10 +47,10 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class TestPlan:
-    """The plan for a line that must become ``after``. The routers build ``first`` first.
+    """The plan for a line that must become ``after``.
 
-    ``first`` equals ``after``, unless the line is tested before it is handed over. Then ``first`` does not
-    connect the customer.
+    The routers build ``first``, and ``after`` only when a test has passed or is not needed. If the line is
+    not tested before it is handed over, both are equal. Otherwise ``first`` does not connect the customer.
     """
 
     first: Content
@@ -118,7 +119,10 @@ def line_test_send(vll: Vll, *, now: datetime) -> None:
 
 
 def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
-    """Hand the line over untested, because a router can no longer test. The caller has locked the VLL."""
+    """End the line's waiting test, because a router can no longer test. The caller has locked the VLL.
+
+    The line is handed over untested. If its order is only a test, that order fails.
+    """
     test = _waiting(vll)
     if test is None:
         return
@@ -128,7 +132,10 @@ def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
 
 
 def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
-    """Claim the line's test for one worker; None if it has ended or another worker has it."""
+    """Claim a waiting test for one worker, and return it.
+
+    Return None if the test has ended, another worker has it, or its pause is not over.
+    """
     waiting = LineTest.objects.filter(
         _free(now), pk=test_id, state=LineTest.State.WAITING, revision=F("vll__revision")
     )
@@ -148,7 +155,10 @@ def line_test_put_off(test: LineTest, *, now: datetime) -> None:
 
 @transaction.atomic
 def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
-    """Keep the findings. Depending on them, hand the line over or give its order up."""
+    """Store the outcome of a test. Depending on it, hand the line over or undo its order.
+
+    Do nothing if the test has ended already, or if the line has another revision now.
+    """
     vll = Vll.objects.locked().get(pk=test.vll_id)
     current = LineTest.objects.select_for_update().get(pk=test.pk)
     if current.state == LineTest.State.WAITING and current.revision == vll.revision:
@@ -159,8 +169,8 @@ def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
 def line_tests_resend(*, now: datetime) -> None:
     """Send tasks again for tests whose message or worker was lost, or whose pause is over (for the sweeper).
 
-    A test ends if its line got another revision, or its order was cancelled or given up. A message is not
-    sent again while it may still wait for a worker.
+    First end the tests whose line has another revision, for example because the order was cancelled or given
+    up. A message is not sent again while it may still wait for a worker.
     """
     waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
     line_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
@@ -224,7 +234,7 @@ def _order_fails(order: Order, test: LineTest) -> bool:
 
 
 def _hand_over(order: Order, test: LineTest, vll: Vll, *, now: datetime) -> None:
-    """Make the same content, connected to the customer, the next revision: the ordered one."""
+    """Connect the customer: make the tested content the next revision, with the ordered admin status."""
     revise(vll, replace(content_of(vll), admin_status=test.admin_status_after), now=now)
     Order.objects.filter(pk=order.pk).update(revision=vll.revision)
 

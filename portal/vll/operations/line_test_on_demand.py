@@ -41,7 +41,7 @@ from portal.vll.operations.revision_create import revise
 from portal.vll.revision_content import Content, content_of
 from portal.vll.states import AdminStatus, OrderAction
 
-# A test that has not been carried out by then is given up: the line is more important than its test.
+# A test that takes longer is given up, because the line is more important than its test.
 LONGEST_INTERRUPTION = timedelta(seconds=60)
 # How far ahead a test may be scheduled, and how late it may begin if another order delays it.
 LATEST_SCHEDULE = timedelta(days=90)
@@ -108,7 +108,7 @@ def line_test_call_off(*, user: User, test: LineTest, now: datetime) -> None:
 
 
 def scheduled_line_tests_begin(*, now: datetime) -> None:
-    """Begin the tests whose time has come (for the sweeper). Each is its own transaction."""
+    """Begin the scheduled tests that are due (for the sweeper). Each has its own transaction."""
     due = LineTest.objects.filter(state=LineTest.State.SCHEDULED, scheduled_for__lte=now)
     each_row(
         due.values_list("pk", "vll"), lambda row: _begin_scheduled(*row, now), what="a scheduled line test"
@@ -146,7 +146,10 @@ def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
 
 
 def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = None) -> LineTest:
-    """Have the routers disconnect the customer. The VLL is locked, and it has no other open order."""
+    """Order the test: the routers must disconnect the customer.
+
+    The caller has locked the VLL and checked that it has no open order.
+    """
     check_in_service(vll)
     content = content_of(vll)
     _check_testable(content, now)
@@ -161,7 +164,7 @@ def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = 
         retry_of=retry_of,
     )
     line_tests_call_off(vll.line_tests.all(), now=now)
-    # The test was scheduled for the content of the line at that time.
+    # The line's largest frame may have become smaller since the test was scheduled.
     test.frame = min(test.frame, content.frame)
     test.interrupted_at = interruption_begins(vll, now)
     revise(vll, replace(content, admin_status=AdminStatus.TESTING), now=now)

@@ -1,6 +1,6 @@
 """Lines that the network no longer carries as sold.
 
-They are marked from the change on until they are carried again.
+They are marked from the change of the network until the network carries them again.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,10 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 @transaction.atomic
 def carried_again(*, off: Collection[UUID], now: datetime) -> None:
-    """Record that the marked lines that are not in ``off`` are carried again. The caller has locked them."""
+    """Unmark the marked lines that are carried again. The caller has locked the marked lines.
+
+    ``off``: the lines that do not fit their paths.
+    """
     for line in _carried(off):
         _carried_again(line, now)
 
@@ -27,7 +30,7 @@ def carried_again(*, off: Collection[UUID], now: datetime) -> None:
 def lines_not_carried_keep(*, now: datetime) -> None:
     """Check the marked lines again: links, routers and the lines themselves may have changed since.
 
-    Each line is its own transaction.
+    Each line has its own transaction.
     """
     if Vll.objects.filter(not_carried_since__isnull=False).exists():
         lines = _carried(lines_off_the_path(topology_when_all_report()))
@@ -35,7 +38,7 @@ def lines_not_carried_keep(*, now: datetime) -> None:
 
 
 def _carried(off: Collection[UUID]) -> list[UUID]:
-    """Return the ids of the marked lines that are carried again."""
+    """Return the ids of the marked lines that fit their paths and their ports again."""
     noted = Vll.objects.filter(not_carried_since__isnull=False).exclude(pk__in=off)
     still = lines_too_large_for_their_ports(noted)
     return list(noted.exclude(pk__in=still).order_by("pk").values_list("pk", flat=True))
@@ -43,7 +46,7 @@ def _carried(off: Collection[UUID]) -> list[UUID]:
 
 @transaction.atomic
 def _carried_again(vll_id: UUID, now: datetime) -> None:
-    """Announce nothing of a line that is being removed: the network carries none of its frames."""
+    """Unmark the line. Announce that, unless the line is being removed."""
     noted = Vll.objects.locked().filter(pk=vll_id, not_carried_since__isnull=False)
     line = noted.first()
     if line is None:

@@ -1,7 +1,7 @@
-"""Forwarding link losses.
+"""Forward link losses.
 
 The table of link_loss_decision turns the state of both ends into a request to the router of the affected end.
-Reads rows only, and may run twice.
+The state comes from rows of the database only. Two runs at the same time do no harm.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,7 +25,8 @@ from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
 
 FORWARDED, FORWARDED_NO_LONGER = "vll.link_loss_forwarded", "vll.link_loss_over"
-# A message to a router may be lost, or arrive while the agent still answers an earlier one.
+# Repeat a request after this time. Its message may be lost, or arrive while the agent still answers an
+# earlier one.
 SEND_AGAIN_AFTER = timedelta(seconds=15)
 
 
@@ -47,9 +48,9 @@ def forwards_link_loss(vll: Vll) -> bool:
 
 
 def link_losses_forward(*, now: datetime) -> int:
-    """Forward the loss of a link, or its return, on each line where that is due; return how many.
+    """Forward lost or returned links on all lines where that is due; return the number of these lines.
 
-    Most lines are only read. Each of the others is its own transaction.
+    Each line that changes has its own transaction. The other lines are only read.
     """
     silences = _silences()
     read = _with_ends(Vll.objects.filter(pk__in=_lines_to_check()).order_by("pk"))
@@ -58,7 +59,7 @@ def link_losses_forward(*, now: datetime) -> int:
 
 
 def _lines_to_check() -> set[UUID]:
-    """Return the lines with a loss at an end, those that forward one, and those with a port kept down."""
+    """Return the lines with a lost link, those that forward a loss, and those with a port kept down."""
     loss = Q(link_up=False) | Q(port__router__dead_since__isnull=False)
     lost = VllEnd.objects.filter(loss, vll=OuterRef("pk"))
     found = Vll.objects.filter(Exists(lost), link_loss_forwarding=True, lifecycle=Lifecycle.ACTIVE)
@@ -78,10 +79,10 @@ def _silences() -> dict[int, datetime]:
 
 @dataclass(frozen=True, slots=True)
 class _LineState:
-    """The state of one line. ``held`` must become ``wanted``.
+    """The state of one line: the end that is kept down (``held``), and the end that must be (``wanted``).
 
-    ``row`` None: the line never forwarded a loss. ``unheeded``: routers that do not do what is wanted, and
-    report no conflict.
+    ``row`` None: the line never forwarded a loss. ``unheeded``: the routers that do not do what is wanted
+    although they report no conflict.
     """
 
     row: ForwardedLinkLoss | None
@@ -102,8 +103,8 @@ def _line_state(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _L
     wanted = ""
     if forwards_link_loss(vll):
         links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
-        # The portal repeats the request until the router has set the port up, so the link may come from then
-        # on.
+        # The portal repeats its request until the router has set the port up. So the link may return at any
+        # time after the newest request.
         set_up_at = row.sent_at if row else None
         wanted = held_next(held, links, times=times, set_up_at=set_up_at, timing=timing(), now=now)
     if wanted and not _can_be_held(ends[wanted]):
@@ -117,7 +118,10 @@ def _line_state(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _L
 
 @transaction.atomic
 def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> bool:
-    """Return whether the held end changed. The state is read again under the line's lock."""
+    """Change the end that is kept down, or repeat an unheeded request; return whether the end changed.
+
+    The state is read again under the line's lock.
+    """
     Vll.objects.locked().get(pk=pk)
     state = _line_state(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
     if state.wanted == state.held:
@@ -158,7 +162,7 @@ def _can_be_held(end: VllEnd) -> bool:
 
 
 def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -> None:
-    """Announce the decision. The router reports when the port follows."""
+    """Announce the decision. The router reports later that the port has followed it."""
     far, vll = ends[other(side)], ends[side].vll
     data: dict[str, Any] = {
         "end": side,

@@ -20,9 +20,9 @@ def link_loss_refusals(
 ) -> Iterator[DomainError]:
     """Return all obstacles to forwarding link losses between these ports.
 
-    The routers' reports count when the line is ordered and when the order is approved. A line that forwards
-    losses there already (``in_service``) keeps doing so. An agent checks its VPP again before it takes a port
-    down.
+    The routers' reports count when the line is ordered and when the order is approved. They do not count at a
+    port where the line forwards losses already (``in_service``). An agent checks its VPP again before it
+    takes a port down.
     """
     for side, end in ends.items():
         if end.tagging is not Tagging.UNTAGGED:

@@ -1,4 +1,4 @@
-"""Changing a VLL in service: new values are leased in addition to the old ones until both ends have them."""
+"""Change a VLL in service. Until both ends have the new values, the old values stay leased too."""
 
 import uuid
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def order_modify(
 ) -> Order:
     """Order a change of ``vll``. Its present values stay leased until both ends have verified the new ones.
 
-    A new description counts immediately: on routers it is only a label. Raises NotAllowedToOrder,
+    A new description counts immediately, because routers only use it as a label. Raises NotAllowedToOrder,
     StaleRevision, OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved,
     ChangeWhileFrozen, and all refusals of a new order.
     """
@@ -103,7 +103,7 @@ def order_modify(
 
 
 def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> Vll:
-    """Lock and return the VLL, for a user who may order and while no other order is open.
+    """Lock and return the VLL, if the user may order and no other order is open.
 
     Raises NotAllowedToOrder, StaleRevision, OrderIsOpen.
     """
@@ -143,8 +143,8 @@ def order_change(
 ) -> Order:
     """Insert the order that turns ``before`` into ``after``.
 
-    The caller has locked the VLL and leased the rest. ``data``: more content of its event. ``described``: the
-    description before and after, if it changed.
+    The caller has locked the VLL and leased what ``after`` needs. ``data``: additional data of the order's
+    event. ``described``: the description before and after, if it changed.
     """
     order = order_acknowledge(
         vll=vll,
@@ -166,9 +166,9 @@ def order_change(
 
 
 def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) -> None:
-    """Have the routers build the content of a modify order. A line on a new path is tested first.
+    """Make the routers build the content of a modify order. A line on a new path is tested first.
 
-    Raises ChangeWhileFrozen.
+    Raises ChangeWhileFrozen if a router is frozen and the line needs another tunnel.
     """
     before = content_of(vll)
     if takes_another_way(before, after) and (frozen := _frozen_router(before, after)):
@@ -258,7 +258,7 @@ def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
 def waits_for_approval(
     user: User, customer: Customer, before: Content | LineRequest, after: Content | LineRequest
 ) -> bool:
-    """Return whether an operator must approve this change: only more bandwidth needs approval."""
+    """Return whether the NOC must approve this change. Only more bandwidth needs approval."""
     more = after.cir_bps > before.cir_bps or _peak(after) > _peak(before)
     return more and needs_approval(user, customer, _peak(after))
 
@@ -296,7 +296,7 @@ def check_in_service(vll: Vll) -> None:
 
 
 def check_not_swapped(before: Content, request: LineRequest) -> None:
-    """Check that the ends do more than change places. Raises EndsSwapped."""
+    """Refuse a change that swaps the ports of the two ends. Raises EndsSwapped."""
     if before.a.port != before.z.port and (request.a_end.port, request.z_end.port) == (
         before.z.port,
         before.a.port,
@@ -305,7 +305,7 @@ def check_not_swapped(before: Content, request: LineRequest) -> None:
 
 
 def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
-    """Refuse the return of an end to a router that has not confirmed its removal from there.
+    """Refuse to move an end to a router that has not confirmed an earlier removal of this end.
 
     Raises StillBeingRemoved.
     """

@@ -73,7 +73,7 @@ WHERE id = turned.line AND oper_status <> turned.status
 
 
 class _Facts(NamedTuple):
-    """The facts about an end in a report: these fields of a VllEnd."""
+    """The facts about an end in a report. Each is also a field of VllEnd."""
 
     link_up: bool | None
     held_down: bool
@@ -91,7 +91,7 @@ _NO_FACTS = _Facts(None, False, None, None, False, "", None, [], [], None)
 
 
 class _End(NamedTuple):
-    """The columns of an end that decide the status: these fields of a VllEnd, with the last stored facts."""
+    """The fields of a VllEnd that decide the status, with the stored facts of the last report."""
 
     pk: int
     vll_id: UUID
@@ -109,7 +109,7 @@ _END_COLUMNS = _End._fields[:-1]
 
 
 class Line(NamedTuple):
-    """The columns of a line that the status depends on: these fields of a Vll."""
+    """The fields of a Vll that the status depends on."""
 
     pk: UUID
     lifecycle: str
@@ -157,16 +157,15 @@ def ends_observed(
     """Store this router's observations of its ends, and refresh the status of their VLLs.
 
     Ignore facts that are older than the agent's last answer about the same end: such a report was already
-    under way when the answer came. ``observation_number``: of the agent's observation of VPP; None: the
-    agent is too old to report it. Also ignore facts about another revision while an order changes the
-    line to this one.
+    under way when the answer came. ``observation_number``: the number of the agent's observation of VPP; None
+    if the agent is too old to report it. While an order changes a line, also ignore facts about another
+    revision than the line's present one.
 
-    Read only lines with new facts, and lines that changed since the router's last report. The status of the
-    others cannot have changed. ``repeated``: the report repeats all facts of the last one.
-    ``router_changed``: the state of the router itself changed, which affects all its lines.
-
-    ``unknown_after``: the time of the last report before this one, if nothing is known about the time in
-    between. If the portal was away too, no process has recorded that gap.
+    Read only lines with new facts, and lines that changed since the router's last report. The status of other
+    lines cannot have changed. ``repeated``: the report repeats all facts of the last one. ``router_changed``:
+    the state of the router itself changed, which affects all its lines. ``unknown_after``: the time of the
+    last report before this one, if nothing is known about the time in between. If the portal was away too, no
+    process has recorded that gap.
     """
     found = _all_on(router) if router_changed else _with_changes(router, None if repeated else ends)
     if not found:
@@ -176,7 +175,7 @@ def ends_observed(
     lines = lines_lock(found)
     ends_of = _ends_of(found)
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
-    # Repeated facts are stored already, except of ends that changed since.
+    # Repeated facts are stored already, except for ends that have changed since.
     to_compare = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
     reported = {(end.vll, str(end.side)): end for end in ends} if to_compare else {}
     last_reports = _last_reports(ends_of)
@@ -227,8 +226,8 @@ def ends_observed(
     statuses_write(turns)
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
-    # Last, so that these writes do not count as changes for this router. The next report is compared again
-    # where this one was older than an answer.
+    # Write these marks last, so that the writes above do not count as changes for this router. If this report
+    # was older than an answer about an end, the next report is compared for that end.
     marked = {end.pk for end in own_ends if end.changed_since_report} | changed.keys()
     if compared & marked:
         VllEnd.objects.filter(pk__in=compared & marked).update(changed_since_report=False)
@@ -255,9 +254,10 @@ def stale_vlls_mark(*, now: datetime) -> int:
 
 @transaction.atomic
 def _find_silent(now: datetime) -> None:
-    """Mark routers as silent before their lines.
+    """Mark routers as silent before the status of their lines becomes unknown.
 
-    A report that arrives meanwhile checks all the router's lines, or is found below.
+    A report that arrives after the mark checks all the router's lines. A report that arrives before the mark
+    is seen when the lines are read.
     """
     silent = ObservedRouter.objects.filter(reported_at__lt=now - FRESH, found_silent=False)
     found = list(silent.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
@@ -277,7 +277,7 @@ def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
 def _silenced(
     lines: Iterable[Line], ends_of: Mapping[UUID, Sequence[_End]], last_reports: _LastReports, now: datetime
 ) -> list[Turn]:
-    """Return the changes to op-unknown of lines whose status is unknown because a router is silent."""
+    """Return the changes to op-unknown, for lines whose status is unknown because a router is silent."""
     forwarding = last_reports.forwarding(now)
     reports: dict[UUID, list[datetime]] = {}
     for line in lines:
@@ -287,7 +287,8 @@ def _silenced(
             line.lifecycle in IN_SERVICE
             and line.oper_status != OperStatus.UNKNOWN
             and any(last_reports.is_silent(router, now) for router in routers)
-            # The facts of the other end count, and so does a silence that counts as down.
+            # The line may be down instead of unknown: because of the other end, or because the silence counts
+            # as down.
             and oper_status_of(ends, forwarding) == OperStatus.UNKNOWN
         ):
             reports[line.pk] = [last_reports.at[router] for router in routers if router in last_reports.at]
@@ -336,13 +337,14 @@ def _down() -> QuerySet[RouterSilence]:
 def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperStatus:
     """Return the status. op-up: both UNIs have link, the path is up, reports are fresh (RFC 9181).
 
-    Where both routers watch the path, it is up while they hear each other. If only one watches it and hears
-    nothing, the other may simply not send. On every path, no tunnel's route may be a drop.
+    If both routers watch the path, the line is down when one of them reports the path as down. If only one
+    router watches the path, its report does not count, because the other may simply not send. Watched or not,
+    an end is down if the route of its tunnel is a drop.
 
-    ``forwarding`` says whether routers forward. A router with fresh reports forwards if it runs a VPP. A
-    router whose silence counts as down does not forward. Other routers are not in the mapping. If one end is
-    down, the line is down, independent of the other end. The status is unknown only if no router has
-    reported, not if something is gone.
+    ``forwarding``: whether each router forwards. A router with fresh reports forwards if it runs a VPP. A
+    router whose silence counts as down does not forward. Other silent routers are not in the mapping. If one
+    end is down, the line is down, even if nothing is known about the other end. Otherwise the status is
+    unknown if a fact about one end is missing.
     """
     both = tuple(ends)
     statuses = {_status_at(end, forwarding.get(end.port__router_id)) for end in both}
@@ -373,7 +375,10 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
 
 
 def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
-    """Return the lines with an order under way, unless it is so old that earlier facts are stale."""
+    """Return the lines with an open order whose state changed less than FRESH ago, without held orders.
+
+    After that time, a report from before the order is stale and need not be ignored.
+    """
     if not lines:
         return set()
     begun = Order.objects.filter(vll__in=lines, state_at__gte=now - FRESH)
@@ -383,9 +388,9 @@ def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
 
 
 def _facts(reported: EndObservation | None, revision: int) -> _Facts:
-    """Return the facts about this revision of the line.
+    """Return the facts of a report about this revision of the line.
 
-    An end that has just moved there may have none yet.
+    Return _NO_FACTS if the report has none, for example because the end has just moved to the router.
     """
     return _NO_FACTS if reported is None or reported.revision != revision else _facts_of(reported)
 
@@ -456,7 +461,7 @@ def _found(query: str, params: dict[str, Any]) -> set[UUID]:
 
 
 def _all_on(router: Router) -> set[UUID]:
-    """Return the lines on the router whose status is kept."""
+    """Return the lines on the router that are in service or have changed since its last report."""
     compared = VllEnd.objects.filter(
         Q(vll__lifecycle__in=IN_SERVICE) | Q(changed_since_report=True), port__router=router
     )
@@ -495,9 +500,9 @@ def lines_lock(vlls: Collection[UUID]) -> list[Line]:
 def statuses_write(turns: Sequence[Turn]) -> None:
     """Write the new status of locked lines.
 
-    A line may have two changes: unknown for a while, and its status now. The number of statements does not
-    depend on the number of lines. When a whole network comes back, its reports must be processed before they
-    are stale.
+    A line may have two changes: first it was unknown for a while, then it got its present status. The number
+    of statements does not depend on the number of lines. When a whole network comes back, its reports must be
+    processed before they are stale.
     """
     if not turns:
         return

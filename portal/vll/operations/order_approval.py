@@ -1,4 +1,4 @@
-"""The NOC's decision on a held order: all resources are leased, and no router has received it yet."""
+"""The NOC's decision on a held order. Its resources are leased, and no router has received it yet."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -87,8 +87,8 @@ def _check_again(
 ) -> None:
     """Check the order again with its leased resources, because anything may have changed meanwhile.
 
-    The check uses the view of the NOC, which approves. The customer's users may have lost permissions since;
-    that does not matter.
+    The check uses the permissions of the NOC. It does not matter whether the customer's users have lost
+    permissions since the order.
     """
     request = replace(request_of(content), transport=content.transport.value)
     noc = User(noc_role=User.NocRole.NOC)

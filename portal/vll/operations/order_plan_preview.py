@@ -1,4 +1,4 @@
-"""The plan of a held order: requested here, made by a worker, and reviewed before an approval."""
+"""The plan of a held order: a user requests it, a worker makes it, and the approver reviews it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -56,14 +56,15 @@ def plan_finish(
 
 
 def plan_of(order: Order) -> PlanResult | None:
-    """The newest plan of the order, or None."""
+    """Return the newest plan of the order, or None."""
     return order.plans.order_by("-requested_at").first()
 
 
 def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
     """Return the state of a plan.
 
-    It is stale if a router got other lines since, so its answer may be outdated.
+    A plan is stale if the lines of one of its routers have changed since. The answer of that router may then
+    be outdated.
     """
     if plan.finished_at is None:
         return PlanState.UNDER_WAY if now - plan.requested_at < GIVEN_UP else PlanState.LOST
@@ -73,9 +74,9 @@ def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
 
 
 def plan_check(order: Order, plan_id: UUID, *, now: datetime) -> None:
-    """Check that this is a finished plan of the order, with answers from all routers, and still valid.
+    """Check that this is a finished and valid plan of the order, with answers from all routers.
 
-    Raises PlanIsStale, PlanIsIncomplete. This does not check a refusal in the plan: the approval raises it
+    Raises PlanIsStale, PlanIsIncomplete. A refusal in the plan is not checked here: the approval raises it
     again.
     """
     plan = order.plans.filter(pk=plan_id).first()

@@ -1,4 +1,4 @@
-"""Processing a router's answers: first the ends, then the state of each VLL that follows from both ends."""
+"""Process a router's answers: store them with the ends, then settle each VLL from the state of both ends."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -58,7 +58,10 @@ def answers_take(
 
 
 def _with_changes(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
-    """Return the VLLs with new answers. An apply that repeats the stored answers writes nothing."""
+    """Return the VLLs with new answers, and those with a tombstone on this router.
+
+    An apply that repeats the stored answers writes nothing.
+    """
     stored = stored_answers(router, by_vll)
     return {
         answer.vll
@@ -113,7 +116,7 @@ def _settle_present(
     elif vll.in_sync != verified:
         Vll.objects.filter(pk=vll.pk).update(in_sync=verified, in_sync_since=now)
     if order is None:
-        # An order that was ended by force has not made its last step.
+        # No order makes the last step of an order that was ended by force, so make it now.
         if verified and vll.lifecycle != _lifecycle_of(vll):
             lifecycle_move(vll, _lifecycle_of(vll), now=now)
         return
@@ -132,9 +135,9 @@ def _settle_present(
 
 
 def _settle_testing(vll: Vll, now: datetime) -> None:
-    """Begin the test: both ends have the tunnel, and neither is connected to the customer yet.
+    """Begin the test when both ends have the tunnel and neither is connected to the customer.
 
-    A router that has connected the customer cannot test: it has changed since the test was planned.
+    If a router has connected the customer, it can no longer test. Then end the test.
     """
     there = [VllEnd.Status.TESTING, VllEnd.Status.VERIFIED]
     statuses = list(
@@ -149,7 +152,7 @@ def _settle_testing(vll: Vll, now: datetime) -> None:
 
 
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
-    """End the order, because both ends are verified, and release resources that only the other content needs.
+    """End the order, because both ends are verified, and release the resources that the line no longer needs.
 
     An order that fails or is cancelled may have moved an end to another router. It waits until that router
     has confirmed that nothing of the order is left. Then the same can be ordered again immediately (ADR 4).
@@ -176,9 +179,9 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
 
 
 def _into_service(vll: Vll, order: Order, now: datetime) -> None:
-    """Put an adopted line into service.
+    """Make the next revision of an adopted line, which adds the policers.
 
-    Its next revision adds policers, which the adoption does not change.
+    The adoption itself changes no policers.
     """
     Vll.objects.filter(pk=vll.pk).update(handover=Handover.ADOPTED)
     vll.refresh_from_db()

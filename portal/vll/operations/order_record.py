@@ -57,7 +57,7 @@ def order_acknowledge(
 
 
 def needs_approval(user: User, customer: Customer, peak_bps: int) -> bool:
-    """Return whether an operator must approve this CIR plus EIR (bit/s).
+    """Return whether the NOC must approve this CIR plus EIR (bit/s).
 
     Orders of NOC staff need no approval.
     """

@@ -13,14 +13,14 @@ from portal.events.outbox import announce
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_ORDER_STATES, OrderState
 
-# Every accepted order reaches a terminal state or an alarm within this time.
+# An order that is open for longer than this gets an alarm.
 OVERDUE = timedelta(seconds=110)
 
 
 def orders_overdue_alarm(*, now: datetime) -> int:
     """Raise the alarm once for each order that is open for too long; return how many.
 
-    Each order is its own transaction. Held orders wait for an operator.
+    Each order has its own transaction. Held orders get no alarm, because they wait for the NOC.
     """
     overdue = list(_overdue(now).order_by("pk").values_list("pk", flat=True))
     return sum(each_row(overdue, lambda pk: _alarm(pk, now), what="the alarm of an overdue order"))
@@ -36,7 +36,7 @@ def _overdue(now: datetime) -> QuerySet[Any]:
 
 @transaction.atomic
 def _alarm(pk: UUID, now: datetime) -> int:
-    """Return 0 where the order ended meanwhile, or another process is working on it."""
+    """Raise the alarm of one order; return 0 if the order has ended or another process has locked it."""
     order = _overdue(now).filter(pk=pk).select_for_update(skip_locked=True, no_key=True).first()
     if order is None:
         return 0

@@ -34,7 +34,7 @@ def probes_on(router: Router) -> QuerySet[TunnelPath]:
 def probe_answers_take(*, router: Router, answers: Iterable[EndAnswer], now: datetime) -> None:
     """Record a router's answers about probes; ignore other answers.
 
-    Once both routers have the probe, frames are sent immediately.
+    When both routers have a probe, its test frames are due immediately.
     """
     paths = {path.pk: path for path in probes_on(router).order_by("pk")}
     for answer in answers if paths else ():
@@ -64,15 +64,15 @@ _PROBED = Q(
 
 
 def paths_to_probe(*, now: datetime) -> list[UUID]:
-    """Return the paths whose probe both routers have, and on which frames are due."""
+    """Return the ids of the paths whose probe both routers have, and whose test frames are due."""
     due = TunnelPath.objects.filter(_PROBED, probe_due_at__lte=now).order_by("probe_due_at")
     return list(due.values_list("pk", flat=True))
 
 
 def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
-    """Claim the path for one worker at a time; None if it is not due or claimed already.
+    """Claim the path for one worker at a time; None if it is not due or is claimed already.
 
-    If a worker dies, another one takes over when the claim has expired.
+    If a worker dies, another worker takes over when the claim has expired.
     """
     due = TunnelPath.objects.filter(_PROBED, pk=path_id, probe_due_at__lte=now)
     if not due.update(probe_due_at=now + CLAIM):
@@ -81,7 +81,10 @@ def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
 
 
 def largest_frame(path: TunnelPath) -> int:
-    """Return the frame size of the probe, in bytes. Its IP packet is as large as the largest of the lines."""
+    """Return the size of the largest test frame in the probe, in bytes.
+
+    In the probe's tunnel, its IP packet is as large as the largest IP packet of the lines on the path.
+    """
     return path.needed_ip_mtu - _overhead(path)
 
 
@@ -113,7 +116,7 @@ def _overhead(path: TunnelPath) -> int:
 
 
 def _lines_with_event(path: TunnelPath, since: datetime) -> list[Vll]:
-    """Return the lines on the path whose timeline has an event of its black hole."""
+    """Return the lines on the path whose timeline has an event about the path's black hole."""
     lines = lines_beyond(path, 0)
     events = Event.objects.filter(
         kind=f"vll.{BLACK_HOLE}", vll_id__in=[line.pk for line in lines], at__gte=since
@@ -123,7 +126,7 @@ def _lines_with_event(path: TunnelPath, since: datetime) -> list[Vll]:
 
 
 def _announce(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) -> None:
-    """Announce the event at both routers, and at each line whose largest frames are affected."""
+    """Announce the event for both routers and for these lines."""
     data = {
         "path": str(path.pk),
         "routers": [path.a_router.name, path.z_router.name],

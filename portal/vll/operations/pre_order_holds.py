@@ -31,8 +31,9 @@ LASTS = timedelta(seconds=900)
 def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int, now: datetime) -> Hold:
     """Reserve these frames and ``cir_bps`` (bit/s) on both ports for 900 s.
 
-    The routers' cores are reserved for the transport that needs most. Raises the errors of ordering about
-    ports and tags, VlanTaken, NoVlanFree, PortFull, RouterFull and TooManyHolds.
+    The hold reserves as much of the routers' cores as the most expensive transport would need. Raises the
+    errors of an order about rate, ports and tags, VlanTaken, NoVlanFree, PortFull, RouterFull and
+    TooManyHolds.
     """
     ends = {"a": a_end, "z": z_end}
     found = check_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)
@@ -88,7 +89,7 @@ def hold_release(*, user: User, hold: uuid.UUID, now: datetime) -> None:
 def holds_expire(*, now: datetime) -> int:
     """Release expired holds; return how many.
 
-    Each is its own transaction, so none waits for another's ports.
+    Each hold has its own transaction, so that no transaction locks the ports of several holds.
     """
     expired = Hold.objects.filter(expires_at__lte=now).order_by("expires_at").values_list("pk", flat=True)
     return sum(each_row(expired, lambda pk: _hold_expire(pk, now), what="the expiry of a hold"))
@@ -120,7 +121,7 @@ class Taken:
         return _leased(self.row)
 
     def end(self, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID) -> None:
-        """Delete the hold. Its leases have another holder by now."""
+        """Delete the hold. The caller has already given its leases to another holder."""
         _announce(kind, self.row, now=now, actor=actor, vll_id=vll_id)
         self.row.delete()
 

@@ -1,4 +1,4 @@
-"""The first and the last step of a removal: the wanted state, and the end after the routers' confirmation."""
+"""The first and the last step of a removal: what routers must do, and what follows their confirmation."""
 
 from datetime import datetime
 from typing import Any
@@ -12,8 +12,8 @@ from portal.vll.states import Handover, Lifecycle, OrderAction, OrderState
 def removal_values(vll: Vll) -> dict[str, Any]:
     """Return field values of the next revision, which removes both ends.
 
-    If the order that adopted the line is undone, the portal stops managing the line and leaves it unchanged:
-    the line existed before.
+    If the removal undoes an adoption, the portal only stops managing the line, because the line existed
+    before.
     """
     adopting = vll.handover in (Handover.ADOPT, Handover.ADOPTED)
     return {
@@ -25,9 +25,9 @@ def removal_values(vll: Vll) -> dict[str, Any]:
 
 
 def removal_finish(vll: Vll, order: Order | None, *, now: datetime) -> None:
-    """Release the leases of a removed line and end its last order.
+    """Release the leases of a removed line and end its open ``order``, if any.
 
-    The caller has locked the VLL and knows that it is removed; ``order``: the open one.
+    The caller has locked the VLL and checked that no confirmation is missing.
     """
     leases_release(vll.pk, now=now)
     given_up = vll.lifecycle == Lifecycle.PENDING_ACTIVE

@@ -1,7 +1,7 @@
-"""Leasing the missing resources of a line, and later releasing those that it no longer needs.
+"""Lease the resources that a line lacks, and later release those that it no longer needs.
 
-New values are leased before old ones are released. As long as both are needed, the holder of the new ones is
-the UUID of an order or a hold, and not the line's UUID.
+New values are leased before old ones are released. While both are needed, the holder of the new leases is the
+UUID of an order or a hold, not the UUID of the line.
 """
 
 from collections.abc import Collection, Mapping
@@ -49,7 +49,7 @@ from portal.vll.revision_content import Content, EndContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The leases of ``owner``. ``line`` is None if they are only leases of ports (a hold)."""
+    """The leases of ``owner``. ``line`` is None for a hold, which only has leases of ports."""
 
     owner: UUID
     cir_bps: int
@@ -74,7 +74,7 @@ def ends_lease(
     """
     contents = {}
     new = [side for side, end in ends.items() if not (leased and same_frames(leased.ends[side], end))]
-    # The interfaces that take the frames of an adopted end become the end.
+    # The foreign interfaces with the frames of an adopted end become this end, so they do not count here.
     foreign = foreign_frames(() if adopted else (ports[side] for side in new))
     preferred = _free_at_the_other_end(ends, ports, leased, foreign)
     for side, end in named_first(ends):
@@ -119,9 +119,9 @@ def _free_at_the_other_end(
     leased: Leased | None,
     foreign: Mapping[int, Mapping[str, Frames]],
 ) -> Collection[int]:
-    """Return the VLANs that the Z end could use.
+    """Return the free VLANs of the Z end if the portal chooses the VLANs of both ends; otherwise nothing.
 
-    If the portal chooses both VLANs, both ends get the same one.
+    The A end then prefers these VLANs, so that both ends get the same one if possible.
     """
     if any(end.outer_vlan != "any" for end in ends.values()):
         return ()
@@ -140,7 +140,7 @@ def _free_at_the_other_end(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedTunnel:
-    """The identifiers of the line's tunnel that its transport needs; ``addresses`` by side."""
+    """The identifiers that the transport of a line needs. ``addresses``: the tunnel addresses by side."""
 
     vni: int | None = None
     gre_key: int | None = None
@@ -150,7 +150,7 @@ class LeasedTunnel:
 def transport_lease(
     *, accepted: Accepted, holder: UUID, leased: Leased | None, now: datetime
 ) -> LeasedTunnel:
-    """Lease the identifiers that the transport needs, as far as the line does not have them.
+    """Lease the identifiers that the transport needs and the line does not have yet.
 
     Raises VniPoolExhausted, GreKeysExhausted, GrePairsExhausted.
     """
@@ -199,7 +199,7 @@ def leases_settle(
 ) -> None:
     """Give ``holder`` exactly the leases that ``content`` needs, from its own leases and those of ``spare``.
 
-    The rest is released. ``leftover`` names, by side, the keeper of leases at an old router that has not
+    The other leases are released. ``leftover``: by side, who keeps the leases at an old router that has not
     confirmed the removal of the end. Tunnels that a tombstone names are quarantined.
     """
     _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
@@ -242,7 +242,7 @@ def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapp
 
 
 def leases_release(holder: UUID, *, now: datetime) -> None:
-    """Release everything: VLANs and bandwidth immediately; VNI, GRE key and pair after their hold-down."""
+    """Release everything: VLANs and bandwidth immediately; VNI, GRE key and pair after their cool-down."""
     ports_release(holder)
     tunnel_release(holder, now=now)
 
@@ -256,13 +256,13 @@ def ports_release(holder: UUID, *, kept_at: Collection[tuple[str, int]] = ()) ->
 
 
 def ports_keep(holder: UUID, *, side: str, keeper: UUID) -> None:
-    """Transfer the leases at a side's port and router to ``keeper``, who releases them later."""
+    """Transfer the leases at a side's port and router to ``keeper``, which releases them later."""
     for model in (BandwidthBooking, CoreBooking, PortVlanLease):
         model.objects.filter(holder=holder, side=side).update(holder=keeper)
 
 
 def tunnel_release(holder: UUID, *, now: datetime) -> None:
-    """Release VNI, GRE key and pair after their hold-down; those that a tombstone names are quarantined."""
+    """Release VNI, GRE key and pair after their cool-down. Those that a tombstone names are quarantined."""
     vni_release(holder=holder, kept=_kept_vnis(), rest=_rest(), now=now)
     gre_key_release(holder=holder, kept=_kept_gre_keys(), rest=_rest(), now=now)
     gre_pair_release(holder=holder, kept=_kept_gre_pairs(), rest=_rest(), now=now)
@@ -271,7 +271,7 @@ def tunnel_release(holder: UUID, *, now: datetime) -> None:
 def tunnels_cool_down(
     *, vnis: Collection[int], gre_keys: Collection[int], gre_pairs: Collection[int], now: datetime
 ) -> None:
-    """End the quarantine of those of these leases (ids) that no tombstone names any more."""
+    """End the quarantine of these leases (ids), except of leases that a tombstone still names."""
     unnamed_vnis = VniLease.objects.filter(pk__in=vnis).exclude(pk__in=_kept_vnis())
     unnamed_keys = GreKeyLease.objects.filter(pk__in=gre_keys).exclude(pk__in=_kept_gre_keys())
     unnamed_pairs = GrePairLease.objects.filter(pk__in=gre_pairs).exclude(pk__in=_kept_gre_pairs())

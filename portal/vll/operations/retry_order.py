@@ -1,4 +1,4 @@
-"""Retrying a failed order: a new order, since a terminal order never changes."""
+"""Retry a failed order with a new order, because a terminal order never changes."""
 
 from datetime import datetime
 
@@ -23,10 +23,10 @@ from portal.vll.states import CALLED_OFF, AdminStatus, Handover, OrderAction, Or
 def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     """Create and return a new order, ``retry_of`` the failed one. For an add it creates a new VLL.
 
-    A failed order leaves nothing behind, so the same values can be ordered again. There is nothing to retry
-    for a removal that the NOC ended, because it continues anyway. A line that could not be adopted is a found
-    line again. Raises NotAllowedToOrder, WrongOrderState, AlreadyRetried, and all refusals of the order
-    itself.
+    A failed order leaves nothing behind, so the same values can be ordered again. A removal cannot be
+    retried: it continues even if the NOC has ended its order. A failed adoption cannot be retried either,
+    because its line is a found line again. Raises NotAllowedToOrder, WrongOrderState, AlreadyRetried, and all
+    refusals of the order itself.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):

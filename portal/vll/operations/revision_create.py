@@ -1,4 +1,4 @@
-"""Making content the next revision of a VLL, which the routers of its ends then build."""
+"""Make content the next revision of a VLL. The routers of its ends then build it."""
 
 from datetime import datetime
 from typing import Any
@@ -72,9 +72,10 @@ def _tunnel_of(content: Content, side: str) -> tuple[object, ...]:
 
 
 def _end_write(end: VllEnd, wanted: EndContent, *, same_tunnel: bool) -> None:
-    """Write the end.
+    """Write the wanted values into an end.
 
-    The tags from before its adoption belong to its interfaces, and are dropped with these.
+    The tags from before an adoption belong to the end's access or tunnel. If this is replaced, its tag is
+    dropped.
     """
     moved = dict(_NOT_OBSERVED) if end.port_id != wanted.port else {}
     picked = (end.port_id, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match)

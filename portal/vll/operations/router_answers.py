@@ -1,4 +1,4 @@
-"""The answers of routers in terms of the domain, and the stored answers."""
+"""The answers of routers about ends, in terms of the domain, and the stored answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from portal.vll.models import VllEnd, VllTombstone
 class EndAnswer:
     """An agent's answer about one VLL end at one revision (docs/reference/agent-api.md).
 
-    ``for_good`` says that a retry cannot help; the caller knows VPP's return codes. ``look`` is the number of
-    the agent's observation of VPP on which the answer is based; None: not reported.
+    ``for_good``: a retry cannot help. The caller decides that from VPP's return codes. ``look``: the number
+    of the agent's observation of VPP on which the answer is based; None: not reported.
     """
 
     vll: UUID
@@ -30,9 +30,9 @@ class EndAnswer:
 def stored_answers(
     router: Router, vlls: Iterable[UUID]
 ) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:
-    """Return the router's last answers about the ends of these VLLs, and about ends that have left it.
+    """Return the router's last answers about the ends of these VLLs, also about ends that have left it.
 
-    By (VLL, side): status, revision, reason, policed.
+    Keys: (VLL id, side). Values: (status, revision, reason, policed).
     """
     wanted = list(vlls)
     ends = VllEnd.objects.filter(port__router=router, vll__in=wanted)

@@ -1,4 +1,4 @@
-"""Orders for new lines that equal a recent order of the same customer: probably repeated."""
+"""Find recent orders that equal an order for a new line. Such an order is probably a repetition."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -49,8 +49,8 @@ ORDER BY line.created_at DESC, line.id DESC LIMIT {_SHOWN}
 def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
     """Return the ids of the orders of the last minute that are equal to the order that created this line.
 
-    An end with named frames leases them for this line alone. So only a line whose VLANs the portal chooses at
-    both ends can have a twin, and only such a line costs a query.
+    An end with a named VLAN, or with a whole port, excludes other lines with the same frames. Only a line
+    whose VLANs the portal chooses at both ends can have an equal order. For other lines, no query is needed.
     """
     request = request_of(content_of(vll))
     if any(end.outer_vlan != "any" for end in request.ends.values()):
@@ -62,10 +62,10 @@ def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
 def similar_orders(
     *, customer: Customer, request: LineRequest, since: datetime, besides: Collection[UUID] = ()
 ) -> list[UUID]:
-    """Return the ids of the customer's equal orders since then, newest first.
+    """Return the ids of the customer's equal orders after ``since``, newest first.
 
-    Descriptions may differ: pages propose a new one for each order. Lines that have ended do not count, nor
-    do those of ``besides``.
+    Descriptions may differ, because pages propose a new one for each order. Lines that have ended and the
+    lines ``besides`` do not count.
     """
     values: dict[str, Any] = {
         "customer": customer.pk,

@@ -17,7 +17,10 @@ class ForbiddenTransition(Exception):
 
 
 def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **also: Any) -> None:
-    """Move an order to ``state`` and set ``also`` with it."""
+    """Move an order to ``state``, and write the columns of ``also`` in the same statement.
+
+    Raises ForbiddenTransition, ConcurrentChange.
+    """
     if state not in ORDER_TRANSITIONS.get(order.state, ()):
         raise ForbiddenTransition(f"order {order.pk}: {order.state} -> {state}")
     moved = Order.objects.filter(pk=order.pk, state=order.state).update(state=state, state_at=now, **also)
@@ -36,7 +39,10 @@ def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **al
 
 
 def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", **also: Any) -> None:
-    """Move a VLL's life cycle to ``lifecycle`` and set ``also`` with it."""
+    """Move a VLL to the life cycle state ``lifecycle``, and write the columns of ``also`` with it.
+
+    Raises ForbiddenTransition, ConcurrentChange.
+    """
     if lifecycle not in LIFECYCLE_TRANSITIONS.get(vll.lifecycle, ()):
         raise ForbiddenTransition(f"VLL {vll.pk}: {vll.lifecycle} -> {lifecycle}")
     moved = Vll.objects.filter(pk=vll.pk, lifecycle=vll.lifecycle).update(lifecycle=lifecycle, **also)
@@ -56,7 +62,7 @@ def changed_in_place(vll_id: UUID) -> bool:
 
 
 def sync_move(vll_id: UUID, in_sync: bool, *, now: datetime) -> None:
-    """Record whether both routers are in the wanted state. Drift of a line in service is always announced.
+    """Record whether both routers of a line in service are in the wanted state, and announce a change.
 
     After a change that loses no frame, ``in_sync_since`` keeps its time from before the change.
     """

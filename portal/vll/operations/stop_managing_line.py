@@ -1,4 +1,4 @@
-"""Ending the management of a line: it keeps forwarding, and others manage it from then on (ADR 43)."""
+"""End the management of a line: it keeps forwarding, and others manage it from then on (ADR 43)."""
 
 from datetime import datetime
 
@@ -21,8 +21,9 @@ from portal.vll.states import IN_SERVICE, Handover, Lifecycle, OrderAction
 def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
     """Order that both routers stop managing the line. It keeps forwarding with its former tags.
 
-    The portal forgets the line. This order cannot be cancelled: others may use a line as soon as a router has
-    released it. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, RouterLetsNothingGo, PortKeptDown.
+    For the portal, the line then ends. This order cannot be cancelled, because others may use the line as
+    soon as one router has released it. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
+    RouterLetsNothingGo, PortKeptDown.
     """
     if not permissions.may_let_go(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)

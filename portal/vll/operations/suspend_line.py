@@ -1,4 +1,4 @@
-"""Shutting down a line's access and bringing it up again. Its configuration and leases stay."""
+"""Suspend a line by shutting down its access, and resume it. Its configuration and leases stay."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Ordering the removal of a VLL: immediately, or after a cooling-off period in which it can be undone."""
+"""Order the removal of a VLL: immediately, or after a cooling-off period in which it can be undone."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -47,11 +47,11 @@ def order_delete(
 ) -> Order:
     """Order the removal of ``vll``. Its leases are released when both routers have confirmed.
 
-    With a ``cooling_off`` (None: the customer's, else the deployment's) the order only stops the traffic.
+    With a ``cooling_off`` (None: the customer's, else the deployment's), the order only stops the traffic.
     Configuration and leases stay until ``decommission_at``, and the line can be restored. A removal without
     cooling-off ends a running cooling-off period. If the VLL's add is still under way, that order is
     cancelled and returned instead. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
-    CoolingOffOutOfRange. Raises CoolingOffAlready for another cooling-off during a running one.
+    CoolingOffOutOfRange. Raises CoolingOffAlready if a cooling-off period is requested while one is running.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
@@ -101,7 +101,7 @@ def order_restore(*, user: User, vll: Vll, now: datetime, retry_of: Order | None
 
 
 def coolings_off_end(*, now: datetime) -> int:
-    """Order the removals whose cooling-off period is over; return how many. Each is its own transaction."""
+    """Order the removals whose cooling-off period is over; return how many. Each has its own transaction."""
     over = Vll.objects.filter(
         lifecycle=Lifecycle.PENDING_TERMINATE, decommission_at__lte=now, wanted_present=True
     )

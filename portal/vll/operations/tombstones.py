@@ -1,4 +1,4 @@
-"""Ends that left a router: their remains there, its answers, and the release of their leases."""
+"""Ends that have left a router: what may remain there, the router's answers, and the release of leases."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -63,8 +63,8 @@ def tombstone_create(
 def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *, now: datetime) -> None:
     """Process the answers of ``router`` about ends that left it. The caller has locked the VLL.
 
-    After the confirmation that nothing of an end is left, the end's leases there are released, and each
-    tunnel that no other router may have.
+    When the router has confirmed that nothing of an end is left, the portal releases the end's leases there,
+    and each tunnel that no other router may have.
     """
     by_side = {answer.side: answer for answer in answers}
     for tombstone in VllTombstone.objects.filter(vll=vll, router=router).order_by("pk"):
@@ -80,10 +80,10 @@ def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *,
 
 
 def tombstones_of_retired_routers_settle(*, now: datetime) -> int:
-    """Settle the tombstones of retired routers; return how many. Each is its own transaction.
+    """Settle the tombstones of retired routers; return how many. Each has its own transaction.
 
-    No router will ever confirm these removals. ``router_remove`` settles its own router's tombstones. The
-    others are from an earlier release, which did not.
+    No router will ever confirm these removals. ``router_remove`` settles the tombstones of the router that it
+    retires. An earlier release did not, and may have left tombstones.
     """
     left = VllTombstone.objects.filter(router__retired_at__isnull=False).order_by("pk")
     return sum(
@@ -108,8 +108,8 @@ def _of_retired_router_settle(pk: int, vll_id: UUID, *, now: datetime) -> int:
 def tombstones_abandon(router: Router, *, now: datetime) -> list[Vll]:
     """Release all leases of lines at ``router``, which leaves the network; return these lines.
 
-    Its tunnels cool down as after a confirmation: no tunnel to its addresses is built any more. The caller
-    has locked the lines.
+    The tunnels cool down as after a confirmation, because no more tunnels to the router's addresses are
+    built. The caller has locked the lines.
     """
     left = VllTombstone.objects.filter(router=router).select_related("vll").order_by("pk")
     lines = {}

@@ -1,4 +1,4 @@
-"""Keeping the list of watched paths, which are the paths of lines in service, and their probes."""
+"""Keep the list of watched paths, which are the paths of lines in service, and their probes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -62,7 +62,8 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
     known = set(TunnelPath.objects.values_list("a_router_id", "z_router_id", "family"))
     new = [
         TunnelPath(
-            # This also applies after a restore of a backup: routers then accept their probe again.
+            # The id depends only on the path. After a restore of a backup it is the same, so routers accept
+            # their probe again.
             id=uuid5(NAMESPACE_URL, f"urn:longline:path:{a}:{z}:{family}"),
             a_router_id=a,
             z_router_id=z,
@@ -78,7 +79,7 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
 
 
 def _store(chosen: Sequence[UUID], changes: Callable[[TunnelPath], bool]) -> None:
-    """Apply the changes to the present rows: a probe that ended meanwhile has moved its next due time."""
+    """Apply the changes to the rows as they are now: a probe may have ended meanwhile and be due later."""
     columns = ["in_use", "needed_ip_mtu", "probe_transport", "probe_revision", "probe_due_at"]
     for at in range(0, len(chosen), _AT_ONCE):
         with transaction.atomic():
@@ -92,7 +93,7 @@ def _key(path: TunnelPath) -> PathKey:
 
 
 def _first_round_trips(router_id: int, now: datetime) -> datetime:
-    """Return the first due time. It depends on the router, so one query covers all its paths."""
+    """Return the first due time, which depends on the router: one task measures all paths of a router."""
     return now.replace(second=0, microsecond=0) + ROUND_TRIPS_EVERY * (router_id * 7 % 60) / 60
 
 

@@ -1,4 +1,4 @@
-"""Giving up an order: the state that its routers must confirm before it ends."""
+"""Undo a failed order: write the state that its routers must confirm before the order ends."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 
 
 def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime) -> None:
-    """Undo an order: a failed add leaves nothing, a failed modify or test both ends as last verified.
+    """Remove the line of a failed add, or return the line of a failed modify or test to its content before.
 
     The order fails with ``failure`` when both routers have confirmed that. The caller has locked the VLL.
     """

@@ -24,7 +24,7 @@ from portal.vll.models import RouterConvergence
 from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.task_names import ADOPT_GENERATION
 
-# How long a reconciliation may wait, and after how long its task is sent again.
+# How long a requested reconciliation stays valid, and after which time its task is sent again.
 RECONCILE_WITHIN = timedelta(minutes=15)
 RECONCILE_AGAIN = timedelta(seconds=60)
 
@@ -33,7 +33,7 @@ RECONCILE_AGAIN = timedelta(seconds=60)
 def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
     """Begin or end the maintenance. A repeated request changes nothing.
 
-    Raises RouterIsDrained and RouterIsDead at the end of the maintenance.
+    The maintenance of a drained or dead router cannot end: raises RouterIsDrained, RouterIsDead.
     """
     if not on and Router.objects.filter(pk=router.pk, drained_since__isnull=False).exists():
         raise RouterIsDrained(router=router.name)
@@ -49,7 +49,10 @@ def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetim
 
 @transaction.atomic
 def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
-    """Stop sending intents, or resume and catch up immediately. An exchange under way is completed."""
+    """Stop sending intents to the router, or resume and catch up immediately.
+
+    An exchange with the router that is under way is completed.
+    """
     rows = Router.objects.filter(pk=router.pk, held_since__isnull=on)
     if rows.update(held_since=now if on else None):
         announce(
@@ -88,7 +91,7 @@ def router_declare_dead(*, router: Router, user: User, now: datetime, reason: st
 
 @transaction.atomic
 def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
-    """Let removals wait for the router again and let it catch up.
+    """Let removals wait for the router again, and converge it.
 
     Its maintenance goes on. Raises NotForYouToForce.
     """
@@ -105,10 +108,10 @@ def _check_may_force(user: User) -> None:
 
 @transaction.atomic
 def generation_adopt_request(*, router: Router, user: User, now: datetime) -> None:
-    """Request that the generation continues from the agent's number.
+    """Request that the router's generation continues from the agent's number.
 
-    The database's view becomes the wanted state. The request is kept until it is carried out, for
-    RECONCILE_WITHIN at most. A task that is lost or finds the agent unreachable is sent again.
+    The state in the database becomes the router's wanted state. The request is kept until it is carried out,
+    for RECONCILE_WITHIN at most. If its task is lost or cannot reach the agent, the task is sent again.
     """
     announce("router.reconcile_asked", now=now, router_id=router.pk, actor=user.username)
     RouterConvergence.objects.update_or_create(
@@ -126,8 +129,8 @@ def generation_adopt_request(*, router: Router, user: User, now: datetime) -> No
 def reconciliations_resend(*, now: datetime) -> int:
     """Send a task again for each reconciliation that is still pending; return how many.
 
-    A request that is too old is dropped: the differences may no longer be those that the user read. The alarm
-    of the router stays.
+    A request that is too old is dropped, because the differences may no longer be those that the user read.
+    The alarm of the router stays.
     """
     requested = RouterConvergence.objects.filter(reconcile_requested_at__isnull=False)
     requested.filter(reconcile_requested_at__lt=now - RECONCILE_WITHIN).update(reconcile_requested_at=None)

@@ -1,8 +1,8 @@
-"""Draining a router: transit avoids it where possible, it takes no new lines, and its own lines move away.
+"""Drain a router: transit avoids it where possible, it takes no new lines, and its own lines move away.
 
-The portal does what an operator does by hand. The router advertises its links at the largest metric that
-still counts (stub router of RFC 6987, overload of IS-IS). The lines that end on it are moved or stopped, one
-by one.
+The portal follows an operator's usual procedure. It calculates paths as if the router advertised its links at
+the largest metric that still counts (stub router of RFC 6987, overload of IS-IS). The lines that end on the
+router are then moved or stopped, one by one.
 
 The customer chooses where a line moves. The portal moves nothing without a request.
 """
@@ -41,9 +41,9 @@ class DrainStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DrainProgress:
-    """The number of ends at each step.
+    """The number of ends on the router at each step.
 
-    ``leaving`` ends have moved away, but this router has not confirmed their removal.
+    ``leaving``: the number of ends that have moved away and whose removal this router has not confirmed.
     """
 
     steps: dict[DrainStep, int]
@@ -51,7 +51,7 @@ class DrainProgress:
 
     @property
     def carrying(self) -> int:
-        """Return the number of ends that still forward, or may."""
+        """Return the number of ends that forward or may forward."""
         return sum(count for step, count in self.steps.items() if step is not DrainStep.STOPPED)
 
     @property
@@ -63,7 +63,7 @@ class DrainProgress:
 def drain_begin(*, router: Router, user: User, now: datetime, accept_affected: bool = False) -> None:
     """Begin the drain and the maintenance. A repeated request changes nothing.
 
-    Raises Retired, and LinesAffected where the paths around the router are too narrow for lines in service.
+    Raises Retired. Raises LinesAffected if the paths around the router are too narrow for lines in service.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:

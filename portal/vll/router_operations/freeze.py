@@ -1,8 +1,8 @@
-"""Freezing a router: its agent observes and reports but changes nothing, and orders wait.
+"""Freeze a router: its agent observes and reports but changes nothing, and orders wait.
 
-The agent keeps the freeze without the portal, even while the portal is away. An operator on the router can
-freeze it as well. If others changed something during the freeze, the portal repairs nothing before a user has
-reviewed the differences.
+The agent keeps the freeze even while the portal is away. An operator on the router can freeze it as well. If
+others changed something during the freeze, the portal repairs nothing before a user has reviewed the
+differences.
 """
 
 import logging
@@ -36,7 +36,7 @@ LONGEST_FREEZE = timedelta(days=30)
 
 @transaction.atomic
 def router_freeze(*, router: Router, user: User, now: datetime, reason: str, until: datetime) -> RouterFreeze:
-    """Freeze the router from its agent's next report on, or change the end of the existing freeze.
+    """Freeze the router from its agent's next report on, or change the existing freeze.
 
     The agent completes the work that is under way. Raises FreezeTooLong, RouterCannotBeFrozen,
     LineBeingTested.
@@ -104,7 +104,11 @@ def freeze_acknowledge(*, router: Router, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def freeze_reported(*, router: Router, report: FreezeReport | None, now: datetime) -> None:
-    """Process the agent's report of a freeze: the router's own, the portal's, an ended one, or none."""
+    """Process the freeze in an agent's report.
+
+    ``report``: a freeze by the portal or by an operator on the router, which may have ended; None for no
+    freeze.
+    """
     locked = _lock(router)
     if report is not None:
         _kept(locked, report, now)
@@ -170,9 +174,9 @@ def last_acknowledged_freeze(router: Router) -> str:
 
 
 def freeze_of(router: Router) -> RouterFreeze | None:
-    """Return the freeze in effect, the router's own before the portal's.
+    """Return the freeze in effect. A freeze by an operator on the router comes before the portal's.
 
-    Each stays in effect until it is reviewed.
+    Each freeze stays in effect until it is closed.
     """
     return _open(router).order_by("by").first() if router.frozen_since else None
 

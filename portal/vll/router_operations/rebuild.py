@@ -15,7 +15,7 @@ from portal.vll.task_names import REBUILD_END
 
 @transaction.atomic
 def end_rebuild_request(*, end: VllEnd, user: User, now: datetime) -> None:
-    """Have the request sent to the end's router. Select ``port`` together with the end."""
+    """Request the rebuild from the end's router, through a task. Select ``port`` together with the end."""
     announce(
         "router.rebuild_requested",
         now=now,
