@@ -1,4 +1,4 @@
-"""Bookings of committed bandwidth on ports: a sum that a CHECK constraint limits."""
+"""Bookings of committed bandwidth on ports. A CHECK constraint limits the sum of each port."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -13,8 +13,8 @@ from portal.allocation.models import BandwidthBooking
 from portal.inventory.models import Port
 from portal.inventory.port_link_state import with_link_speed
 
-# One round trip. The constraint port_bandwidth_is_never_overbooked limits the sum by the agreed speed. The
-# speed of the link can limit it further; existing bookings stay.
+# One round trip. The constraint port_bandwidth_is_never_overbooked limits the sum by the agreed speed. A
+# slower link limits new bookings further; existing bookings stay.
 _BOOK = """
 WITH booked AS (
     UPDATE inventory_port SET booked_bps = booked_bps + %(cir_bps)s
@@ -27,10 +27,10 @@ SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
 
 
 def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
-    """Book the part of ``cir_bps`` (bit/s) above ``own_bps``, the line's bandwidth on this port.
+    """Book ``cir_bps`` minus ``own_bps``, which the line has booked on this port already (bit/s).
 
-    Raises ``PortFull``. Callers read the ports with the speed of their links, and lock all ports that they
-    book first, in id order, to avoid deadlocks.
+    Raises ``PortFull``. The caller has read the ports with the speed of their links, and locked all ports
+    that it books. Ports are locked in id order, to avoid deadlocks.
     """
     values: dict[str, Any] = {
         "port": port.pk,
@@ -48,7 +48,10 @@ def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps
 
 
 def bandwidth_check(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
-    """Raise ``PortFull`` where booking would fail, assuming ``booked_besides`` (bit/s). Writes nothing."""
+    """Raise ``PortFull`` if a booking in addition to ``booked_besides`` (bit/s) would fail. Writes nothing.
+
+    ``cir_bps`` and ``own_bps`` are as in ``bandwidth_book``.
+    """
     if cir_bps <= own_bps:
         return
     given_back = own_bps - port.booked_bps - booked_besides
@@ -63,10 +66,11 @@ def bandwidth_settle(
     wanted: Mapping[str, tuple[int, int]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` book exactly ``wanted``, side -> (port id, bit/s), out of the bookings of both holders.
+    """Make ``holder`` book exactly ``wanted``, from the bookings of ``holder`` and ``spare``.
 
-    Both together have booked at least ``wanted``. The rest is released. On a side in ``leftover``, a booking
-    on another port goes to that holder instead. Locks the ports, in id order.
+    ``wanted``: side -> (port id, bit/s). Both holders together have booked at least that. Other bookings are
+    released. On a side in ``leftover``, a booking on another port goes to the holder that is named there.
+    Locks the ports, in id order.
     """
     bookings = list(BandwidthBooking.objects.filter(holder__in=(holder, spare)).order_by("pk"))
     changes: dict[int, int] = defaultdict(int)
@@ -104,7 +108,7 @@ def bandwidth_forget(*, port: Port) -> None:
 
 
 def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
-    """Return the refusal. ``given_back``: the line's bookings here minus all bookings (bit/s)."""
+    """Return the refusal. ``given_back``: the line's bookings on the port minus all its bookings (bit/s)."""
     return PortFull(
         field=f"{side}_end.port",
         port=str(port),
@@ -117,8 +121,9 @@ def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
 
 
 def _add(port: int, bps: int) -> None:
-    """Add to a port's sum. The SQL names the type: a bare int is sent as 32 bits
-    (portal.core.integer_overflow).
+    """Add to the sum of a port.
+
+    The SQL names the type, because a bare int is sent as 32 bits (portal.core.integer_overflow).
     """
     bits = Value(bps, output_field=BigIntegerField())
     Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)

@@ -1,9 +1,9 @@
 """The weights of transports on a calibrated router.
 
-The figures are clocks of VPP's nodes, measured on frames that are warm in the caches and come from no card.
-They cannot be multiplied by a rate. The difference between a tunnel and a cross-connect is also valid for
-frames from a card, because they pass the same code. The cost of a frame in a tunnel is therefore the table
-value of a cross-connect for the router's CPU plus the measured difference.
+The figures are clocks of VPP's nodes. They were measured with frames that are warm in the caches and come
+from no network card, so a packet rate does not follow from them. The difference between a tunnel and a
+cross-connect is also valid for frames from a card, because they pass the same code. The cost of a frame in a
+tunnel is therefore the table value of a cross-connect for the router's CPU plus the measured difference.
 """
 
 from fractions import Fraction
@@ -24,7 +24,7 @@ def weights_of(router: Router) -> Weights:
 def calibrated_weights(calibration: Calibration, *, cpu: str) -> Weights:
     """Return the weights from these figures; table weights for transports that could not be measured.
 
-    A tunnel is never cheaper than a cross-connect. A measurement that says so is noise.
+    A tunnel never counts as cheaper than a cross-connect: such a measurement is noise.
     """
     clocks = {transport: Fraction(str(each)) for transport, each in calibration.clocks.items()}
     frame = Fraction(str(calibration.clock_hz)) / Fraction(packets_per_core(Transport.L2XC, cpu=cpu))

@@ -1,7 +1,7 @@
-"""Bookings of routers' cores: one statement adds to a router's sum and compares it.
+"""Bookings of routers' cores. A booking first adds to the router's sum and then checks the sum.
 
-The row of the sum stays locked until the transaction ends. Routers are locked in id order and after all
-ports: this avoids deadlocks, and only one of many competing orders gets the last capacity.
+The row of the sum stays locked until the transaction ends, so only one of many competing orders gets the last
+capacity. Routers are locked in id order and after all ports, to avoid deadlocks.
 """
 
 from collections import defaultdict
@@ -57,7 +57,10 @@ class EndLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterCapacity:
-    """Capacity in cores of this router; ``free_bps`` (bit/s) is the rate that would fit with a transport."""
+    """The capacity of a router for one more line, in cores of this router.
+
+    ``free_bps``: the largest rate (bit/s) that would fit with the line's transport.
+    """
 
     router: str
     bookable_cores: float
@@ -69,9 +72,10 @@ class RouterCapacity:
 def cores_book(
     *, ends: Mapping[str, EndLoad], transport: Transport, holder: UUID, own: Collection[UUID] = ()
 ) -> None:
-    """Book, by side, the load that the holders in ``own`` have not booked there yet. Raises ``RouterFull``.
+    """Book the load of ``ends``, by side, minus the load that the holders in ``own`` have booked there.
 
-    This is the last lease of an order, because the routers' sums stay locked from here on.
+    Raises ``RouterFull``. This is the last lease of an order, because the routers' sums stay locked from here
+    on.
     """
     missing = _missing(ends, own)
     wanted = [(ends[side].router.pk, side, load) for side, load in missing.items() if load]
@@ -137,10 +141,10 @@ def cores_settle(
     wanted: Mapping[str, tuple[int, int]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` book exactly ``wanted``, side -> (router id, load), out of the bookings of both
-    holders.
+    """Make ``holder`` book exactly ``wanted``, from the bookings of ``holder`` and ``spare``.
 
-    The rest is released. On a side in ``leftover``, a booking on another router goes to that holder instead.
+    ``wanted``: side -> (router id, load). Other bookings are released. On a side in ``leftover``, a booking
+    on another router goes to the holder that is named there.
     """
     bookings = list(CoreBooking.objects.filter(holder__in=(holder, spare)))
     left = [b for b in bookings if b.side in leftover and b.router_id != wanted[b.side][0]]
@@ -174,10 +178,11 @@ def cores_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) ->
 def cores_revalue(
     *, router: Router, lines: Mapping[UUID, tuple[Transport, int]], before: Weights, after: Weights
 ) -> None:
-    """Book the load of these lines (id -> transport, rate in bit/s) on a router again, with other weights.
+    """Recalculate the bookings of these lines on a router with the weights ``after`` instead of ``before``.
 
-    The caller has locked the lines. Additional bookings of an order or a reservation keep the old weights.
-    They end within minutes and are settled with the weights of that time.
+    ``lines``: id -> (transport, rate in bit/s). The caller has locked the lines. Additional bookings of an
+    order or a hold keep the old weights. They end within minutes and are settled with the weights of that
+    time.
     """
     changed, more = [], 0
     for booking in CoreBooking.objects.filter(router=router, holder__in=lines).order_by("holder", "side"):
@@ -217,7 +222,7 @@ def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> l
 
 
 def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, int]:
-    """Return, by side, the load that is not booked on that router yet. A smaller load needs no booking."""
+    """Return, by side, the load that ``own`` has not booked on the end's router yet; 0 if it booked more."""
     held: dict[tuple[str, int], int] = defaultdict(int)
     if own:
         for side, router, load in CoreBooking.objects.filter(holder__in=own).values_list(
@@ -252,8 +257,10 @@ def _full(
     transport: Transport,
     ends: Mapping[str, EndLoad],
 ) -> RouterFull:
-    """Return the refusal. ``load`` is the missing part on top of ``booked``; its figures are for the whole
-    line.
+    """Return the refusal, with figures for the whole line.
+
+    ``load``: the part of the line's load that is not booked yet. ``booked``: the router's sum without that
+    part.
     """
     requested = sum(end.load for end in ends.values() if end.router == router)
     return RouterFull(

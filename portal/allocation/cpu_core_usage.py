@@ -9,8 +9,9 @@ from portal.inventory.models import Router
 
 @dataclass(frozen=True, slots=True)
 class CoreUse:
-    """Figures in cores of the router, to a thousandth. ``part``: booked / bookable; above 1 after a loss of
-    cores.
+    """The use of a router's cores. Figures in cores of the router, rounded to a thousandth.
+
+    ``part``: booked / bookable; above 1 after a loss of cores.
     """
 
     booked_cores: float

@@ -1,4 +1,4 @@
-"""Leases of GRE keys (RFC 2890): insert a random candidate; the unique key says if it was free.
+"""Leases of GRE keys (RFC 2890): insert a random key. A unique constraint refuses a key that is not free.
 
 With 4,294,967,295 values the first try nearly always succeeds. A search for gaps is not needed.
 """
@@ -51,7 +51,7 @@ def gre_key_release(*, holder: UUID, kept: QuerySet[GreKeyLease], rest: timedelt
 
 
 def cooled_down_gre_keys_free(*, now: datetime) -> int:
-    """Free the keys at the end of their cool-down. Return their number."""
+    """Free the keys whose cool-down is over; return their number."""
     return GreKeyLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 

@@ -18,7 +18,7 @@ from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, Tunn
 def gre_pair_lease(
     *, a_router: Router, z_router: Router, family: int, holder: UUID, now: datetime
 ) -> tuple[str, str]:
-    """Lease (A address, Z address). Raises ``GrePairsExhausted``.
+    """Lease a pair of tunnel addresses; return (A address, Z address). Raises ``GrePairsExhausted``.
 
     Candidates are addresses that the router's agent reports and that the far end has a route to. Pairs with a
     foreign tunnel without a key are excluded.
@@ -37,7 +37,7 @@ def gre_pair_lease_named(pair: tuple[str, str], *, holder: UUID, now: datetime) 
 
 
 def gre_pair_check(*, a_router: Router, z_router: Router, family: int) -> None:
-    """Raise ``GrePairsExhausted`` where a lease would fail. Writes nothing."""
+    """Raise ``GrePairsExhausted`` if a lease would fail. Writes nothing."""
     for pair in _offered(a_router, z_router, family):
         if not GrePairLease.objects.filter(low__in=pair, high__in=pair).exists():
             return
@@ -53,11 +53,10 @@ def gre_pair_settle(
     rest: timedelta,
     now: datetime,
 ) -> None:
-    """Make ``holder`` hold the pair ``wanted``, in either order, and no other, out of the leases of both
-    holders.
+    """Make ``holder`` hold exactly the pair ``wanted``, from the leases of ``holder`` and ``spare``.
 
-    Another pair begins its cool-down, or its quarantine if it is among ``kept``
-    (``portal.allocation.tunnel_lease_cooldown``).
+    The order of the two addresses does not matter. Another pair begins its cool-down, or its quarantine if it
+    is among ``kept`` (``portal.allocation.tunnel_lease_cooldown``).
     """
     held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
     stays = is_pair(wanted) if wanted else Q(pk=None)
@@ -76,7 +75,7 @@ def is_pair(addresses: tuple[str, str]) -> Q:
 
 
 def cooled_down_gre_pairs_free(*, now: datetime) -> int:
-    """Free the pairs at the end of their cool-down. Return their number."""
+    """Free the pairs whose cool-down is over; return their number."""
     return GrePairLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 
@@ -93,7 +92,7 @@ def _offered(a_router: Router, z_router: Router, family: int) -> Iterator[tuple[
 
 
 def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[str]:
-    """Return the addresses of ``router`` that ``far`` reaches: first the loopback, then a stable order."""
+    """Return the addresses of ``router`` that ``far`` reaches, the loopback first, the others sorted."""
     routed = ObservedRoute.objects.filter(router=far, reachable=True).values("address")
     addresses = TunnelAddress.objects.filter(
         router=router, table=router.underlay_table, address__in=routed

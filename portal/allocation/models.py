@@ -1,4 +1,7 @@
-"""Leases. A lease knows only the UUID of its holder (a VLL). The database enforces uniqueness."""
+"""Leases. The database ensures that nothing is leased twice.
+
+A lease refers to its holder (a VLL, an order, a hold or a tombstone) only by UUID.
+"""
 
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import BigIntegerRangeField, RangeOperators
@@ -9,8 +12,10 @@ from portal.inventory.models import Port, Router
 
 
 class Lease(models.Model):
-    """A lease, active while ``released_at`` is null. After release it cools down until ``free_at``; then it
-    is deleted.
+    """A lease. It is active while ``released_at`` is null.
+
+    After its release it cools down until ``free_at``, and then it is deleted. A released lease without
+    ``free_at`` is quarantined.
     """
 
     holder = models.UUIDField(db_index=True)
@@ -177,8 +182,9 @@ class CoreBooking(models.Model):
 
 
 class RouterLoad(models.Model):
-    """The sum of a router's core bookings. A separate row, because the router's own row is locked to count
-    intents.
+    """The sum of a router's core bookings.
+
+    The sum has a separate row, because the router's own row is locked to count intents.
     """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, primary_key=True, related_name="+")

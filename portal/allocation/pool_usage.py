@@ -25,7 +25,8 @@ FROM unnest((SELECT range_agg(int4range(first, last, '[]')) FROM allocation_rese
 class Leases:
     """Counts of leases.
 
-    ``resting`` ones become free automatically; ``quarantined`` ones wait for a router.
+    ``resting``: leases in cool-down, which become free automatically. ``quarantined``: leases that wait for a
+    router's confirmation.
     """
 
     leased: int
@@ -39,7 +40,7 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class PoolCounts:
-    """``vni_total`` counts all 24-bit values except 0."""
+    """The counts of the pools. ``vni_total`` counts all 24-bit values except 0."""
 
     vni_total: int
     vni_reserved: int
@@ -117,8 +118,8 @@ def _busiest_ports() -> list[dict[str, Any]]:
 def _fullest_routers() -> list[tuple[Router, CoreUse]]:
     """Return the routers with the highest booked share of cores.
 
-    The share depends on each router's CPU. The function therefore compares only the routers with the highest
-    booked load.
+    SQL cannot sort by this share, because it depends on each router's CPU. The function therefore reads the
+    100 routers with the highest booked load, and compares their shares.
     """
     loads = RouterLoad.objects.filter(booked__gt=0).order_by("-booked", "router").values("router")
     routers = list(Router.objects.filter(pk__in=loads[: 10 * FULLEST]).select_related("observed"))

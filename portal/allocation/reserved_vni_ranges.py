@@ -41,7 +41,7 @@ def vni_range_change(
 
 @transaction.atomic
 def vni_range_remove(*, vni_range: ReservedVniRange, user: User, now: datetime) -> None:
-    """Release the range to the pool."""
+    """End the reservation of a range. Lines can then lease its VNIs."""
     data = {"id": vni_range.pk, "name": str(vni_range)}
     vni_range.delete()
     announce("vni_range.removed", now=now, actor=user.username, data=data)

@@ -33,7 +33,7 @@ Weights = Mapping[Transport, Fraction]
 
 
 def directions(transport: Transport) -> int:
-    """Return the number of directions that an end counts for.
+    """Return the number of directions of traffic that count at one end.
 
     A tunnel's end handles both directions. A local cross-connect has both ends on one router, which handles
     each frame once. There, each end counts for the direction of its incoming frames.
@@ -66,13 +66,15 @@ def end_load(cir_bps: int, transport: Transport, weights: Weights = BY_TABLE) ->
 
 
 def largest_cir(load: int, transport: Transport, weights: Weights = BY_TABLE) -> int:
-    """Return the largest rate (bit/s) whose end does not exceed this load."""
+    """Return the largest rate (bit/s) that keeps the load of one end within ``load``."""
     return max(0, math.floor(load / weights[transport]))
 
 
 def bookable_load(*, cpu: str, cores: int) -> int:
-    """Return the load that may be booked on this number of cores, by the policy of headroom and frame
-    size.
+    """Return the load that may be booked on this number of cores.
+
+    LONGLINE_CORE_HEADROOM limits the share of the cores. LONGLINE_CAPACITY_FRAME is the size of frames that
+    counts.
     """
     return math.floor(cores * float(settings.LONGLINE_CORE_HEADROOM) * load_per_core(cpu))
 
@@ -84,6 +86,6 @@ def load_per_core(cpu: str) -> float:
 
 
 def packets_per_core(transport: Transport, *, cpu: str) -> float:
-    """Return the packets per second that one core carries."""
+    """Return the packets per second that one core carries with this transport, by the shipped table."""
     speed = IPV4_MPPS_PER_CORE.get(cpu, IPV4_MPPS_PER_CORE[SLOWEST_CPU])
     return COST[transport].mpps_per_core * 1e6 * speed / IPV4_MPPS_PER_CORE[REFERENCE_CPU]

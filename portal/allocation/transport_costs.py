@@ -1,6 +1,4 @@
-"""The cost of each transport for a router, for display: the measured value and the value that
-admission uses.
-"""
+"""The cost of each transport for a router, for display: as measured and as admission uses it."""
 
 from dataclasses import dataclass
 
@@ -13,8 +11,11 @@ from portal.inventory.models import Router
 
 @dataclass(frozen=True, slots=True)
 class TransportCost:
-    """``clocks``: per frame of 64 bytes, None if not measured. Rates in millions of frames per second and
-    core.
+    """The cost of one transport on a router.
+
+    ``clocks``: the measured clocks per frame of 64 bytes; None if not measured. ``mpps_per_core``: the rate
+    that admission uses, in millions of frames per second and core. ``mpps_by_table``: the same by the shipped
+    table.
     """
 
     transport: Transport
@@ -24,7 +25,7 @@ class TransportCost:
 
 
 def calibration_of(router: Router) -> Calibration | None:
-    """Return the calibration that the NOC accepted for this router; None if the shipped table counts."""
+    """Return the calibration that the NOC accepted for this router; None if the shipped table applies."""
     return None if router.calibration is None else Calibration.of(router.calibration)
 
 

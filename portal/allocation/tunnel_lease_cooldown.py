@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 
 def leases_end(leases: QuerySet[Any], *, kept: QuerySet[Any], rest: timedelta, now: datetime) -> None:
-    """End ``leases`` and begin their cool-down. Those among ``kept`` are quarantined first."""
+    """End ``leases``. Leases among ``kept`` are quarantined. The cool-down of the others begins now."""
     held = leases.filter(released_at__isnull=True)
     held.filter(pk__in=kept.values("pk")).update(released_at=now, free_at=None)
     held.update(released_at=now, free_at=now + rest)
@@ -26,9 +26,10 @@ def lease_settle(
     rest: timedelta,
     now: datetime,
 ) -> None:
-    """Make ``holder`` hold the number ``wanted`` and no other, out of the leases of ``holder`` and ``spare``.
+    """Make ``holder`` hold exactly the number ``wanted``, from the leases of ``holder`` and ``spare``.
 
-    Another number begins its cool-down, or its quarantine if it is among ``kept``.
+    ``column``: the column of the number. Another number begins its cool-down, or its quarantine if it is
+    among ``kept``.
     """
     held = of._default_manager.filter(holder__in=(holder, spare), released_at__isnull=True)
     others = held if wanted is None else held.exclude(**{column: wanted})
@@ -43,9 +44,10 @@ def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> 
 
 
 def cooling_down_take(leases: QuerySet[Any], *, holder: UUID, now: datetime) -> bool:
-    """Lease the one of ``leases`` that is in cool-down and not in quarantine to ``holder``. Return success.
+    """Give ``holder`` the lease among ``leases`` that is in cool-down; return whether there was one.
 
-    For a found line: the user of the number on the routers is that line itself.
+    A lease in quarantine is not given away. This is for a found line, because the line itself uses the number
+    on the routers.
     """
     cooling_down = leases.filter(released_at__isnull=False, free_at__isnull=False)
     return bool(cooling_down.update(holder=holder, leased_at=now, released_at=None, free_at=None))

@@ -60,9 +60,10 @@ def vlan_lease(
 
     Raises VlanTaken, VlanInForeignUse, NoVlanFree.
 
-    ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free. ``own``
-    may already hold frames of this end: if its lease overlaps, that lease is widened until ``vlans_settle``
-    decides which of both values stays. ``foreign`` are the port's ``foreign_frames``.
+    ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free.
+    ``own``: the holder of the line's present leases. If its lease of this end overlaps the new tags, that
+    lease is widened. ``vlans_settle`` later decides which of both values stays. ``foreign``: the port's
+    ``foreign_frames``.
 
     The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
     uniqueness and needs no lock.
@@ -135,8 +136,8 @@ def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[
 def foreign_frames(ports: Iterable[Port]) -> dict[int, dict[str, Frames]]:
     """Return the frames that foreign interfaces take, by port id and interface name, as routers report them.
 
-    Agents of earlier releases report no frames of sub-interfaces. For them, only cross-connected interfaces
-    with numbers of tags are known. One statement, or none without ports.
+    Agents of earlier releases report no frames of sub-interfaces. For these agents, only cross-connected
+    interfaces are known, by their number of tags. Runs one SQL statement, or none without ports.
     """
     by_id = {port.pk: port for port in ports}
     if not by_id:
@@ -164,7 +165,10 @@ def foreign_frames(ports: Iterable[Port]) -> dict[int, dict[str, Frames]]:
 
 
 def _attached_frames(attachment: Mapping[str, Any]) -> Frames:
-    """Return the frames of an attachment circuit with an outer VLAN; if it is wide, with any inner VLAN."""
+    """Return the frames of an attachment circuit that has an outer VLAN.
+
+    A wide attachment circuit takes every inner VLAN.
+    """
     single = attachment["tags"] == 1
     return Frames(
         dot1ad=attachment["dot1ad"],
@@ -208,9 +212,10 @@ def vlans_settle(
     wanted: Mapping[str, tuple[int, Keys]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` hold exactly ``wanted``, side -> (port id, keys), out of the leases of both holders.
+    """Make ``holder`` hold exactly ``wanted``, from the leases of ``holder`` and ``spare``.
 
-    The rest is released. On a side in ``leftover``, it goes to that holder instead.
+    ``wanted``: side -> (port id, keys). Other leases are released. On a side in ``leftover``, they go to the
+    holder that is named there.
     """
     leases = list(PortVlanLease.objects.filter(holder__in=(holder, spare)).order_by("pk"))
     kept: list[PortVlanLease] = []

@@ -11,7 +11,7 @@ WHOLE_PORT: Keys = (0, 2**25)
 
 
 def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Keys:
-    """Return the half-open range of keys.
+    """Return the half-open range of keys for the frames that an end with these tags takes.
 
     A sub-interface that is not exact-match also takes frames with more tags than it is configured with (VPP
     src/vnet/ethernet/node.c). A sub-interface with only an outer VLAN therefore excludes every inner VLAN.

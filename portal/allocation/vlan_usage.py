@@ -28,8 +28,8 @@ class VlanRange:
 class VlanUsage:
     """All VLANs, each in one of three lists.
 
-    ``shared``: lines or foreign interfaces use single inner VLANs of it, and other inner VLANs are free.
-    ``whole_port``: one line takes all frames, so nothing is free.
+    ``shared``: lines or foreign interfaces use some inner VLANs of the outer VLAN, and other inner VLANs are
+    free. ``whole_port``: one line takes all frames, so nothing is free.
     """
 
     used: tuple[VlanRange, ...]

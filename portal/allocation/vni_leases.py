@@ -1,8 +1,9 @@
-"""Leases of VNIs: insert a random candidate; the unique key says if it was free.
+"""Leases of VNIs: insert a random VNI. A unique constraint refuses a VNI that is not free.
 
-With 16.7 million values and few leases the first try nearly always succeeds, and no lock orders the clients.
-Only if most values are leased or reserved does the portal search for gaps. The search begins at a random
-value and ends after as many values as take about a second. It covers a pool of up to a million completely.
+With 16.7 million values and few leases, the first try nearly always succeeds, and clients need not wait for
+each other's locks. If most values are leased or reserved, the portal searches for gaps. The search begins at
+a random value and ends after _SEEN values, which take about a second. It covers a pool of up to a million
+values completely.
 """
 
 import random
@@ -20,7 +21,7 @@ from portal.allocation.tunnel_lease_cooldown import cooling_down_take, leases_en
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
 # Reserved for the portal's own probes between routers; never leased to a line. One VNI serves all probes,
-# because the two routers distinguish them.
+# because each pair of routers has its own tunnel.
 PROBE_VNI = LAST_VNI
 _RANDOM_TRIES = 8
 _GAP_ROUNDS = 8
@@ -72,7 +73,7 @@ LIMIT %(count)s
 def vni_lease(*, holder: UUID, now: datetime) -> int:
     """Lease a free VNI for ``holder`` in bounded time, however full the pool is. Raises ``VniPoolExhausted``.
 
-    VNIs of foreign lines are not used: those lines may be adopted.
+    A VNI of a foreign line is not leased, because that line may be adopted later.
     """
     for vni in _candidates():
         if _insert(vni, holder, now, of_others=False):
@@ -100,7 +101,7 @@ def vni_release(*, holder: UUID, kept: QuerySet[VniLease], rest: timedelta, now:
 
 
 def cooled_down_vnis_free(*, now: datetime) -> int:
-    """Free the VNIs at the end of their cool-down. Return their number."""
+    """Free the VNIs whose cool-down is over; return their number."""
     return VniLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 
@@ -117,7 +118,10 @@ def _candidates() -> Iterator[int]:
 
 
 def _gaps(count: int) -> list[tuple[int, int]]:
-    """Return first and last of some ranges of VNIs that are neither reserved nor in a committed lease."""
+    """Return (first, last) of some ranges of VNIs that are neither reserved nor in a committed lease.
+
+    ``count``: the largest number of ranges.
+    """
     parameters = {"first": FIRST_VNI, "last": LAST_VNI, "probe": PROBE_VNI, "piece": _PIECE, "seen": _SEEN}
     start = random.randint(FIRST_VNI, LAST_VNI)  # noqa: S311 - not a secret
     with connection.cursor() as cursor:

@@ -7,10 +7,10 @@ from portal.core.required_mtu import MtuPolicy
 
 @dataclass(frozen=True, slots=True)
 class PathPolicy:
-    """The rules for one check. ``any_single_failure``: the path must also carry the frame after any one
-    failure.
+    """The rules for the MTU check of a path.
 
-    If ``any_single_failure`` is None, it is on with ``planning`` and off with ``exact``.
+    ``any_single_failure``: the path must also carry the frame after any one failure. None means on with
+    ``planning`` and off with ``exact``.
     """
 
     mtu: MtuPolicy = MtuPolicy.PLANNING

@@ -11,11 +11,10 @@ from portal.underlay.topology import Topology, UsedLinks
 
 @dataclass(frozen=True, slots=True)
 class PathReport:
-    """The links that frames may use between two routers, and the narrowest of them. MTUs are IP MTUs in
-    bytes.
+    """The links that frames may use between two routers, and the narrowest of them.
 
-    ``narrowest_mtu`` and ``limiting_link`` consider links of known MTU only; ``unknown`` lists the other
-    links.
+    MTUs are IP MTUs in bytes. ``narrowest_mtu`` and ``limiting_link`` consider links of known MTU only.
+    ``unknown`` lists the other links.
     """
 
     a: Router
@@ -28,21 +27,22 @@ class PathReport:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """All links that frames may use."""
+        """Return all links that frames may use."""
         return self.used.primary + self.used.backup
 
     @property
     def path_mtu(self) -> int | None:
-        """The largest IP packet that every link carries; None without a path or if the MTU of a link is
-        unknown.
+        """Return the largest IP packet that every link carries.
+
+        Return None without a path or if the MTU of a link is unknown.
         """
         return None if self.unknown else self.narrowest_mtu
 
     def refusal(self, required: int) -> TransportRefused | None:
         """Return the reason why an IP packet of ``required`` bytes may not get through; None if it does.
 
-        An unknown MTU is reported before a narrow path: a smaller packet would not help while the MTU is
-        unknown.
+        An unknown MTU is reported before a narrow path, because a smaller packet does not help while the MTU
+        is unknown.
         """
         if not self.links:
             return NoPath(a=self.a, z=self.z, family=self.family)
@@ -56,8 +56,9 @@ class PathReport:
 def path_check(
     topology: Topology, a: Hashable, z: Hashable, *, family: Family, any_single_failure: bool
 ) -> PathReport:
-    """Return the path between two different routers, in both directions. Raises KeyError for an unknown
-    router.
+    """Return the links between two different routers, for both directions, and their MTUs.
+
+    Raises KeyError for an unknown router.
     """
     used = topology.used_links(a, z, family=family, any_single_failure=any_single_failure)
     unknown: list[Link] = []

@@ -36,7 +36,7 @@ class LinkSide:
 
     @property
     def unwatched(self) -> bool:
-        """Whether an agent should observe this side and does not."""
+        """Return whether an agent should observe this side and does not."""
         return self.observed_stale or self.observed_missing
 
 
@@ -56,7 +56,7 @@ class Link:
 
     @property
     def known_ip_mtus(self) -> tuple[int, ...]:
-        """The known MTUs of both sides in bytes, declared and observed."""
+        """Return the known MTUs of both sides in bytes, declared and observed."""
         values = (
             self.a.declared_ip_mtu,
             self.a.observed_ip_mtu,
@@ -67,5 +67,5 @@ class Link:
 
     @property
     def mtu_mismatch(self) -> bool:
-        """Whether the known MTUs contradict each other. The NOC should check such a link."""
+        """Return whether the known MTUs contradict each other. The NOC should check such a link."""
         return len(set(self.known_ip_mtus)) > 1

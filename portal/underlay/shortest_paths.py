@@ -108,12 +108,11 @@ class Graph:
         link: int | None = None,
         router: int | None = None,
     ) -> set[int]:
-        """Return the links of all shortest paths after this link or router has failed; empty if no path is
-        left.
+        """Return the links of all shortest paths after this link or router has failed.
 
-        A* from ``start``: distances in the whole graph never overestimate distances in a graph with fewer
-        links, and they keep the triangle inequality. Each router is therefore settled once, and the search
-        visits only the neighbourhood of the detour.
+        Empty if no path is left. The search is A* from ``start``: distances in the whole graph never
+        overestimate distances in a graph with fewer links, and they keep the triangle inequality. Each router
+        is therefore settled once, and the search visits only the neighbourhood of the detour.
         """
         distances = self._distances_to(target)
         costs = {start: 0}

@@ -91,11 +91,11 @@ class Topology:
         return min(link.known_ip_mtus, default=None)
 
     def used_links(self, a: Hashable, z: Hashable, *, family: Family, any_single_failure: bool) -> UsedLinks:
-        """Return the links of this family that frames between two different routers may cross in either
-        direction.
+        """Return the links that frames between two different routers may cross in either direction.
 
-        With ``any_single_failure`` the result includes the links that frames use after one link or router on
-        the shortest paths has failed (except the two ends). Raises KeyError for an unknown router.
+        ``family``: only links of this family. With ``any_single_failure`` the result includes the links that
+        frames use after one link or router on the shortest paths has failed (except the two ends). Raises
+        KeyError for an unknown router.
         """
         used = self._routing.used(family, self._place[a], self._place[z], any_single_failure)
         return UsedLinks(
@@ -114,10 +114,9 @@ class Topology:
         link: Hashable | None = None,
         router: Hashable | None = None,
     ) -> bool:
-        """Return whether frames between two different routers may now cross this link or router in either
-        direction.
+        """Return whether frames between two different routers may now cross this link or router.
 
-        Raises KeyError for an unknown router.
+        Both directions count. Raises KeyError for an unknown router.
         """
         graph = self._routing.graph(family)
         lost = self._failed(link, router)
@@ -253,8 +252,9 @@ class _Detours:
 def _add_detours(found: _Detours, graph: Graph, routes: Routes) -> None:
     """Add the detours of one direction after any single failure.
 
-    Only links and routers that every shortest path uses need to fail: while one shortest path survives,
-    frames use no other link. A failure in the return direction does not change this direction.
+    It is enough to let the links and routers fail that every shortest path uses. After any other failure a
+    shortest path is left, and frames use no other link. A failure in the return direction does not change
+    this direction.
     """
     for link in routes.cut_links:
         detour = graph.links_without(routes.start, routes.target, link=link)

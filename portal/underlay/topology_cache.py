@@ -25,7 +25,10 @@ STUB_METRIC = 2**24 - 2
 
 
 class _Key(NamedTuple):
-    """The version and the age limits of a topology. ``version`` is None while the underlay is empty."""
+    """The version of a topology, and the ids of the routers whose agents are silent.
+
+    ``version`` is None while the underlay is empty.
+    """
 
     version: UUID | None
     silent: frozenset[int]
@@ -52,7 +55,7 @@ WHERE router_id = ANY(%(routers)s) AND address = ANY(%(loopbacks)s::inet[])
 def current_topology(*, now: datetime) -> Topology:
     """Return routers and links with their declared and observed facts. Computed paths are cached with them.
 
-    One small query if nothing has changed since the last call in this process.
+    If nothing has changed since the last call in this process, this takes one small query.
     """
     key = _key(now)
     topology = _built.get(key)

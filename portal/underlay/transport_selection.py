@@ -64,8 +64,8 @@ def select_transport(
     * ``barred``: the transports that the routers do not support, with reasons.
     * ``gre_keys``: the families over which GRE has a key.
 
-    ``auto`` takes L2XC on one router, otherwise the cheapest tunnel that fits, GRE last (why:
-    ``AUTO_TUNNELS``).
+    ``auto`` takes L2XC within one router. Between routers it takes the cheapest tunnel that fits, and GRE
+    last (``AUTO_TUNNELS`` explains why).
 
     Raises SvcMtuOutOfRange, or a TransportRefused that lists all transports that would fit instead. Raises
     KeyError for an unknown router.
@@ -145,8 +145,9 @@ def options(
     barred: Barred = NOTHING,
     gre_keys: Collection[Family] = (),
 ) -> tuple[Option, ...]:
-    """Return all transports between routers ``a`` and ``z``, cheapest first. Raises KeyError for an unknown
-    router.
+    """Return all transports between routers ``a`` and ``z``, cheapest first.
+
+    Raises KeyError for an unknown router.
     """
     if a == z:
         against = barred.get(Transport.L2XC, ())
@@ -176,10 +177,11 @@ def options(
 
 
 def _most_helpful(refusals: list[tuple[TransportRefused, ...]]) -> tuple[TransportRefused, ...]:
-    """Return the obstacles to the cheapest tunnel that has a path, else to one whose ends have its family.
+    """Return the obstacles to the tunnel that comes nearest to carrying the line.
 
-    A path that is too narrow helps the reader more than an end that lacks one of several tunnels. Of several
-    narrow paths, the one with the smallest shortfall helps most.
+    A path that is too narrow or of unknown MTU is nearest. Then come a router that lacks support or an
+    endpoint, no path, and an end without the family. Among narrow paths, the smallest shortfall is nearest.
+    Otherwise the first tunnel counts.
     """
 
     def remoteness(against: tuple[TransportRefused, ...]) -> int:

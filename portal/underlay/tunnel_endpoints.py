@@ -52,11 +52,10 @@ class Assumption:
 def barred(
     a: LineEnd, z: LineEnd, transports: Iterable[Transport], *, gre_keys: Collection[Family] = ()
 ) -> dict[Transport, tuple[TransportRefused, ...]]:
-    """Return the transports that the two routers do not support, with reasons. Skips families that an end
-    lacks.
+    """Return the transports that the two routers do not support, with reasons.
 
-    ``gre_keys``: the families over which GRE has a key. GRE without a key leases one of many address pairs
-    and checks the addresses itself.
+    Families that an end lacks are skipped. ``gre_keys``: the families over which GRE has a key. GRE without a
+    key leases one of many address pairs and checks the addresses itself.
     """
     found = {transport: tuple(_against(a, z, transport, gre_keys)) for transport in transports}
     return {transport: against for transport, against in found.items() if against}
