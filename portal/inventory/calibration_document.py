@@ -1,6 +1,6 @@
-"""The document that `longline-agent calibrate -json` prints, and the part that the portal stores.
+"""The document that `longline-agent calibrate -json` prints, and the part of it that the portal stores.
 
-Its form: docs/reference/agent-requests.md.
+The format is described in docs/reference/agent-requests.md.
 """
 
 import json
@@ -23,7 +23,8 @@ from portal.core.strict_json import (
 )
 from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable
 
-# Clocks per frame of one node or about twenty; a TSC of 1 MHz to 100 GHz.
+# The limits of plausible values: clocks per frame, of one node or of about twenty nodes together; a time
+# stamp counter of 1 MHz to 100 GHz.
 _Clocks = Annotated[float, Meta(gt=0, le=1e6)]
 _ClockHz = Annotated[float, Meta(ge=1e6, le=1e11)]
 
@@ -65,10 +66,10 @@ _read = reader(_Document)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A calibration. ``clocks``: the clocks per frame of 64 bytes, by transport; ``clock_hz``: clocks per
-    second.
+    """A calibration of a router.
 
-    A transport that could not be measured is missing. Local cross-connects are always present.
+    ``clocks``: the clocks per frame of 64 bytes, by transport. ``clock_hz``: clocks per second. A transport
+    that could not be measured is missing. Local cross-connects are always present.
     """
 
     measured_at: datetime

@@ -1,6 +1,6 @@
 """The identity of a certificate, from its URI subject alternative name.
 
-Its form: docs/reference/agent-api.md.
+The format is described in docs/reference/agent-api.md.
 """
 
 import hashlib
@@ -21,8 +21,9 @@ class NotAnIdentity(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An identity. ``uri`` as in the certificate; ``serial`` and ``fingerprint`` (SHA-256 of
-    the DER) in hex.
+    """An identity.
+
+    ``uri``: as in the certificate. ``serial`` and ``fingerprint`` (SHA-256 of the DER) are hex.
     """
 
     uri: str
@@ -37,7 +38,7 @@ class Identity:
 
 
 def is_router_name(name: str) -> bool:
-    """Return whether this can be a router's name: it must fit into a URI without escapes."""
+    """Return whether a router can have this name. The name must fit into a URI without escapes."""
     return _ROUTER_NAME.match(name) is not None
 
 

@@ -81,8 +81,8 @@ _STANDING_OF = {
 }
 
 
-# For an outer circuit: circuits of other routers whose tunnels lead back, those with the same VNI or key
-# first.
+# Subqueries for an outer circuit: the circuits of other routers whose tunnels lead back to it. _PARTNERS have
+# the same VNI or key too. _BEST_PARTNER prefers a tunnel in the matching table.
 _AT_THE_FAR_END = ObservedCircuit.objects.filter(
     encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
 ).exclude(router=OuterRef("router"))
@@ -132,10 +132,10 @@ class Odd:
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A found line. ``id`` is the id of its first circuit. ``a``, ``z``: None for an unknown attachment
-    circuit.
+    """A found line. ``id`` is the id of its first circuit.
 
-    ``transport`` is None between two tunnels. ``key``: the VNI or GRE key, None without one.
+    ``a``, ``z``: None for an unknown attachment circuit. ``transport``: None for a circuit between two
+    tunnels. ``key``: the VNI or GRE key; None without one.
     """
 
     id: int
@@ -152,8 +152,9 @@ class FoundLine:
 
     @property
     def hindrances(self) -> list[Odd]:
-        """Return the oddities that prevent an adoption without changes. The ordered packets must fit in any
-        case.
+        """Return the oddities that prevent an adoption without changes.
+
+        Different MTUs do not prevent it, because the order checks whether its packets fit.
         """
         return [each for each in self.odd if each.code is not Oddity.OTHER_MTU]
 
@@ -168,7 +169,7 @@ class FoundLine:
 
 
 def found_circuits() -> QuerySet[Any]:
-    """Return the first circuit of each found line, by id; ``partner`` is the id of its second, or None."""
+    """Return the first circuit of each found line, by id. ``partner``: the id of its second, or None."""
     return (
         ObservedCircuit.objects.filter(router__retired_at__isnull=True)
         .annotate(in_underlay=_IN_UNDERLAY, table=_TABLE)
@@ -185,8 +186,9 @@ def circuits_touching(circuits: QuerySet[Any], router: str) -> QuerySet[Any]:
 
 
 def circuits_at(circuits: QuerySet[Any], places: Collection[tuple[str, str]]) -> QuerySet[Any]:
-    """Narrow to lines with an end at one of these names of routers and interfaces. A few others
-    may remain.
+    """Narrow to lines with an end at one of these (router name, interface name) pairs.
+
+    A few other lines may remain.
     """
     routers, interfaces = {router for router, _ in places}, {interface for _, interface in places}
     there = _is_among("near", interfaces, TextField()) | _is_among("far", interfaces, TextField())
@@ -200,8 +202,9 @@ def circuits_named(circuits: QuerySet[Any], text: str) -> QuerySet[Any]:
 
 
 def circuits_where(circuits: QuerySet[Any], wanted: Callable[[FoundLine], bool]) -> QuerySet[Any]:
-    """Narrow to lines for which ``wanted`` is true. All lines are joined, a thousand in less
-    than a second.
+    """Narrow to lines for which ``wanted`` is true.
+
+    This joins all lines: a thousand in less than a second.
     """
     return circuits.filter(_with_ids(line.id for line in found_lines(circuits) if wanted(line)))
 
@@ -211,8 +214,9 @@ def _with_ids(ids: Iterable[int]) -> Q:
 
 
 def _is_among(column: str, values: Iterable[Any], kind: "Field[Any, Any]") -> Q:
-    """Return a lookup with all values in one parameter: PostgreSQL takes 65,535 parameters, and a network may
-    have more found lines.
+    """Return a look-up with all values in one parameter.
+
+    PostgreSQL takes at most 65,535 parameters, and a network may have more found lines.
     """
     return Q(EqualsAny(column, Value(list(values), output_field=ArrayField(kind))))
 
@@ -293,8 +297,9 @@ def _oddities(circuit: ObservedCircuit) -> Iterator[Odd]:
 
 
 def _can_be_given_back(tag: str) -> bool:
-    """Return whether an agent could write the tag: at most 63 bytes, as in VPP, and not in the agent's own
-    form.
+    """Return whether an agent could write the tag back.
+
+    VPP's tags have at most 63 bytes. An agent does not write a foreign tag that looks like the agent's tags.
     """
     return len(tag.encode()) <= _LONGEST_TAG and "\ufffd" not in tag and not tag.startswith(_OUR_TAGS)
 
@@ -331,7 +336,7 @@ def _end(
 
 
 def _tagging(at: dict[str, Any]) -> Tagging | None:
-    """Return the tagging, or None if the portal has no such lines."""
+    """Return the tagging; None if the portal supports no lines with these tags."""
     match at["wide"], at["tags"], at["dot1ad"]:
         case False, 0, _:
             return Tagging.UNTAGGED
@@ -359,7 +364,7 @@ def _mtus(circuits: Iterable[ObservedCircuit]) -> dict[tuple[int, str], int | No
 
 
 def _other_keys(alone: Collection[int]) -> dict[int, int]:
-    """Return by circuit without a partner the key of its other half."""
+    """Return, by the id of a circuit without a partner, the key of its other half."""
     here = ObservedCircuit.objects.filter(_with_ids(alone)).values_list("local", "remote").distinct()
     ends = {address for tunnel in here for address in tunnel}
     between = Q(*(_is_among(column, ends, GenericIPAddressField()) for column in ("local", "remote")))

@@ -13,7 +13,7 @@ def interface_taken(*, router: Router, interface: str, field: str) -> InterfaceT
 
 
 def is_in_use(*, router: Router, interface: str, except_link: int | None) -> bool:
-    """Return whether anything except that link uses the interface."""
+    """Return whether anything except the link ``except_link`` uses the interface."""
     uses = InterfaceUse.objects.filter(router_id=router.pk, interface=interface)
     return (uses if except_link is None else uses.exclude(link_id=except_link)).exists()
 

@@ -9,8 +9,9 @@ from portal.inventory.models import ObservedLoad
 
 @dataclass(frozen=True, slots=True)
 class LinkTraffic:
-    """bit/s in each direction, None if no side reports it; ``speed_bps``: the slower side's speed, None if
-    unknown.
+    """The traffic of a link in each direction (bit/s); None if no side reports it.
+
+    ``speed_bps``: the speed of the slower side; None if unknown.
     """
 
     a_to_z_bps: int | None
@@ -40,8 +41,8 @@ class LinkTraffic:
 def link_traffic(links: Iterable[int], *, since: datetime) -> dict[int, LinkTraffic]:
     """Return the traffic of each link with a side that was counted at ``since`` or later.
 
-    The sender's count is used for each direction, because the receiver's lacks frames that the link lost. If
-    the sender's router has no agent, the receiver's count is used.
+    For each direction, the sender's count is used, because the receiver does not count frames that the link
+    lost. If the sender's side was not counted, the receiver's count is used.
     """
     sides: dict[int, dict[str, ObservedLoad]] = {}
     for load in ObservedLoad.objects.filter(link__in=list(links), at__gte=since):

@@ -7,10 +7,11 @@ from portal.inventory.models import ObservedCircuit
 
 
 def keys_at_the_far_end(halves: Iterable[ObservedCircuit]) -> dict[int, int]:
-    """Return by id of a half the key of its other half; halves without a clear match are left out.
+    """Return, by the id of a half, the key of its other half. Halves without a clear match are left out.
 
-    ``halves``: all circuits without a partner, at both ends of these tunnels. Two match if no other circuit
-    selects frames by the same VLANs. The last two also match.
+    ``halves``: all circuits without a partner, at both ends of these tunnels. Two halves match if they are
+    the only two between their addresses with the same VLANs. If exactly two halves are then left between two
+    addresses, they match too.
     """
     left = {each.pk: each for each in halves}
     found: dict[int, int] = {}

@@ -1,10 +1,10 @@
 """The certificate authority of one installation, and the two kinds of certificates under it.
 
 All keys are ECDSA P-256. The authority signs only end entities (path length 0). Files: ca.pem, ca.key,
-portal.pem, portal.key, router-<name>.pem, router-<name>.key; all private to their owner. Files are
-overwritten only when another authority takes over. During the change ca.pem contains both authorities, and
-ca.key is the key of the signing one. ca-next.key is the key of the next authority, and ca-old.key that of the
-old one.
+portal.pem, portal.key, router-<name>.pem, router-<name>.key. Only their owner can read them. Files are
+overwritten only during a rollover to another authority. During the rollover ca.pem contains both authorities,
+and ca.key is the key of the signing one. ca-next.key is the key of the next authority, and ca-old.key the key
+of the old one.
 """
 
 import os
@@ -36,11 +36,11 @@ class NotAnAuthority(ValueError):
 
 
 class NoRollover(ValueError):
-    """The authorities are not at the previous step of the change."""
+    """The requested step of a rollover does not follow the step that was done last."""
 
 
 def authority_create(folder: Path, *, now: datetime) -> Authority:
-    """Create ca.pem and ca.key in ``folder``. Raises FileExistsError if there is an authority."""
+    """Create ca.pem and ca.key in ``folder``. Raises FileExistsError if one of them exists."""
     authority = _new_authority("Longline CA", now)
     _write(folder, "ca", authority.certificate, authority.key)
     return authority
@@ -59,8 +59,9 @@ def _new_authority(called: str, now: datetime) -> Authority:
 
 
 def authority_load(folder: Path) -> Authority:
-    """Return the signing authority: ca.key and its certificate in ca.pem. Raises FileNotFoundError,
-    NotAnAuthority.
+    """Return the signing authority: ca.key and its certificate in ca.pem.
+
+    Raises FileNotFoundError, NotAnAuthority.
     """
     return _authority_of(folder / "ca.key")
 
@@ -107,9 +108,9 @@ def rollover_switch(
     addresses: Sequence[IPv4Address | IPv6Address] = (),
     now: datetime,
 ) -> None:
-    """Make the next authority the signing one, and first sign the portal's own certificate with it.
+    """Sign the portal's own certificate with the next authority, and make it the signing authority.
 
-    An interrupted run can be repeated; the key of the old authority is kept until the last step. Raises
+    An interrupted run can be repeated. The key of the old authority is kept until the last step. Raises
     NoRollover, NotAnAuthority.
     """
     waiting = folder / "ca-next.key"
@@ -178,7 +179,7 @@ def certificate_sign(
     addresses: Sequence[IPv4Address | IPv6Address] = (),
     now: datetime,
 ) -> x509.Certificate:
-    """Return a certificate for the owner of ``key``. The caller, not the request, decides on the names."""
+    """Return a certificate for the owner of ``key``. The caller decides on the names in the certificate."""
     names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)]
     names += [x509.DNSName(name) for name in dns] + [x509.IPAddress(address) for address in addresses]
     issuer_key_id = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)

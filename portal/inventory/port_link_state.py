@@ -25,7 +25,7 @@ from django.utils.translation import pgettext_lazy
 from portal.inventory.models import ObservedInterface, Port
 
 Rows = TypeVar("Rows", bound=QuerySet[Port])
-# Two rates of 19 digits multiplied.
+# The type of the product of two rates of 19 digits.
 _NUMERIC = DecimalField(max_digits=38, decimal_places=0)
 
 
@@ -41,10 +41,10 @@ class LinkState(models.TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class PortLink:
-    """The state. ``since``: None if it is unchanged since the first report.
+    """The state of a port's link.
 
-    ``observed``: the last reported interface, None if there was none; ``reported_at``: time of the router's
-    last report.
+    ``since``: None if the state has not changed since the first report. ``observed``: the last reported
+    interface; None if there was none. ``reported_at``: the time of the router's last report.
     """
 
     state: LinkState
@@ -54,9 +54,10 @@ class PortLink:
 
 
 def port_link(port: Port, *, reported_since: datetime) -> PortLink:
-    """Return the state of a port's link; unknown if the last report is older or VPP is away.
+    """Return the state of a port's link.
 
-    Select ``router.observed`` together with the port.
+    The state is unknown if the last report is older than ``reported_since`` or VPP is away. Select
+    ``router.observed`` together with the port.
     """
     router = getattr(port.router, "observed", None)
     observed = ObservedInterface.objects.filter(router=port.router_id, name=port.interface).first()
@@ -73,8 +74,8 @@ def port_link(port: Port, *, reported_since: datetime) -> PortLink:
 def bookable_at(link: Any, *, bookable: Any, speed: Any) -> Cast:
     """Return the bandwidth (bit/s) that can be booked on a port while its link has the speed ``link``.
 
-    It is the same part of that speed that ``bookable`` is of the agreed ``speed``, rounded down. A faster
-    link has no more room than agreed, and neither has a link of unknown speed (null). The product of two
+    The result is ``bookable`` * ``link`` / ``speed``, rounded down. ``speed`` is the agreed speed. A link
+    that is faster than agreed, or of unknown speed (null), counts with the agreed speed. The product of two
     rates does not fit into a bigint, and a float would not be exact.
     """
     runs_at = Least(link, speed, output_field=BigIntegerField())
@@ -94,10 +95,10 @@ def with_link_speed(ports: Rows) -> Rows:
 
 
 def booked_ports(ports: QuerySet[Port]) -> QuerySet[Any]:
-    """Return the ports with bookings, read by ``with_link_speed``, with ``booked_part``.
+    """Return the ports with bookings, with the annotations of ``with_link_speed`` and ``booked_part``.
 
-    ``booked_part``: booked divided by bookable at the present speed of the link, above 1 if too much is
-    booked; None if nothing can be booked.
+    ``booked_part``: booked divided by bookable bandwidth at the present speed of the link. It is above 1 if
+    too much is booked, and None if nothing can be booked.
     """
     rows: Any = with_link_speed(ports.filter(booked_bps__gt=0))
     bookable = Cast("bookable_now_bps", FloatField())
@@ -107,12 +108,12 @@ def booked_ports(ports: QuerySet[Port]) -> QuerySet[Any]:
 
 
 def slow_ports(ports: QuerySet[Port]) -> QuerySet[Port]:
-    """Return those ports whose link is up and slower than the agreed speed, read by ``with_link_speed``."""
+    """Return those of ``ports`` whose link is up and slower than agreed, with the link's speed."""
     return with_link_speed(ports.filter(Exists(_slower_links()))).order_by("pk")
 
 
 def overbooked_ports(ports: QuerySet[Port]) -> QuerySet[Port]:
-    """Return those ports whose lines have booked more than the link now carries."""
+    """Return those of ``ports`` whose lines have booked more than the link now carries."""
     room = bookable_at(F("speed_bps"), bookable=OuterRef("bookable_bps"), speed=OuterRef("speed_bps"))
     return ports.filter(Exists(_slower_links().filter(LessThan(room, OuterRef("booked_bps")))))
 

@@ -1,6 +1,4 @@
-"""Queries of the inventory: the router of a certificate, the addresses that its agent watches,
-and the links.
-"""
+"""Queries of the inventory: the router of a certificate, the addresses that agents watch, and the links."""
 
 from collections.abc import Collection
 from typing import Any
@@ -22,11 +20,10 @@ from portal.inventory.models import (
 
 
 def router_of(identity: Identity) -> Router | None:
-    """Return the router that this certificate was issued to; None if it is unknown, revoked or of another
-    kind.
+    """Return the router that this certificate was issued to.
 
-    The router includes the last report of its agent as ``observed``. It is read at each request, so that a
-    revocation takes effect at once.
+    Return None if the certificate is unknown, revoked or not a router's. The router includes the last report
+    of its agent as ``observed``. It is read at each request, so that a revocation takes effect immediately.
     """
     for certificate in _valid(identity.serial, identity.fingerprint):
         if certificate.router.name == identity.router:
@@ -37,7 +34,7 @@ def router_of(identity: Identity) -> Router | None:
 def with_enrolment(rows: QuerySet[Router]) -> QuerySet[Router]:
     """Annotate with ``enrolled``: whether a certificate was ever issued to the router's agent.
 
-    Without one the portal refuses every report, so a missing report says nothing about the router.
+    Without a certificate the portal refuses every report, so a missing report says nothing about the router.
     """
     return rows.annotate(enrolled=Exists(RouterCertificate.objects.filter(router=OuterRef("pk"))))
 
@@ -57,10 +54,9 @@ _tunnel_ends: dict[UUID, list[tuple[str, set[int]]]] = {}
 
 
 def watch_routes(router: Router, *, known: str | None = None) -> tuple[str | None, list[str] | None]:
-    """Return the tunnel addresses of other routers with agents, observed and declared, sorted, with their
-    etag.
+    """Return the etag and the sorted tunnel addresses, observed and declared, of other routers with agents.
 
-    The etag is None if there is none. The addresses are None if ``known`` is the etag.
+    The etag is None if the topology has no version yet. The addresses are None if ``known`` is the etag.
     """
     versions = _versions()
     version = versions[0].version if versions else None
@@ -91,10 +87,10 @@ def _read_tunnel_ends() -> list[tuple[str, set[int]]]:
 
 
 def links_with_observed_mtu() -> QuerySet[BackboneLink]:
-    """Return the links, with ``a_observed_ip_mtu`` and ``z_observed_ip_mtu`` (bytes) as agents last reported
-    them.
+    """Return the links with the MTUs that agents last reported.
 
-    ``a_missing`` and ``z_missing``: that router's agent does not report the interface.
+    Annotations: ``a_observed_ip_mtu`` and ``z_observed_ip_mtu`` (bytes). ``a_missing`` and ``z_missing``: the
+    router's agent does not report the interface.
     """
     return BackboneLink.objects.select_related("a_router", "z_router").annotate(
         a_observed_ip_mtu=_observed_ip_mtu("a_"),
@@ -105,24 +101,27 @@ def links_with_observed_mtu() -> QuerySet[BackboneLink]:
 
 
 def links_at(links: Collection[Any], router: Router | None) -> Q:
-    """Match these links, by their ids, and those of ``router``."""
+    """Match the links with these ids, and the links of ``router`` if it is given."""
     return Q(pk__in=links) | Q(a_router=router) | Q(z_router=router) if router else Q(pk__in=links)
 
 
 def mtu_mismatch(link: Any) -> bool:
-    """Return whether the known MTUs of such a link, declared or observed, contradict each other."""
+    """Return whether the known MTUs of a link, declared or observed, contradict each other.
+
+    ``link`` is a row of ``links_with_observed_mtu``.
+    """
     known = {link.a_ip_mtu, link.z_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu}
     return len(known - {None}) > 1
 
 
 def reported_ip_mtu(link: Any) -> int | None:
-    """Return the smaller MTU that the agents of such a link report, in bytes; None if neither does."""
+    """Return the smaller MTU (bytes) that agents report for a row of ``links_with_observed_mtu``, or None."""
     mtus = [mtu for mtu in (link.a_observed_ip_mtu, link.z_observed_ip_mtu) if mtu is not None]
     return min(mtus, default=None)
 
 
 def interface_missing(link: Any) -> bool:
-    """Return whether an agent does not report the interface of such a link."""
+    """Return whether an agent does not report its interface of a row of ``links_with_observed_mtu``."""
     return bool(link.a_missing or link.z_missing)
 
 

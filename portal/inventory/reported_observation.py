@@ -31,7 +31,8 @@ from portal.core.unix_time import to_time
 from portal.core.vlan_tags import MANY_TAGS
 from portal.inventory.field_limits import is_interface_name
 
-# The limits on objects of VPP or files of the agent, and on a router's lines, routes and interfaces.
+# _Few limits lists of objects of VPP and of the agent's files. _Many limits lists of a router's lines, routes
+# and interfaces.
 _Few = Meta(max_length=1000)
 _Many = Meta(max_length=100_000)
 # The number of a FIB table; VPP uses 2^32 - 1 for an unknown one.
@@ -43,7 +44,7 @@ class ListNotReported(LookupError):
 
 
 class ListName(Struct, frozen=True, forbid_unknown_fields=True):
-    """A list that was reported before, as its digest. Reading the items raises ``ListNotReported``."""
+    """The digest of a list that an earlier report contained. Reading the items raises ``ListNotReported``."""
 
     etag: Etag
 
@@ -70,11 +71,12 @@ class FramesReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """An interface that the agent did not create; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
+    """An interface that the agent did not create. ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
 
-    ``tables``: those of its IPv4 and its IPv6 addresses. ``linux_cp``: the Linux interface that it is paired
-    with. ``load``: None if unknown. ``parent``: the port of a sub-interface, and ``frames`` the frames that
-    it takes from the port. Both are None for other interfaces, and from agents that do not report them.
+    ``tables``: the FIB tables of its IPv4 and its IPv6 addresses. ``linux_cp``: the Linux interface that it
+    is paired with. ``load``: None if unknown. ``parent``: the port of a sub-interface. ``frames``: the frames
+    that a sub-interface takes from the port. Both are None for other interfaces, and from agents that do not
+    report them.
     """
 
     name: str
@@ -94,8 +96,8 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
     def columns(self) -> dict[str, Any]:
         """Return the columns that are stored with the interface.
 
-        Of the load, which always changes, only the speed is stored with the interface. Without a load it
-        stays unchanged.
+        Of the load, only the speed is stored with the interface, because the rates change with each report.
+        Without a load, the stored speed stays.
         """
         facts = {
             "admin_up": self.admin_up,
@@ -157,11 +159,12 @@ class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class VlanLoss(Struct, frozen=True, forbid_unknown_fields=True):
-    """Frames of an end that VPP drops although they have its VLAN; ``since_ms``: when frames last arrived.
+    """Frames of an end that VPP drops although they have its VLAN. ``since_ms``: when frames last arrived.
 
-    ``not_examined``: unknown, because VPP's tracer could not be used. ``dropped``: the tracer observed it,
-    and the sub-interface is not rebuilt yet. ``rebuilt``: it is, and no frame has arrived yet.
-    ``not_restored``: no frame arrived in time. Only an operator can have it rebuilt again.
+    ``not_examined``: the loss is not confirmed, because VPP's tracer could not be used. ``dropped``: the
+    tracer showed the loss, and the sub-interface is not rebuilt yet. ``rebuilt``: the sub-interface is
+    rebuilt, and no frame has arrived yet. ``not_restored``: no frame arrived in time after that. Only an
+    operator can request another rebuild.
     """
 
     state: Literal["not_examined", "dropped", "rebuilt", "not_restored"]
@@ -191,7 +194,7 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A foreign attachment circuit; a whole port has no tags. ``link_up``: of its port.
+    """A foreign attachment circuit. A whole port has no tags. ``link_up``: the state of the port's link.
 
     ``wide``: it does not match exact numbers of tags, as with VPP's "any" and "default".
     """
@@ -231,7 +234,7 @@ class CircuitSide(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CircuitReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A foreign cross-connect. ``far`` None: ``near`` is a tunnel without one.
+    """A foreign cross-connect. ``far`` None: ``near`` is a tunnel without a cross-connect.
 
     ``out``: frames from ``near`` are sent to ``far``; ``in``: the other direction.
     """
@@ -267,9 +270,9 @@ class VppVersion(ForeignText):
 
 
 class VppReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The state of VPP. ``boot_ms`` by VPP's clock. ``plugins``: the loaded ones; None: unknown.
+    """The state of VPP. ``boot_ms``: its start by VPP's clock. ``plugins``: the loaded ones; None: unknown.
 
-    ``absent``: no VPP runs; a VPP that runs but does not respond may forward. ``hangs``: it accepts
+    ``absent``: no VPP runs. A VPP that runs but does not respond may forward. ``hangs``: VPP accepts
     connections and does not respond.
     """
 
@@ -295,9 +298,9 @@ class GenerationReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
-    """One report; ``sent_ms`` by the agent's clock.
+    """One report. ``sent_ms``: the time by the agent's clock.
 
-    * ``look`` numbers the agent's reads of VPP, including those for its responses; None: not reported.
+    * ``look``: the number of the agent's read of VPP; reads for responses count too. None: not reported.
     * ``line_tests``: VPP can send test frames.
     * ``gre_keys``: VPP distinguishes GRE tunnels by keys.
     * ``underlay_tables``: the agent creates tunnels in the requested table.

@@ -51,7 +51,7 @@ def port_as_shown(text: str) -> Q:
 
 
 def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:
-    """Return the routers that are held, frozen or under maintenance, or none of these."""
+    """Return the routers that are held, frozen or under maintenance; for ``in-service``, all others."""
     match RouterStatus(status):
         case RouterStatus.HELD:
             return rows.filter(held_since__isnull=False)
@@ -64,5 +64,5 @@ def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:
 
 
 def links_touching(rows: QuerySet[Any], router: str) -> QuerySet[Any]:
-    """The links with an end on the router of that name."""
+    """Return the links with an end on the router of that name."""
     return rows.filter(Q(a_router__name=router) | Q(z_router__name=router))

@@ -2,10 +2,10 @@ from django.db import models
 
 
 class InterfaceUse(models.Model):
-    """One row per interface that is a side of a link or a port. An interface has at most one use.
+    """The use of one interface, as a side of a link or as a port. An interface has at most one use.
 
-    Only triggers on both tables write it (sql/interface_uses.sql). It contains ids instead of relations,
-    because its rows are created and deleted with those objects.
+    Only triggers on the tables of links and ports write this table (sql/interface_uses.sql). It contains ids
+    instead of relations, because its rows are created and deleted with those objects.
     """
 
     router_id = models.BigIntegerField()

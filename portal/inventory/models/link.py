@@ -5,7 +5,7 @@ from portal.inventory.models.router import Router
 
 
 class BackboneLink(models.Model):
-    """A link of the underlay. Metric and IP MTU (bytes) belong to each side; null MTU = unknown.
+    """A link of the underlay. Each side has its own metric and IP MTU (bytes; null: unknown).
 
     InterfaceUse ensures that no interface is in two links.
     """

@@ -80,9 +80,10 @@ class ObservedRouter(models.Model):
 
 
 class RouterSilence(models.Model):
-    """The time from a router's last report to the next one: ``[since, until)``; null = it is still silent.
+    """A time without reports of a router: ``[since, until)``, from its last report to the next one.
 
-    Only while the agent API ran (portal.telemetry.agent_api_uptime): its outage is no router's silence.
+    ``until`` null: the router is still silent. A silence counts only while the agent API ran
+    (portal.telemetry.agent_api_uptime), because an outage of the agent API is no silence of a router.
     """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences", db_index=False)
@@ -124,9 +125,9 @@ class RouterSilence(models.Model):
 
 
 class ObservedInterface(models.Model):
-    """An interface as VPP shows it; ``ip_mtu`` in bytes, null if VPP reports none.
+    """An interface as VPP shows it. ``ip_mtu`` in bytes; null if VPP reports none.
 
-    ``speed_bps`` of its link, null if VPP does not know it.
+    ``speed_bps``: the speed of its link; null if VPP does not know it.
     """
 
     router = models.ForeignKey(
@@ -135,7 +136,7 @@ class ObservedInterface(models.Model):
     name = models.CharField(max_length=63)
     admin_up = models.BooleanField()
     link_up = models.BooleanField()
-    # Since when these two are unchanged; null: since the first report.
+    # Since when admin_up and link_up are unchanged; null: since the first report.
     link_since = models.DateTimeField(null=True)
     speed_bps = models.PositiveBigIntegerField(null=True)
     ip_mtu = models.PositiveIntegerField(null=True)
@@ -257,11 +258,11 @@ class ObservedPath(models.Model):
 
 
 class ObservedCircuit(models.Model):
-    """A foreign cross-connect on a router, or a foreign tunnel without one.
+    """A foreign cross-connect on a router, or a foreign tunnel without a cross-connect.
 
-    ``near`` and ``far`` are interfaces, ``far`` "" for none; ``sides`` is the report about them
-    (portal.inventory.reported_observation.CircuitReport). ``key`` is the tunnel's VNI or GRE key, 0 for none.
-    For a circuit within the router, or between two tunnels, the tunnel's columns are null or "".
+    ``near`` and ``far`` are interfaces; ``far`` is "" if there is none. ``sides`` is the report about both
+    (portal.inventory.reported_observation.CircuitReport). ``key`` is the tunnel's VNI or GRE key; 0 for none.
+    For a circuit within the router, or between two tunnels, the columns of the tunnel are null or "".
     """
 
     router = models.ForeignKey(

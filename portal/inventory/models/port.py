@@ -72,7 +72,7 @@ class Port(models.Model):
     # portal.inventory.port_link_state.with_link_speed reads these two together with the port.
     @cached_property
     def link_bps(self) -> int | None:
-        """Return the speed (bit/s) of the port's link while it is up; null where its router reports none."""
+        """Return the speed (bit/s) of the port's link while it is up; None if its router reports none."""
         raise LinkSpeedNotRead
 
     @cached_property
@@ -82,19 +82,19 @@ class Port(models.Model):
 
     @property
     def is_slow(self) -> bool:
-        """Whether the link is slower than the port's agreed speed."""
+        """Return whether the link is slower than the port's agreed speed."""
         return self.link_bps is not None and self.link_bps < self.speed_bps
 
     @property
     def free_bps(self) -> int:
-        """Return what can still be booked (bit/s) at the speed of the link."""
+        """Return the bandwidth (bit/s) that can still be booked at the speed of the link."""
         return self.free_after_bps(0)
 
     def free_after_bps(self, more_bps: int) -> int:
-        """Return what could still be booked (bit/s) once lines had booked ``more_bps`` more than now."""
+        """Return the bandwidth (bit/s) that can still be booked after lines have booked ``more_bps`` more."""
         return max(self.bookable_now_bps - self.booked_bps - more_bps, 0)
 
     @property
     def is_overbooked(self) -> bool:
-        """Whether lines have booked more than the link carries at its present speed."""
+        """Return whether lines have booked more than the link carries at its present speed."""
         return self.booked_bps > self.bookable_now_bps

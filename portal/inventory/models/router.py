@@ -7,7 +7,7 @@ from portal.inventory.models.site import Site
 
 
 class Router(models.Model):
-    """A VPP router. A router with an ``agent_url`` can end VLLs; a router without only carries them."""
+    """A VPP router. Only a router with an ``agent_url`` can end VLLs; every router can carry them."""
 
     name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
@@ -83,8 +83,7 @@ class Router(models.Model):
 
     @property
     def forwarding_cores(self) -> int:
-        """Return the number of forwarding cores: the declared one, or a smaller one that VPP was observed to
-        use.
+        """Return the number of forwarding cores: the declared number, or the observed one if that is smaller.
 
         Without workers, the main thread of VPP forwards. Select ``observed`` together with the router.
         """
@@ -127,7 +126,7 @@ class RouterEnrolment(models.Model):
 
 
 class RouterCertificate(models.Model):
-    """A certificate issued to a router's agent, looked up at each report, so that revocation is immediate."""
+    """A certificate of a router's agent. Each report looks it up, so that a revocation is immediate."""
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="certificates")
     serial = models.CharField(max_length=40, unique=True)
@@ -135,7 +134,8 @@ class RouterCertificate(models.Model):
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # The enrolment that led to it, unless the command line issued it: one certificate each.
+    # The enrolment that issued it; null if the command line or a renewal did. An enrolment issues one
+    # certificate.
     enrolment = models.OneToOneField(RouterEnrolment, on_delete=models.PROTECT, null=True)
     # The certificate itself, for an agent that crashed before it stored its certificate.
     der = models.BinaryField(null=True)

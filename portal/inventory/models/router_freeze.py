@@ -29,7 +29,8 @@ class RouterFreeze(models.Model):
     # When the agent reported the end, or no longer the freeze; from then on an operator can check the
     # differences.
     ended_at = models.DateTimeField(null=True, blank=True)
-    # When an operator acknowledged the differences, or there were none: ``acknowledged_by`` "".
+    # When an operator acknowledged the differences, or when the freeze was closed without that. In the second
+    # case, ``acknowledged_by`` is "".
     closed_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.CharField(max_length=150, blank=True, db_column="looked_by")
 
@@ -47,5 +48,5 @@ class RouterFreeze(models.Model):
         return f"{self.router} since {self.since:%Y-%m-%d %H:%M}"
 
     def is_ending(self, now: datetime) -> bool:
-        """Return whether it has ended, or ends as soon as its agent learns of the end."""
+        """Return whether the freeze has ended, or ends as soon as its agent learns of the end."""
         return self.ended_at is not None or self.end_requested_at is not None or self.until <= now

@@ -2,8 +2,9 @@ from django.db import models
 
 
 class TopologyVersion(models.Model):
-    """One row that triggers update when the underlay changes, so that results can be cached by
-    its version.
+    """The version of the underlay. Results can be cached by this version.
+
+    Triggers update the only row when the underlay changes.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

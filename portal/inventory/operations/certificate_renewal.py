@@ -39,11 +39,11 @@ def certificate_renew(
 ) -> Renewed:
     """Return a new certificate, and the trusted authorities, each only if the agent needs it.
 
-    A certificate is new if the ``shown`` one ends soon or belongs to another authority than the signing one.
-    The authorities are returned if the agent's file of them has another SHA-256. Only the key of the request
-    counts, which must be the key of the shown certificate. A repeated request gets the same result. If the
-    authority's key is not here, nothing is signed: the alarm ``certificate_ends`` reports it. Raises
-    BadCertificateRequest.
+    A new certificate is needed if the ``shown`` one ends soon or was issued by another authority than the
+    signing one. The authorities are needed if the agent's file of them has another SHA-256. Only the key of
+    the request counts, which must be the key of the shown certificate. A repeated request gets the same
+    result. If the authority's key is not here, nothing is signed: the alarm ``certificate_ends`` reports it.
+    Raises BadCertificateRequest.
     """
     key = key_of_request(csr_pem)
     if key != shown.public_key():
@@ -82,7 +82,7 @@ def _is_of(certificate: x509.Certificate, authority: pki.Authority) -> bool:
 def _renewed(
     router: Router, key: EllipticCurvePublicKey, authority: pki.Authority, now: datetime
 ) -> x509.Certificate:
-    """Return the newest certificate for this key that is not due, or issue one."""
+    """Return the newest valid certificate for this key that need not be renewed, or issue one."""
     for row in _good(router).order_by("-expires_at"):
         kept = row.parsed()
         if kept is not None and kept.public_key() == key and not _is_due(kept, authority, now):
@@ -99,7 +99,7 @@ def without_authorities(folder: Path) -> list[str]:
 
 
 def without_certificate_of(authority: pki.Authority) -> list[str]:
-    """Return the routers with an agent that has not lately used a valid certificate of this authority."""
+    """Return the routers with an agent that last showed no valid certificate of this authority."""
     shown = RouterCertificate.objects.filter(
         revoked_at__isnull=True, fingerprint=F("router__observed__certificate_shown")
     )

@@ -23,8 +23,9 @@ class AlreadyRevoked(ValueError):
 
 @transaction.atomic
 def certificate_register(*, router: Router, certificate: Certificate, now: datetime) -> RouterCertificate:
-    """Accept this certificate from now on; a repetition has no effect. Raises NotThisRouters,
-    AlreadyRevoked.
+    """Accept this certificate from now on. Accepting it again has no effect.
+
+    Raises NotThisRouters, AlreadyRevoked.
     """
     identity = identity_of(certificate.public_bytes(Encoding.DER))
     if identity.router != router.name:
@@ -64,7 +65,7 @@ def certificate_make(
 
 @transaction.atomic
 def certificates_revoke(*, router: Router, serial: str | None, now: datetime) -> list[str]:
-    """Revoke one certificate of the router with all others of its key, or all certificates.
+    """Revoke all certificates of the router, or with ``serial`` one certificate and all others of its key.
 
     Return their serial numbers (hex). The revocation applies from the next report and the next connection on.
     """
@@ -82,8 +83,9 @@ def certificates_revoke(*, router: Router, serial: str | None, now: datetime) ->
 
 
 def _key_of(row: RouterCertificate) -> bytes | None:
-    """Return the public key (SubjectPublicKeyInfo); None if the certificate was registered before keys were
-    stored.
+    """Return the public key (SubjectPublicKeyInfo) of a certificate.
+
+    Return None if it was registered before certificates were stored.
     """
     certificate = row.parsed()
     if certificate is None:

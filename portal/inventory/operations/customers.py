@@ -11,8 +11,9 @@ from portal.inventory.operations.row_writes import Refusals, row_change, row_cre
 
 
 def customer_create(*, name: str, user: User, now: datetime, **facts: Any) -> Customer:
-    """Create a customer. ``facts``: approve_up_to_bps (bit/s; None: all), cooling_off_s. Raises ValueTaken,
-    OutOfRange.
+    """Create a customer. Raises ValueTaken, OutOfRange.
+
+    ``facts``: approve_up_to_bps (bit/s; None: no order needs approval), cooling_off_s.
     """
     customer = Customer(name=name, created_at=now, **facts)
     return row_create(customer, kind="customer", refusals=_refusals(name), user=user, now=now)
@@ -22,10 +23,10 @@ def customer_create(*, name: str, user: User, now: datetime, **facts: Any) -> Cu
 def customer_change_without_routers(
     *, customer: Customer, user: User, now: datetime, **changes: Any
 ) -> Customer:
-    """Change a customer. ``changes``: name, approve_up_to_bps, cooling_off_s. Raises ValueTaken, OutOfRange,
-    Retired.
+    """Change a customer. Raises ValueTaken, OutOfRange, Retired.
 
-    It sends no new name to routers: ``portal.vll.operations.customer_change`` does.
+    ``changes``: name, approve_up_to_bps, cooling_off_s. This function sends no new name to routers.
+    ``portal.vll.operations.customer_change`` does.
     """
     locked = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if locked.retired_at is not None:

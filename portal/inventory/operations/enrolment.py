@@ -1,5 +1,6 @@
-"""Enrolment of a router's agent: a one-time token for a certificate. The agent's key never
-leaves its router.
+"""Enrolment of a router's agent: a one-time token for a certificate.
+
+The agent's key never leaves its router.
 """
 
 import hashlib
@@ -105,7 +106,7 @@ def _certify(
 
 
 def _is_withdrawn(enrolment: RouterEnrolment) -> bool:
-    """Return whether nobody has used it, and the user who offered it is no longer NOC staff."""
+    """Return whether the enrolment is unused and the user who offered it is no longer NOC staff."""
     offered_by = User.objects.filter(username=enrolment.offered_by).first()
     return enrolment.used_at is None and (offered_by is None or not offered_by.is_noc)
 

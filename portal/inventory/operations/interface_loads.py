@@ -27,8 +27,9 @@ SET at = EXCLUDED.at, rx_bps = EXCLUDED.rx_bps, tx_bps = EXCLUDED.tx_bps, speed_
 
 
 def loads_store(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> None:
-    """Store the loads of interfaces that are part of a link. An interface without a load keeps
-    its old time.
+    """Store the loads of interfaces that are part of a link.
+
+    For an interface without a load, the stored load and its time stay.
     """
     params = loads_of(router, interfaces, now)
     if params["names"]:

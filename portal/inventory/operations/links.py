@@ -16,10 +16,10 @@ from portal.inventory.operations.row_writes import Refusals, row_change, row_cre
 def link_create_unguarded(
     *, a_router: Router, z_router: Router, user: User, now: datetime, **facts: Any
 ) -> BackboneLink:
-    """Create a link. ``facts``: a_/z_interface, a_/z_metric, a_/z_ip_mtu (bytes; None: unknown), ipv4, ipv6,
-    in_service.
+    """Create a link.
 
-    Raises InterfaceTaken, LinkWithinRouter, OutOfRange, NotAnInterfaceName, Retired.
+    ``facts``: a_/z_interface, a_/z_metric, a_/z_ip_mtu (bytes; None: unknown), ipv4, ipv6, in_service. Raises
+    InterfaceTaken, LinkWithinRouter, OutOfRange, NotAnInterfaceName, Retired.
     """
     _check_routers(a_router, z_router)
     link = BackboneLink(a_router=a_router, z_router=z_router, **facts)
@@ -36,7 +36,7 @@ def link_change_unguarded(*, link: BackboneLink, user: User, now: datetime, **ch
 
 @transaction.atomic
 def link_remove(*, link: BackboneLink, user: User, now: datetime) -> None:
-    """Remove a link. Raises LinkInService: paths use it until it is taken out of service."""
+    """Remove a link. Raises LinkInService if it is in service, because paths use it."""
     locked = BackboneLink.objects.select_for_update().get(pk=link.pk)
     if locked.in_service:
         raise LinkInService(link=str(locked))
@@ -46,7 +46,7 @@ def link_remove(*, link: BackboneLink, user: User, now: datetime) -> None:
 def _check_routers(a_router: Router, z_router: Router) -> None:
     if a_router == z_router:
         raise LinkWithinRouter(router=a_router.name)
-    # Locked in id order, so that neither is retired under the link.
+    # Lock the routers in id order, so that neither is retired while the link is written.
     ids = {a_router.pk, z_router.pk}
     for router in Router.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"):
         if router.retired_at is not None:

@@ -1,5 +1,6 @@
-"""Storage of agents' observations. Except for loads, only differences are written, because each may create a
-new version of the topology.
+"""Storage of agents' observations.
+
+Except for loads, only differences are written, because each write may create a new version of the topology.
 """
 
 from collections.abc import Iterable
@@ -68,10 +69,10 @@ class Taken:
 def observed_store(
     *, router: Router, report: ObservedReport, facts: dict[str, Any], now: datetime
 ) -> Taken | None:
-    """Store a report with its ``observed_facts``; return None if a later one has been stored already.
+    """Store a report with its ``observed_facts``; return None if a later report has been stored already.
 
-    While the agent has no VPP, the last observations stay: a restart of VPP says nothing about links. A part
-    with the same digest as in the last report is unchanged and is not processed.
+    While the agent has no VPP, the last observations stay, because a restart of VPP says nothing about links.
+    A part with the same digest as in the last report is unchanged and is not processed.
     """
     digests = facts["digests"]
     row = _locked(router, facts)
@@ -110,7 +111,7 @@ def observed_store(
 
 
 def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
-    """Return the router's row as it was, locked for update; None if there was none, and store these facts."""
+    """Return the router's row, locked for update. If there is none, insert these facts and return None."""
     with pipelined():  # together with the statement that begins the transaction
         rows = _of_router(router.pk)
     for row in rows:
@@ -120,7 +121,7 @@ def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
 
 
 def is_unchanged(*, last: ObservedRouter, report: ObservedReport, facts: dict[str, Any]) -> bool:
-    """Return whether a later report equals the last one except for its time, and has a VPP."""
+    """Return whether a later report has a VPP and equals the last report except for its time."""
     if not report.vpp.connected or report.sent_ms <= last.sent_ms:
         return False
     return all(facts[name] == getattr(last, name) for name in facts.keys() - _BEATS)
@@ -194,8 +195,9 @@ def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport], now
 
 
 def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[tuple[str, int]]:
-    """Return host addresses of loopbacks that are up, with their tables. A tunnel must not end on a link,
-    which may go down.
+    """Return the host addresses of loopbacks that are up, with their tables.
+
+    A tunnel must not end on an address of a link, because the link may go down.
     """
     hosts = {
         (host, interface.tables[host.version == 6])
@@ -240,7 +242,7 @@ def _routes_store(router: Router, reported: dict[str, bool]) -> None:
 
 
 def _paths_store(router: Router, paths: Iterable[PathReport]) -> None:
-    """Store the watched paths. They are few and change rarely, so reported ones are written again."""
+    """Replace the stored watched paths. They are few and change rarely, so they are not compared first."""
     reported = {
         (path.local, path.remote): ObservedPath(
             router=router,

@@ -1,7 +1,7 @@
 """Ports. ``portal.vll.guarded_inventory_deletion`` removes them, because it knows which lines end on them.
 
-The bookable bandwidth of a port is a percentage of its speed. Without a value at creation, the operator's
-policy applies (LONGLINE_OVERSUBSCRIPTION_PERCENT). Alternatively it is a fixed rate.
+The bookable bandwidth of a port is a percentage of its speed, or a fixed rate. If neither is given at
+creation, the operator's percentage applies (LONGLINE_OVERSUBSCRIPTION_PERCENT).
 """
 
 from datetime import datetime
@@ -20,11 +20,11 @@ from portal.inventory.operations.row_writes import Refusals, in_use, row_change,
 
 @transaction.atomic
 def port_create(*, router: Router, interface: str, user: User, now: datetime, **facts: Any) -> Port:
-    """Create a port. ``facts``: description, kind, customer, speed_bps, max_frame, and bookable_bps (bit/s)
-    or oversubscription_percent, or neither.
+    """Create a port. Its router and interface cannot be changed later.
 
-    Router and interface cannot be changed later. Raises InterfaceTaken, OutOfRange, NotAnInterfaceName,
-    Retired, BookableTwice.
+    ``facts``: description, kind, customer, speed_bps, max_frame, and bookable_bps (bit/s) or
+    oversubscription_percent, or neither. Raises InterfaceTaken, OutOfRange, NotAnInterfaceName, Retired,
+    BookableTwice.
     """
     # The lock keeps the router from being retired under the new port.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
@@ -39,17 +39,17 @@ def port_create(*, router: Router, interface: str, user: User, now: datetime, **
 
 @transaction.atomic
 def port_change_unguarded(*, port: Port, user: User, now: datetime, **changes: Any) -> Port:
-    """Change a port. ``changes``: description, kind, customer, speed_bps, bookable_bps,
-    oversubscription_percent, max_frame.
+    """Change a port.
 
-    Raises BookableBelowBooked, BookableTwice, OutOfRange, Retired, and InUse if another customer's lines end
-    on it.
+    ``changes``: description, kind, customer, speed_bps, bookable_bps, oversubscription_percent, max_frame.
+    Raises BookableBelowBooked, BookableTwice, OutOfRange, Retired. Raises InUse if the customer changes while
+    a line or a hold has bandwidth on the port.
     """
     locked: Port = Port.objects.locked().select_related("router", "customer").get(pk=port.pk)
     if locked.retired_at is not None:
         raise Retired(what="port", name=str(locked))
     if "customer" in changes and changes["customer"] != locked.customer and locked.booked_bps:
-        # Bookings are the leases of lines and reservations on a port.
+        # The holders of bookings are lines, orders and holds.
         holders = [str(holder) for holder in locked.bookings.values_list("holder", flat=True).distinct()]
         raise in_use("port", str(locked), holders)
     _check_customer(changes.get("customer"))
@@ -63,7 +63,7 @@ def port_change_unguarded(*, port: Port, user: User, now: datetime, **changes: A
 
 
 def _bookable(speed_bps: int, bookable_bps: int | None, percent: int | None) -> dict[str, int | None]:
-    """Return both columns, given one of them or none."""
+    """Return both columns, given one of them, or none for the operator's percentage. Raises BookableTwice."""
     if percent is None and bookable_bps is not None:
         return {"bookable_bps": bookable_bps, "oversubscription_percent": None}
     percent = settings.LONGLINE_OVERSUBSCRIPTION_PERCENT if percent is None else percent
@@ -74,7 +74,7 @@ def _bookable(speed_bps: int, bookable_bps: int | None, percent: int | None) -> 
 
 
 def _check_customer(customer: Customer | None) -> None:
-    """Lock the customer, so that it is not retired with a new port."""
+    """Lock the customer, so that it is not retired while it gets a port. Raises Retired."""
     if customer is None:
         return
     locked = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)

@@ -1,5 +1,6 @@
-"""Routers. ``portal.vll.guarded_inventory_deletion`` removes them, because it knows which lines
-end on them.
+"""Routers.
+
+``portal.vll.guarded_inventory_deletion`` removes routers, because it knows which lines end on them.
 """
 
 from collections.abc import Mapping
@@ -33,10 +34,11 @@ def router_create(*, name: str, site: Site, user: User, now: datetime, **facts: 
 
 @transaction.atomic
 def router_change_unguarded(*, router: Router, user: User, now: datetime, **changes: Any) -> Router:
-    """Change a router. ``changes``: site, loopback4, loopback6, underlay_table, agent_url, cpu, cores,
-    line_test_pps.
+    """Change a router.
 
-    Raises ValueTaken, OutOfRange, Retired, and InUse if the change removes the agent of a router with lines.
+    ``changes``: site, loopback4, loopback6, underlay_table, agent_url, cpu, cores, line_test_pps. Raises
+    ValueTaken, OutOfRange, Retired. Raises InUse if the change removes the agent of a router with bookings on
+    its ports.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:

@@ -20,8 +20,9 @@ _NAMED = 5
 
 
 def row_create(row: Row, *, kind: str, refusals: Refusals, user: User, now: datetime) -> Row:
-    """Insert ``row`` and announce ``<kind>.created``. Raises the error of ``refusals`` for a violated
-    constraint.
+    """Insert ``row`` and announce ``<kind>.created``.
+
+    If a constraint is violated, raise its error in ``refusals``.
     """
     check_limits({field.name: getattr(row, field.attname) for field in row._meta.concrete_fields})
     with transaction.atomic():
@@ -35,7 +36,10 @@ def row_create(row: Row, *, kind: str, refusals: Refusals, user: User, now: date
 def row_change(
     row: Row, changes: Mapping[str, Any], *, kind: str, refusals: Refusals, user: User, now: datetime
 ) -> Row:
-    """Write ``changes`` to a row that the caller has locked, and announce those that differ."""
+    """Write ``changes`` to a row that the caller has locked, and announce the values that differ.
+
+    If a constraint is violated, raise its error in ``refusals``.
+    """
     check_limits(changes)
     before = {name: getattr(row, name) for name in changes}
     changed = {name: value for name, value in changes.items() if before[name] != value}
@@ -55,7 +59,7 @@ def row_change(
 
 
 def row_remove(row: Model, *, kind: str, user: User, now: datetime) -> None:
-    """Delete an unused row, and announce it."""
+    """Delete an unused row, and announce ``<kind>.removed``."""
     data, router_id = {"id": row.pk, "name": str(row)}, _router_id(row)
     row.delete()
     announce(f"{kind}.removed", now=now, actor=user.username, router_id=router_id, data=data)

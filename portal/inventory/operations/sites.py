@@ -28,8 +28,9 @@ def site_create(
 
 @transaction.atomic
 def site_change(*, site: Site, user: User, now: datetime, **changes: Any) -> Site:
-    """Change a site. ``changes``: name, latitude, longitude. Raises ValueTaken, OutOfRange,
-    CoordinateMissing.
+    """Change a site. Raises ValueTaken, OutOfRange, CoordinateMissing.
+
+    ``changes``: name, latitude, longitude.
     """
     locked = Site.objects.select_for_update(no_key=True).get(pk=site.pk)
     longitude_missing = changes.get("longitude", locked.longitude) is None

@@ -109,7 +109,10 @@ class Command(BaseCommand):
         self.stdout.write("the next CA is trusted, and signs nothing yet")
 
     def _rollover_switch(self, options: dict[str, Any]) -> None:
-        """Refuse while an agent does not trust the next CA: it would no longer accept the portal."""
+        """Switch to the next CA. Refuse, without ``--force``, while an agent does not trust it yet.
+
+        Such an agent would no longer accept the portal.
+        """
         self._require(without_authorities(options["dir"]), "do not trust the next CA yet", options)
         pki.rollover_switch(
             options["dir"], uri=PORTAL_URI, dns=options["dns"], addresses=options["ip"], now=clock.now()
@@ -117,7 +120,10 @@ class Command(BaseCommand):
         self.stdout.write("the next CA signs, and agents renew their certificates by themselves")
 
     def _rollover_finish(self, options: dict[str, Any]) -> None:
-        """Refuse while an agent uses a certificate of the old CA: the portal would no longer accept it."""
+        """Stop trusting the old CA. Refuse, without ``--force``, while an agent uses a certificate of it.
+
+        The portal would no longer accept such an agent.
+        """
         lacking = without_certificate_of(pki.authority_load(options["dir"]))
         self._require(lacking, "have not shown a certificate of the new CA", options)
         pki.rollover_finish(options["dir"])
