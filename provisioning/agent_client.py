@@ -115,8 +115,9 @@ class AgentClient:
     ) -> Answered | Refused | Unreachable:
         """Send ``document``, the rendering of ``intent``, and wait until the agent has converged.
 
-        ``request_ids``: those of its orders, for the agent's log. ``acknowledged_freeze``: the freeze with
-        acknowledged differences; after any other freeze the agent refuses.
+        ``request_ids``: the ids of the requests behind the router's orders, for the agent's log.
+        ``acknowledged_freeze``: the id of the last freeze whose differences a user has reviewed. After any
+        other freeze, the agent refuses the intent.
         """
         decode = partial(reply_decode, sent=intent)
         response = self._request("PUT", "/v1/intent", decode, document, request_ids, acknowledged_freeze)
@@ -125,7 +126,7 @@ class AgentClient:
     def plan(
         self, document: bytes, *, request_ids: Sequence[str] = ()
     ) -> dict[str, Any] | Refused | Unreachable:
-        """Return the agent's plan for ``document``: ``operations``, ``ends``; the agent changes nothing."""
+        """Return the agent's plan for ``document``: ``operations`` and ``ends``. Nothing is changed."""
         return self._request(
             "POST", "/v1/plan", partial(plan_decode, router=self._router), document, request_ids
         )
@@ -133,7 +134,7 @@ class AgentClient:
     def send_test_frames(
         self, *, vll: UUID, side: str, revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
-        """Send test frames (bytes each) into the tunnel of a tested end, and read its counters.
+        """Send ``count`` frames of ``frame`` bytes into the tunnel of a tested end, and read its counters.
 
         ``count`` 0 only reads the counters. The agent at the other end counts the frames that arrive.
         """

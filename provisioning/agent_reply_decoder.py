@@ -80,9 +80,7 @@ class Held(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TunnelCounters(Struct, frozen=True, forbid_unknown_fields=True):
-    """Totals at ``at_ms``: packets of a tunnel, and fragmented and reassembled packets of the
-    whole router.
-    """
+    """Totals at ``at_ms``: packets of a tunnel, and the router's fragmented and reassembled packets."""
 
     at_ms: Natural53
     rx_packets: Natural53
@@ -143,7 +141,7 @@ class _End(Struct, forbid_unknown_fields=True):
     revision: Positive31
     status: str
     reason: _Reason | None
-    # An agent from before policers polices nothing.
+    # Agents from before policers do not report this member, and police nothing.
     policed: bool = False
 
     def __post_init__(self) -> None:
@@ -168,7 +166,7 @@ class _Reply(Struct, forbid_unknown_fields=True):
     applied: bool
     ends: list[_End]
     quarantined: list[_Quarantined]
-    # An agent of the first release does not report it.
+    # Agents of the first release do not report this member.
     look: Natural53 | None = None
 
 
@@ -192,7 +190,10 @@ class _Plan(Struct, forbid_unknown_fields=True):
 
 
 class Owned(Struct, frozen=True):
-    """An interface of the agent; ``key``: a tunnel's VNI or GRE key, None also if it is not reported."""
+    """An interface that the agent owns.
+
+    ``key``: the VNI or GRE key of a tunnel; None for other interfaces, and if the agent does not report it.
+    """
 
     vll: str
     end: str
@@ -207,8 +208,9 @@ class _Held(Struct, frozen=True):
 
 
 class State(_Held, frozen=True):
-    """The part of ``GET /v1/state`` that the portal reads. ``held`` None: no intent. Without VPP nothing is
-    owned.
+    """The part of ``GET /v1/state`` that the portal reads.
+
+    ``held`` None: the agent has no intent. ``owned`` is empty while VPP is away.
     """
 
     owned: tuple[Owned, ...]
@@ -221,9 +223,7 @@ _rebuild = reader(RebuildAccepted)
 
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
-    """Decode the response to ``sent``, which must name exactly the ends that were sent. Raises
-    ``BadReply``.
-    """
+    """Decode the response to ``sent``. It must name exactly the ends that were sent. Raises ``BadReply``."""
     reply = _read(_reply, body)
     for name, actual, expected in (
         ("router", reply.router, sent.router),

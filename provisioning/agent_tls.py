@@ -18,8 +18,9 @@ class WrongPeer(ssl.SSLError):
 
 
 class RouterContext(ssl.SSLContext):
-    """A context. ``pinned``: the SHA-256 fingerprints that the router may use, or None if none
-    is registered.
+    """A TLS context for connections to one router.
+
+    ``pinned``: the SHA-256 fingerprints of certificates that the router may use; None if none is registered.
     """
 
     router: str

@@ -13,8 +13,9 @@ from provisioning.agent_reply_decoder import Reply
 
 
 def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
-    """Return the response with only those ends that differ from the stored ones; ``unchanged`` counts the
-    others.
+    """Return the response with only those ends that differ from the stored answers.
+
+    ``unchanged`` is the number of the other ends.
     """
     stored = stored_answers(router, {end.vll for end in reply.ends}) | stored_probe_answers(router)
     changed = [

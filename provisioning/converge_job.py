@@ -38,15 +38,17 @@ log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 # The two 409 errors: the agent has a newer intent, or another intent with the number just taken.
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
-# The time from the sending of an intent until its response is stored; the rest is sent again. The query of
-# the agent's stored intent comes before, and both together end within the task's hard limit.
+# The time limit from sending an intent until its response is stored. Answers that are not stored by then are
+# requested again. The query of the agent's stored intent comes before, and both together end within the
+# task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
 _CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOVED)
 
 
 def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
-    """Converge a router as ``converge_router`` does, but skip a router at rest, and leave one in doubt to
-    other workers.
+    """Converge a router as ``converge_router`` does, but skip a router at rest.
+
+    A router that probably does not respond is handed over to other workers.
     """
     if is_at_rest(router_id, now=now()):
         return False
@@ -80,8 +82,9 @@ def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
 
 
 def _give_up(claim: Claim, error: Exception, now: Clock) -> None:
-    """Let others try soon, if the database can still be written; otherwise they wait until the
-    claim expires.
+    """Release the claim after an error in the portal, so that other workers can try soon.
+
+    If the database cannot be written, other workers wait until the claim expires.
     """
     # The database may have restarted; a new connection may work.
     connection.close_if_unusable_or_obsolete()
@@ -90,8 +93,9 @@ def _give_up(claim: Claim, error: Exception, now: Clock) -> None:
 
 
 def agent_of(router: Router) -> AgentClient:
-    """Return a client for this router's agent, which accepts only the registered certificates, if there are
-    any.
+    """Return a client for this router's agent.
+
+    If certificates are registered for the router, the client accepts only those that are not revoked.
     """
     certificates = dict(
         RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")
@@ -106,9 +110,10 @@ def agent_of(router: Router) -> AgentClient:
 
 
 def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> bool:
-    """Return whether the agent's stored intent is not newer; it is not queried after a recent good response.
+    """Return whether the agent is known to have no newer intent than the database.
 
-    Otherwise numbers that were taken while an agent was unreachable could add up beyond the agent's number.
+    After a recent good response the agent is not queried. Without this check, the portal would take a number
+    for each attempt while the agent is unreachable. These numbers could then exceed the agent's number.
     """
     started_at = now()
     answered_at = claim.last_answered_at
@@ -119,7 +124,7 @@ def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: C
         _record(router, router.generation, b"", held, started_at, now())
         claim.release_failed(error=held.error, now=now())
         return False
-    # The previous claim's worker may have increased it since the row was read.
+    # The worker of the previous claim may have increased the generation since the row was read.
     router.refresh_from_db(fields=["generation"])
     if held.generation > router.generation:
         _behind(router, claim, held=held.generation, now=now)
@@ -187,9 +192,9 @@ def _behind(router: Router, claim: Claim, *, held: object, now: Clock) -> None:
 
 
 def _extending_claim(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], bool]:
-    """Return a function that returns whether to continue with a long response, and extends the claim.
+    """Return a function that extends the claim and returns whether to continue with a long response.
 
-    It returns False if another worker has the claim, or the task would be killed soon.
+    The function returns False if another worker has the claim, or if the task would be killed soon.
     """
     extended_at = now()
 

@@ -17,7 +17,7 @@ from portal.core.path_bfd import PathWatch
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A removed end is released from the portal: it keeps forwarding, with these tags, None for none."""
+    """How to release an end from the portal: it keeps forwarding, with these tags (None: without a tag)."""
 
     access_tag: str | None
     tunnel_tag: str | None
@@ -78,8 +78,9 @@ class EndKey:
 
 @dataclass(frozen=True, slots=True)
 class RouterIntent:
-    """The intent of the whole router at one generation; ``present`` and ``removed`` are sorted by (vll,
-    side).
+    """The intent of the whole router at one generation.
+
+    ``present`` and ``removed`` are sorted by (vll, side).
     """
 
     router: str
@@ -90,8 +91,9 @@ class RouterIntent:
     watch: PathWatch | None = None
 
     def document(self) -> bytes:
-        """Return the contract's JSON in canonical form: sorted names, no white space; equal content is equal
-        text.
+        """Return the JSON of the contract in canonical form: equal content gives equal text.
+
+        Members are sorted by name, without white space.
         """
         content = {
             "schema": 1,
@@ -124,7 +126,7 @@ def intent_for(
 ) -> RouterIntent:
     """Return the intent of these rows: wanted ends, and tombstones until their removal is confirmed.
 
-    ``moved_away`` are ends that have moved to another router and whose removal here is not confirmed.
+    ``moved_away``: ends that have moved to another router and whose removal here is not confirmed.
     """
     ordered = sorted(rows, key=_place)
     unwanted = [key_of(row) for row in ordered if not row.wanted_present and not row.confirmed_removed]
@@ -148,7 +150,7 @@ def sha256_of(document: bytes) -> str:
 
 
 def content_sha256_of(document: bytes) -> str:
-    """Return the hash of a document's content without its number, which is the first member by name."""
+    """Return the hash of a document without its generation, which is its first member."""
     return sha256_of(document.partition(b",")[2])
 
 

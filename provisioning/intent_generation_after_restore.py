@@ -1,4 +1,4 @@
-"""After a restored backup: let the portal send intents to the agents again, when a user requests it."""
+"""Let the portal send intents to agents again after a restored backup, when a user requests it."""
 
 from datetime import datetime
 
@@ -68,9 +68,9 @@ def generation_count_from(
 ) -> int | None:
     """Count on from the agent's number; return the number to count from.
 
-    The caller has checked the agent's objects that the database does not know: the next intent enforces the
-    database. Lines that the intent does not name keep forwarding, quarantined. Return None if the request of
-    ``requested_at`` is over.
+    The caller has checked the agent's objects that the database does not know, because the next intent
+    enforces the state of the database. Lines that the intent does not name keep forwarding, quarantined.
+    Return None if the request of ``requested_at`` is over.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     requested = RouterConvergence.objects.filter(router=locked, reconcile_requested_at=requested_at)

@@ -1,5 +1,6 @@
-"""Numbering of intents. The number is taken under the router's row lock; the rows are read immediately after
-it.
+"""Numbering of intents.
+
+The number is taken under the router's row lock, and the rows are read immediately after it.
 """
 
 from datetime import datetime
@@ -49,15 +50,17 @@ def router_intent(router: Router, *, generation: int) -> RouterIntent:
 def generation_take_back(router: Router, *, generation: int) -> None:
     """Undo ``next_intent`` after the agent refused that number as old.
 
-    Otherwise retries would count on until the number exceeds the agent's. A database restored from a backup
-    would then rewrite the router before any operator had checked it.
+    Otherwise each retry would take another number, until the number exceeds the agent's. A database restored
+    from a backup would then rewrite the router before any operator had checked it.
     """
     Router.objects.filter(pk=router.pk, generation=generation).update(generation=generation - 1)
 
 
 def behind_agent_announce(router: Router, *, held: object, since: datetime | None, now: datetime) -> None:
-    """Notify the NOC once that the agent has a newer intent; ``since``: the time of its last
-    good response.
+    """Notify the NOC once that the agent has a newer intent.
+
+    ``since``: the time of the agent's last good response. If the NOC was notified after that time, do
+    nothing.
     """
     sent = Event.objects.filter(router_id=router.pk, kind=BEHIND_AGENT)
     if since is not None:

@@ -56,8 +56,9 @@ _LINE = (
 
 @dataclass(frozen=True, slots=True)
 class RouterRows:
-    """The rows of a router's intent: its ends, and ends that moved away and whose removal is
-    not confirmed.
+    """The rows of a router's intent.
+
+    ``moved_away``: ends that have left the router and whose removal it has not confirmed.
     """
 
     ends: tuple[EndRow, ...]
@@ -65,10 +66,10 @@ class RouterRows:
 
 
 def router_rows(router: Router) -> RouterRows:
-    """Return every end on this router with a live VLL and without an order that is pending approval.
+    """Return every end on this router, except of finished lines and of new lines with a held order.
 
-    Ends and tombstones come from one statement, which reads everything committed before it began: an end that
-    moves at this moment is in exactly one of them.
+    Ends and tombstones come from one statement, which reads everything committed before it began. An end that
+    moves at this moment is therefore in exactly one of them.
     """
     ends, left = _ends_on(router).query.sql_with_params(), _left(router).query.sql_with_params()
     with connection.cursor() as cursor:

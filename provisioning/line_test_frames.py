@@ -9,9 +9,9 @@ from portal.vll.line_test_procedure import Count, Direction
 from provisioning.agent_client import AgentClient, Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent
 
-# The longest wait for frames, in seconds. By satellite they take 0.3 s one way, and a busy router or agent
-# adds as much. Later frames would count as lost, and then be counted with the next ones. After the first
-# frames arrived, the wait is this many times their travel time, and at least LEAST_S.
+# TRAVEL_S: the longest wait for frames, in seconds. By satellite they take 0.3 s one way, and a busy router
+# or agent adds as much. Frames that arrive later count as lost, and are then counted with the next frames.
+# When the first frames have arrived, the wait is TIMES_AS_LONG times their travel time, and at least LEAST_S.
 TRAVEL_S = 1.0
 TIMES_AS_LONG = 5
 LEAST_S = 0.5
@@ -56,7 +56,7 @@ class FramesProbe:
     rate_pps: int
     # The last response of each side's agent.
     responses: dict[str, FramesSent] = field(default_factory=dict)
-    # The travel time of the slowest frames that have arrived; None: none have.
+    # The travel time of the slowest frames that have arrived; None before the first.
     _travelled_s: float | None = None
 
     def __call__(self, direction: Direction, frame: int, count: int) -> Count:
@@ -76,8 +76,8 @@ class FramesProbe:
             self._travelled_s = max(self._travelled_s or 0, time.monotonic() - left)
         cut = self.responses[sender].counters.fragmented - before[sender].counters.fragmented
         joined = self.responses[receiver].counters.reassembled - before[receiver].counters.reassembled
-        # The router may fragment foreign packets too. Only if there are at least as many fragments as frames,
-        # they can be these.
+        # The router may fragment foreign packets too. The frames can be among the fragments only if there are
+        # at least as many fragments as frames.
         return Count(frame, sent, max(0, received), fragmented=0 < sent <= max(cut, joined))
 
     def _longest_wait_s(self) -> float:

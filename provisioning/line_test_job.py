@@ -31,7 +31,8 @@ CANNOT = "urn:longline:error:cannot-test"
 def line_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
     """Send the test's frames and store the counts; return False if there is nothing to do.
 
-    A test that cannot be carried out now is retried later; a test that a router does not support is not.
+    A test that cannot be carried out now is retried later. If a router does not support the test, the test
+    ends.
     """
     test = line_test_claim(test_id, now=now())
     if test is None:
@@ -92,7 +93,7 @@ def rate_pps(routers: Iterable[Router]) -> int:
 def _round_trip(end: End, test: LineTest) -> dict[str, int] | None:
     """Return the round-trip times of small packets, in µs; None if none returned, or they were not measured.
 
-    A missing result is no fault of the line: the test frames have shown its capacity.
+    A missing result is no fault of the line, because test frames have passed.
     """
     timed = end.agent.measure_round_trips(vll=end.vll, side=end.side, revision=end.revision)
     if isinstance(timed, Refused | Unreachable):

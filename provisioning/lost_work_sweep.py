@@ -1,5 +1,6 @@
-"""Repair of work that a lost message, a killed worker or an ended cool-down left behind. Safe
-to run twice.
+"""Repair of work that a lost message, a killed worker or an ended cool-down left behind.
+
+It is safe to run it twice.
 """
 
 from contextlib import ExitStack
@@ -35,7 +36,7 @@ FORGOTTEN_TOGETHER = 10_000
 
 
 def sweep(*, now: datetime) -> None:
-    """Run one round. Each part has its own transaction, or one for each row; a failed part stops no other."""
+    """Run one round. Each part has its own transactions, and a failed part does not stop the others."""
     parts = (
         orders_overdue_alarm,
         coolings_off_end,
@@ -53,20 +54,24 @@ def sweep(*, now: datetime) -> None:
         published_forget,
     )
     with ExitStack() as round_:
-        # It begins with the newest part, and raises all errors at the end.
+        # ExitStack calls the last callback first, so the parts run in the order above. It raises errors at
+        # the end.
         for part in reversed(parts):
             round_.callback(part, now=now)
 
 
 def published_forget(*, now: datetime) -> None:
-    """Delete messages that were published long ago; only some of them, since a sweep must end soon."""
+    """Delete old messages that were published, at most FORGOTTEN_TOGETHER, because a sweep must end soon."""
     old = Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).order_by("pk").values("pk")
     Outbox.objects.filter(pk__in=old[:FORGOTTEN_TOGETHER]).delete()
 
 
 @transaction.atomic
 def routers_resend(*, now: datetime) -> list[int]:
-    """Request every router that is due again, unless a message for it waits; return their ids."""
+    """Request convergence of each due router again; return the ids of these routers.
+
+    Routers with a waiting message are left out.
+    """
     waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
     on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
     due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]

@@ -1,7 +1,7 @@
 """The request ids of a router's orders, which the logs contain from the portal to the agent.
 
-They are read from the orders and not sent with messages. A message may be lost, repeated or stand for several
-orders; an intent contains all orders accepted before it.
+The ids are read from the orders and are not part of messages. A message may be lost or repeated, or serve
+several orders. An intent contains all orders that were accepted before it.
 """
 
 from django.db.models import Q

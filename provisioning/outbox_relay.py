@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 BATCH = 200
 POLL_S = 1.0
 LONGEST_PAUSE_S = 5.0
-# psycopg raises its own errors while waiting for a notification, without Django. A standby gets none.
+# While psycopg waits for a notification, it raises its own errors, not Django's. A standby refuses LISTEN.
 _OUTAGES = (
     OperationalError,
     InterfaceError,

@@ -17,9 +17,10 @@ COUNT = 10
 
 
 def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
-    """Send small frames and the largest in use in both directions; return False if there is nothing to do.
+    """Send small frames and the largest frames in use over a path, in both directions.
 
-    Frames that could not be sent are tried again when the claim has expired.
+    Return False if there is nothing to do. Frames that could not be sent are tried again when the claim has
+    expired.
     """
     path = path_probe_claim(path_id, now=now())
     if path is None:

@@ -13,14 +13,17 @@ from provisioning.intent_document import EndKey, EndRow
 
 @dataclass(frozen=True, slots=True)
 class ProbeRows:
-    """The probes wanted on a router, and unwanted ones whose removal it has not confirmed yet."""
+    """The wanted probes on a router, and unwanted probes whose removal the router has not confirmed."""
 
     present: tuple[EndRow, ...]
     removed: tuple[EndKey, ...]
 
 
 def probe_rows(router: Router) -> ProbeRows:
-    """Return its probes. ``vll`` is the path's id; the side "a" is that of the path's first router."""
+    """Return the probes on a router.
+
+    ``vll`` is the id of the path. Side "a" is the side of the path's ``a_router``.
+    """
     paths = list(probes_on(router))
     return ProbeRows(
         present=tuple(_row(path, path.side_of(router.pk)) for path in paths if path.probe_transport),

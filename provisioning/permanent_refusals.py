@@ -2,8 +2,8 @@
 
 The numbers and names are VPP's (src/vnet/api_errno.h, in later releases src/vnet/error.h). The agent reads
 VPP's state before it acts, so a stale index (-2, -6) or a busy system (-11 to -20) is temporary. A code that
-is not listed counts as temporary: waiting in vain raises an alarm after two minutes, but giving up too early
-fails a customer's order.
+is not listed counts as temporary. If that is wrong, the order raises an alarm after two minutes. A wrong
+permanent code would fail a customer's order.
 """
 
 from collections.abc import Mapping

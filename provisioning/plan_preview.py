@@ -58,7 +58,7 @@ def pending_order_preview(order: Order, *, now: datetime) -> list[RouterPlan]:
 
 
 def plan_make(plan_id: UUID) -> None:
-    """Make a requested plan and store it; a finished plan stays as it is."""
+    """Make a requested plan and store it. A plan that is already finished stays as it is."""
     plan = PlanResult.objects.select_related("order").filter(pk=plan_id, finished_at__isnull=True).first()
     if plan is None:
         return
@@ -88,8 +88,8 @@ def _kept(preview: RouterPlan) -> dict[str, Any]:
 def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterIntent]]:
     """Return the intent of each router: approve the order, read the rows, and roll back.
 
-    It is the final intent, after the line's activation test. Each comes with the digest of the router's other
-    intent. The digest is read first, so that a change in between makes the plan outdated.
+    The intent is the final one, after the line's activation test. It comes with the digest of the router's
+    other lines. The digest is read first, so that a change in between makes the plan outdated.
     """
     with transaction.atomic():
         held_order_continue(order, actor="", now=now)

@@ -12,7 +12,7 @@ from provisioning.converge_job import Clock, agent_of
 def end_rebuild(vll: UUID, side: str, *, now: Clock = clock.now) -> None:
     """Send the request. An event of the agent confirms it; an event of the portal reports why it failed.
 
-    It is not retried: the operator sees the failure, and decides again.
+    The request is not retried: the operator sees the failure, and decides again.
     """
     end = VllEnd.objects.select_related("port__router").filter(vll=vll, side=side).first()
     if end is None:

@@ -1,5 +1,6 @@
-"""Differences between a router and the database, and the effects of a reconciliation; its agent
-is queried.
+"""Differences between a router and the database, and the effects of a reconciliation.
+
+The router's agent is queried for them.
 """
 
 from collections.abc import Iterable
@@ -18,11 +19,12 @@ End = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ReconcilePreview:
-    """``held``, ``generation``: the numbers of the agent's intent, and of the last one of the database.
+    """The effects of a reconciliation of one router.
 
-    Ends are ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not
-    name; they stay. ``made``: missing ends. ``changed``: ends that differ from the database. ``removed``:
-    ends to delete. ``hindered``: with the sentence about the obstacle.
+    ``held``: the generation of the agent's intent. ``generation``: the last generation of the database. Ends
+    are ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not name;
+    they stay. ``made``: missing ends. ``changed``: ends that differ from the database. ``removed``: ends to
+    delete. ``hindered``: ends with an obstacle, each with a sentence about it.
     """
 
     router: str
@@ -40,7 +42,7 @@ class ReconcilePreview:
 
 
 def reconcile_preview(router: Router) -> ReconcilePreview:
-    """Return the preview. Raises StateUnavailable, also if VPP is away: then its objects are unknown."""
+    """Return the preview. Raises StateUnavailable if the agent does not respond or its VPP is away."""
     intent = router_intent(router, generation=max(router.generation, 1))
     with agent_of(router) as agent:
         state = agent.state()

@@ -19,9 +19,10 @@ log = logging.getLogger(__name__)
 
 
 def measuring_routers(*, now: datetime) -> list[int]:
-    """Return the routers that measure now: for each path the first router, or else the other one.
+    """Return the routers that measure now: for each due path its first router, or else the second.
 
-    Routers with an agent that has not reported lately are left out, which can be both ends of a path.
+    A router measures only if it has an agent that has reported lately and has a VPP. A path is left out if
+    neither of its routers measures.
     """
     reporting = _reporting_routers(now)
     due = _due(now).values_list("a_router", "z_router")
@@ -31,7 +32,7 @@ def measuring_routers(*, now: datetime) -> list[int]:
 def round_trips_measure(router_id: int, *, now: Clock = clock.now) -> int:
     """Measure the due paths of this router; return the number of measured paths.
 
-    If a worker dies meanwhile, one minute has no measurement; the next measurement is independent.
+    If a worker dies meanwhile, the measurement of one minute is missing. The next one is independent of it.
     """
     reporting = _reporting_routers(now())
     paths = [

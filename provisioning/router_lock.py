@@ -21,7 +21,8 @@ LONGEST_RETRY = timedelta(seconds=60)
 class Claim:
     """The right to work on a router. ``failures``: failed attempts in a row before it.
 
-    ``wanted``: the changes that an intent made under this claim contains at least.
+    ``wanted``: the router's number of wanted changes at the claim. An intent made under this claim contains
+    at least these changes.
     """
 
     router_id: int
@@ -35,9 +36,9 @@ class Claim:
         return bool(self._mine().update(claimed_until=now + CLAIM))
 
     def release_accepted(self, *, retry_in: timedelta | None, now: datetime) -> None:
-        """Release after the agent accepted an intent. ``retry_in``: None if it has confirmed all ends.
+        """Release after the agent accepted an intent. ``retry_in``: None if the agent has confirmed all ends.
 
-        The retry is sooner if something changed meanwhile, because the response may not include it.
+        If something changed meanwhile, the retry is sooner, because the response may not include the change.
         """
         next_query_at = retry_in and Case(
             When(changed=True, then=Value(now + FIRST_PAUSE)),
@@ -57,8 +58,9 @@ class Claim:
         )
 
     def release_failed(self, *, error: str, now: datetime) -> None:
-        """Release after a refusal or without a usable response: the router is not tried for a while, longer
-        each time.
+        """Release after a refusal or without a usable response.
+
+        The portal then waits before it tries the router again, longer after each failure.
         """
         self._mine().update(
             claim=None,
@@ -73,8 +75,9 @@ class Claim:
 
 
 def is_free(*, now: datetime, prefix: str = "") -> Q:
-    """Return a filter for RouterConvergence rows that may be claimed; ``prefix`` is the path to them with its
-    ``__``.
+    """Return a filter for RouterConvergence rows that may be claimed.
+
+    ``prefix``: the look-up path to these rows, including the last ``__``.
     """
     return (Q(**{f"{prefix}claimed_until": None}) | Q(**{f"{prefix}claimed_until__lte": now})) & (
         Q(**{f"{prefix}retry_at": None}) | Q(**{f"{prefix}retry_at__lte": now})

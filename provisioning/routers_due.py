@@ -13,18 +13,18 @@ from provisioning.router_lock import is_free
 
 # For this time after a response, the portal assumes that the agent still has the last intent sent.
 TRUST_STORED = timedelta(seconds=60)
-# A report describes the time of its sending; one that crossed the portal's response is no contradiction.
+# A report describes the state at its sending. If it crossed a response of the agent, it does not contradict
+# this response.
 REPORT_TRAVELS = timedelta(seconds=5)
 
 
 def routers_due(*, now: datetime) -> list[int]:
-    """Return unclaimed routers without a pause that need an intent.
+    """Return the ids of the routers that need an intent, are unclaimed and have no pause.
 
-    They have unconfirmed ends, have another intent than the portal's, or another part of their intent
-    changed.
-
-    Ends that were never sent are sent at once, and unconfirmed ends at their ``next_query_at``. A router
-    whose freeze ended waits until an operator acknowledges the differences, and then gets an intent.
+    A router needs an intent if it has unconfirmed ends, if its agent has another intent than the portal's
+    last one, or if another part of its intent changed. Ends that were never sent are due immediately, and
+    unconfirmed ends at their ``next_query_at``. A router whose freeze ended waits until an operator
+    acknowledges the differences, and then gets an intent.
     """
     free = (
         Router.objects.exclude(agent_url="")
@@ -49,10 +49,10 @@ def routers_due(*, now: datetime) -> list[int]:
 
 
 def routers_behind_agent() -> list[Router]:
-    """Return routers whose agent reports a newer intent than the database ever sent, because of a restored
-    backup.
+    """Return the routers whose agent reports a newer intent than the database's last one.
 
-    A backup from before the first intent counts from 0, and is behind as well.
+    The reason is a restored backup. A backup from before the first intent counts from 0, and is behind as
+    well.
     """
     return list(
         _with_another_intent(Router.objects.exclude(agent_url=""))
@@ -62,10 +62,10 @@ def routers_behind_agent() -> list[Router]:
 
 
 def is_at_rest(router_id: int, *, now: datetime) -> bool:
-    """Return whether this router needs no intent: it has just confirmed everything that its orders require.
+    """Return whether this router needs no intent, because it has just confirmed everything that is wanted.
 
-    Each order sends a message, and the first one suffices: its intent contains every order accepted by then.
-    Without this check the other messages would send the same intent again.
+    Each order sends a message, and the first message suffices: its intent contains every order accepted by
+    then. Without this check the other messages would send the same intent again.
     """
     responsive = Router.objects.filter(
         pk=router_id,

@@ -6,7 +6,8 @@ from typing import Any
 from celery import Celery
 from kombu import Connection, Producer
 
-# A message only hastens work. One that no worker took in time is dropped: the sweeper sends another.
+# A message only hastens work. If no worker takes it within this time, it is dropped, and the sweeper sends
+# another.
 EXPIRES_S = 60
 # By default Celery would retry a dead broker indefinitely within one call.
 _BOUNDED = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "connect_retries_timeout": 5}

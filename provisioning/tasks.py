@@ -1,4 +1,4 @@
-"""Celery tasks: names and ids only; each task makes one call."""
+"""Celery tasks. Their arguments are plain values such as ids, and each task makes one call."""
 
 from datetime import datetime
 from uuid import UUID
@@ -61,7 +61,7 @@ def keep_tunnel_paths() -> None:
 
 @shared_task(name=task_names.TIME_PATHS)
 def time_paths() -> None:
-    # A lost message is sent again a minute later, so these need no rows of their own.
+    # A lost message is sent again a minute later, so these messages need no outbox rows.
     for router_id in measuring_routers(now=clock.now()):
         time_paths_of.apply_async((router_id,), expires=ROUND_TRIPS_EVERY.total_seconds())
 
@@ -78,7 +78,7 @@ def rebuild_end(vll_id: str, side: str) -> None:
 
 @shared_task(name=task_names.PROBE_PATHS)
 def probe_paths() -> None:
-    # The same applies here: a path that is not claimed stays due.
+    # A path that is not claimed stays due, so these messages need no outbox rows either.
     for path_id in paths_to_probe(now=clock.now()):
         probe_path.apply_async((str(path_id),), expires=CLAIM.total_seconds())
 

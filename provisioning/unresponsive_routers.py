@@ -21,7 +21,7 @@ _FAILURES = 2
 def is_unresponsive(router_id: int, *, now: datetime) -> bool:
     """Return whether the agent has not reported for a while, or reports but has repeatedly failed to respond.
 
-    A pause that was ended early (the agent is back, or by the NOC) resets the count.
+    Failures do not count when the pause after them was ended early, by the NOC or because the agent is back.
     """
     silent = Q(observed__isnull=True) | Q(observed__reported_at__lt=now - FRESH)
     failing = Q(convergence__failures__gte=_FAILURES, convergence__retry_at__isnull=False)
@@ -30,5 +30,5 @@ def is_unresponsive(router_id: int, *, now: datetime) -> bool:
 
 @transaction.atomic
 def hand_over(router_id: int, *, now: datetime) -> None:
-    """Have the router converged by the workers for unresponsive routers."""
+    """Request that the workers for unresponsive routers converge the router."""
     send_task(CONVERGE_DOUBTFUL, router_id, now=now)

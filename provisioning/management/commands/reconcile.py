@@ -50,7 +50,10 @@ class Command(BaseCommand):
         return [found[name] for name in names]
 
     def _each(self, routers: list[Router], do: Callable[[Router], None]) -> list[str]:
-        """Return why some routers failed: a silent router does not stop the others."""
+        """Call ``do`` for each router, and return the errors of routers that are silent.
+
+        A silent router does not stop the others.
+        """
         silent = []
         for router in routers:
             try:
