@@ -77,8 +77,9 @@ def router_rows(router: Router) -> RouterRows:
         rows = cursor.fetchall()
     wanted = [json.loads(end) for end, _ in rows if end is not None]
     gone = [json.loads(key) for _, key in rows if key is not None]
-    # An agent without adoption would refuse the router's whole document because of such ends. It leaves ends
-    # that are not in the document as they are, and reports them as quarantined.
+    # An agent without adoption would refuse the whole document if it contained ends to take over or to
+    # release. The agent leaves ends that are not in the document as they are, and reports them as
+    # quarantined.
     return RouterRows(
         ends=tuple(_row(end) for end in wanted if end["adoption"] or not _is_handed_over(end)),
         moved_away=tuple(_key(key) for key in gone if key["adoption"] or not key["release"]),

@@ -61,7 +61,10 @@ def sweep(*, now: datetime) -> None:
 
 
 def published_forget(*, now: datetime) -> None:
-    """Delete old messages that were published, at most FORGOTTEN_TOGETHER, because a sweep must end soon."""
+    """Delete messages that were published long ago.
+
+    At most FORGOTTEN_TOGETHER are deleted, because a sweep must end soon.
+    """
     old = Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).order_by("pk").values("pk")
     Outbox.objects.filter(pk__in=old[:FORGOTTEN_TOGETHER]).delete()
 

@@ -21,8 +21,8 @@ LONGEST_RETRY = timedelta(seconds=60)
 class Claim:
     """The right to work on a router. ``failures``: failed attempts in a row before it.
 
-    ``wanted``: the router's number of wanted changes at the claim. An intent made under this claim contains
-    at least these changes.
+    ``wanted``: the value of RouterConvergence.wanted at the claim. An intent made under this claim contains
+    at least the changes that this number counts.
     """
 
     router_id: int

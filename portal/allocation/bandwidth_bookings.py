@@ -108,7 +108,10 @@ def bandwidth_forget(*, port: Port) -> None:
 
 
 def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
-    """Return the refusal. ``given_back``: the line's bookings on the port minus all its bookings (bit/s)."""
+    """Return the refusal.
+
+    ``given_back``: the line's bookings on the port minus the bookings of all lines there (bit/s).
+    """
     return PortFull(
         field=f"{side}_end.port",
         port=str(port),

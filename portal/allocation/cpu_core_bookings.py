@@ -233,7 +233,7 @@ def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, in
 
 
 def _by_router(ends: Mapping[str, EndLoad], missing: Mapping[str, int]) -> dict[Router, tuple[str, int]]:
-    """Return the routers that miss a booking, in id order, with their first side and the missing sum."""
+    """Return the routers on which load is missing, in id order, with their first side and missing load."""
     found: dict[Router, tuple[str, int]] = {}
     for side in sorted(ends, key=lambda side: (ends[side].router.pk, side)):
         if missing[side]:

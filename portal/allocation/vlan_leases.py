@@ -137,7 +137,7 @@ def foreign_frames(ports: Iterable[Port]) -> dict[int, dict[str, Frames]]:
     """Return the frames that foreign interfaces take, by port id and interface name, as routers report them.
 
     Agents of earlier releases report no frames of sub-interfaces. For these agents, only cross-connected
-    interfaces are known, by their number of tags. Runs one SQL statement, or none without ports.
+    interfaces with an outer VLAN are known. Runs one SQL statement, or none without ports.
     """
     by_id = {port.pk: port for port in ports}
     if not by_id:
@@ -187,7 +187,10 @@ def free_outer_vlans(
     inner: int | None,
     exact_match: bool,
 ) -> list[int]:
-    """Return the outer VLANs that a service of this kind could still have, rarely used ones first."""
+    """Return the outer VLANs that a service of this kind could still have.
+
+    VLANs from 100 come first, then 2 to 99, then 1, because switches often use low VLANs themselves.
+    """
     blocked = set()
     for others in taken:
         if others == WHOLE_PORT:

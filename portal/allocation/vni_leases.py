@@ -39,8 +39,9 @@ AND (%(of_others)s OR NOT EXISTS (
 ))
 ON CONFLICT (vni) DO NOTHING
 """
-# The ranges between reserved ranges (islands and gaps), cut into pieces, beginning with those after the
-# start; in each piece the gaps between neighbours in the index. Pieces beyond the limit are not read.
+# The query cuts the ranges between reserved ranges (islands and gaps) into pieces. It reads the pieces in
+# order, first those after the start, up to the limit. In each piece it finds the gaps between neighbours in
+# the index.
 _GAPS = """
 WITH reserved AS (
     SELECT first, last FROM allocation_reservedvnirange
@@ -91,7 +92,7 @@ def vni_lease_named(vni: int, *, holder: UUID, now: datetime) -> None:
 
 
 def vni_available() -> bool:
-    """Return whether any VNI is neither reserved, leased nor in cool-down."""
+    """Return whether the search for gaps finds a VNI that is neither reserved, leased nor in cool-down."""
     return bool(_gaps(1))
 
 

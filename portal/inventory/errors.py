@@ -4,7 +4,7 @@ from portal.core.errors import Conflict, DomainError
 
 
 class InUse(Conflict):
-    """Other objects use it. ``used_by``: the names of the first few; ``count``: the number of all."""
+    """Other objects use the object. ``used_by``: the names of the first few. ``count``: their number."""
 
     what: str
     name: str
@@ -20,7 +20,7 @@ class LinkInService(Conflict):
 
 
 class Retired(Conflict):
-    """It is kept for the record only and accepts no new objects."""
+    """The object is kept for the record only and accepts no new objects."""
 
     what: str
     name: str
@@ -113,7 +113,7 @@ class NotAnInterfaceName(DomainError):
 class EnrolmentRefused(DomainError):
     """The token was never offered, or a newer one has replaced it.
 
-    Only a caller with a token that the NOC offered gets one of the subclasses.
+    The subclasses are only for callers with a token that the NOC has offered.
     """
 
     field: str = "token"
@@ -126,7 +126,7 @@ class EnrolmentUsed(EnrolmentRefused):
 
 
 class EnrolmentExpired(EnrolmentRefused):
-    """The token has expired, or its router has been retired since."""
+    """The token has expired, its router is retired, or the user who offered it is no longer NOC staff."""
 
     router: str
 

@@ -1,4 +1,4 @@
-"""Matching two halves of one line, each with a VNI or GRE key that the other lacks. Pure functions."""
+"""Match the two halves of one line that have different VNIs or GRE keys. Pure functions."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -36,7 +36,7 @@ def _tunnel_and_vlans(half: ObservedCircuit) -> Hashable | None:
 def _pairs(
     halves: Iterable[ObservedCircuit], name: Callable[[ObservedCircuit], Hashable | None]
 ) -> Iterator[tuple[ObservedCircuit, ObservedCircuit]]:
-    """Yield pairs of circuits at different ends that are the only two with their name."""
+    """Yield pairs of circuits at different ends for which, and for no others, ``name`` returns one value."""
     named: dict[Hashable, list[ObservedCircuit]] = defaultdict(list)
     for each in halves:
         named[name(each)].append(each)

@@ -12,8 +12,8 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# Finding one path takes up to 1 ms in a network of 1,000 routers. Above this number of pairs of routers,
-# link_loads returns None, because incomplete sums would mislead.
+# Finding one path takes up to 1 ms in a network of 1,000 routers. With more paths than this, link_loads
+# returns None, because incomplete sums would mislead.
 MAX_PAIRS = 500
 
 
@@ -31,7 +31,7 @@ class LinkLoad:
 def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
     """Return the loads by link id, without links that carry no line.
 
-    Return None if there are more than MAX_PAIRS pairs of routers.
+    Return None if there are more than MAX_PAIRS combinations of A router, Z router and family.
     """
     pairs = list(_pairs()[: MAX_PAIRS + 1])
     if len(pairs) > MAX_PAIRS:

@@ -20,7 +20,7 @@ class VlanCoolingOff(VlanTaken):
     """A removed line of the same customer still has the frames that were requested.
 
     ``line``: the id of the removed line. It keeps the frames until ``until``, so that the removal can be
-    undone. ``free_now``: the request to the API that frees them at once. ``until`` and ``free_now`` are None
+    undone. ``free_now``: the request to the API that frees them at once. ``until`` and ``free_now`` are null
     if the removal is already under way.
     """
 
@@ -47,7 +47,7 @@ class NotAllowedToOrder(DomainError):
 
 
 class PortsOfTwoCustomers(DomainError):
-    """The ports belong to two customers. Both ports of a VLL must belong to one."""
+    """The ports belong to two customers. Both ports of a VLL must belong to one customer."""
 
     a_port: str
     z_port: str
@@ -77,7 +77,7 @@ class EndsAreTheSame(DomainError):
 
 
 class CirOutOfRange(DomainError):
-    """A committed information rate outside what any port could carry, in bit/s."""
+    """A committed information rate below the operator's minimum or above 1 Tbit/s. In bit/s."""
 
     value: int
     minimum: int
@@ -86,7 +86,7 @@ class CirOutOfRange(DomainError):
 
 
 class EirOutOfRange(DomainError):
-    """An excess information rate outside what any port could carry, in bit/s."""
+    """An excess information rate that is negative or above 1 Tbit/s. In bit/s."""
 
     value: int
     minimum: int
@@ -95,7 +95,7 @@ class EirOutOfRange(DomainError):
 
 
 class PeakAbovePort(DomainError):
-    """CIR and EIR together are faster than the port itself, in bit/s."""
+    """CIR and EIR together are more than the speed of the port. In bit/s."""
 
     port: str
     peak_bps: int
@@ -144,7 +144,7 @@ class LinkLossUnsupported(DomainError):
 
 
 class LinkLossPortInUse(DomainError):
-    """Link loss forwarding at a port that is also used otherwise, according to its router."""
+    """Link loss forwarding at a port that a foreign interface uses too, according to the port's router."""
 
     field: str
     port: str
@@ -285,7 +285,10 @@ class StillBeingRemoved(Conflict):
 
 
 class AlreadyRetried(Conflict):
-    """A failed order can be retried once, unless its retry was cancelled. A retry can be retried in turn."""
+    """A failed order can be retried once. A retry that was cancelled or rejected does not count.
+
+    A retry that failed can be retried in turn.
+    """
 
     order_id: str
 
@@ -337,7 +340,7 @@ class TunnelAddressGone(Conflict):
 
 
 class PlanIsStale(Conflict):
-    """The reviewed plan is not finished yet, or a router got another intent since."""
+    """The reviewed plan is not finished, or the lines of a router have changed since."""
 
     field = "plan"
 
@@ -467,7 +470,7 @@ class LineBeingTested(Conflict):
 
 
 class RouterIsNotFrozen(Conflict):
-    """No freeze exists that could be ended or reviewed here."""
+    """The router has no freeze that could be ended or reviewed."""
 
     router: str
 

@@ -60,7 +60,7 @@ def path_assumed(vll: Vll, a: Router, z: Router) -> dict[str, Any]:
     """
     topology, policy, transport = topology_when_all_report(), path_policy(), Transport(vll.transport)
     gre_key = vll.gre_key is not None
-    assert transport.family is not None  # noqa: S101 - a tunnel has one
+    assert transport.family is not None  # noqa: S101 - a tunnel has a family
     report = path_check(
         topology, a.pk, z.pk, family=transport.family, any_single_failure=policy.survives_one_failure
     )

@@ -179,7 +179,7 @@ def _finding(tried: _Tried) -> Finding | None:
     passes = [tried.passed(size) for size in tried.sizes]
     if all(passes):
         return None
-    # A size limit: every smaller size passes, and no larger one.
+    # There is a size limit if all sizes up to some size pass, and no larger size.
     if passes[0] and sorted(passes, reverse=True) == passes:
         return Finding.LARGE_FRAMES_LOST
     return Finding.FRAMES_LOST

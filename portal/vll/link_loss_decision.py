@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# LONGEST_UP limits how long a flapping link must be up before the other port is set up again. If no end is
-# kept down for CALM, the required time is short again.
+# LONGEST_UP limits how long a flapping link must be up before the other port is set up again. If no end was
+# kept down for the time CALM, the required time is short again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
 # The time that a port may need to negotiate its link after it is set up. A missing link counts as lost only

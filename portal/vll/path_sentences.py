@@ -10,7 +10,7 @@ from portal.vll.models import TunnelPath
 
 
 def black_hole_sentence(path: TunnelPath) -> str:
-    """Return ``MTU black hole between rhino and hippo: …``."""
+    """Return ``MTU black hole between rhino and hippo over IPv4: …``."""
     return black_hole_text(black_hole_facts(path))
 
 

@@ -53,7 +53,7 @@ _TEXTS = {
 }
 # The placeholder of a time in a sentence. Each page inserts the time in the reader's format.
 TIME = "{time}"
-# The NOC's possible actions.
+# Hints for the NOC about a possible cause.
 _HINTS = {
     Unwatched.CANNOT: gettext_noop(
         "Multihop BFD is in VPP 25.02 and later. vpp.path_watch in the agent's file may be off."

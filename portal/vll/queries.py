@@ -64,7 +64,7 @@ def in_service(rows: QuerySet[Vll]) -> QuerySet[Vll]:
 
 
 def drifted(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """Return the lines among ``rows`` that differ from the wanted state although no order is under way.
+    """Return the lines among ``rows`` that are not in sync although no order is under way.
 
     A held order is not under way.
     """
@@ -73,10 +73,10 @@ def drifted(rows: QuerySet[Vll]) -> QuerySet[Vll]:
 
 
 def unchanged_since(vll: Vll, order: Order | None) -> datetime | None:
-    """Return when ``vll`` last changed: its oper status, its synchronization, or by an order that ended.
+    """Return the time of the last change of ``vll``: of its oper status, of ``in_sync``, or by an order.
 
-    ``order``: the newest order of ``vll``. Rates and frame counts from before that time belong to another
-    state. None if no time is known.
+    ``order``: the newest order of ``vll``, which counts when it has ended. Rates and frame counts from before
+    that time belong to another state. Return None if no time is known.
     """
     ended = order.state_at if order is not None and order.is_terminal else None
     return max((at for at in (vll.oper_since, vll.in_sync_since, ended) if at is not None), default=None)

@@ -54,7 +54,7 @@ def _found(text: str) -> Q:
         lines.append(Q(vni=number))
         ends += [Q(outer_vlan=number), Q(inner_vlan=number)]
     if len(ids) > _FEW_PORTS:
-        # As EXISTS, PostgreSQL would evaluate it for all VLLs first.
+        # PostgreSQL would evaluate EXISTS for all VLLs first.
         one_end = VllEnd.objects.filter(reduce(or_, ends), vll=OuterRef("pk")).values("pk")[:1]
         return reduce(or_, lines, Q(IsNull(Subquery(one_end), False)))
     found: list[QuerySet[Any, Any]] = [Vll.objects.filter(line).values("pk") for line in lines]
@@ -77,7 +77,7 @@ def _described(text: str) -> Q:
 def _uuids(text: str) -> tuple[UUID, UUID] | None:
     """Return the first and last id that begin with ``text``.
 
-    Pages show eight digits of an id, which are enough.
+    Return None for fewer than the eight digits that pages show, or if ``text`` is not the start of an id.
     """
     digits = text.lower().replace("-", "")
     if not _ID_DIGITS_SHOWN <= len(digits) <= _ID_DIGITS or set(digits) - set("0123456789abcdef"):

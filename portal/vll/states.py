@@ -81,7 +81,7 @@ ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
 TERMINAL_ORDER_STATES = frozenset(state for state, nexts in ORDER_TRANSITIONS.items() if not nexts)
 # Actions on a line in service. The line exists before and after them.
 IN_SERVICE_ACTIONS = frozenset({OrderAction.MODIFY, OrderAction.TEST})
-# States of orders that ended because a user no longer wanted them.
+# States of orders that a user cancelled or the NOC rejected.
 CALLED_OFF = frozenset({OrderState.CANCELLED, OrderState.REJECTED})
 
 LIFECYCLE_TRANSITIONS: dict[str, frozenset[str]] = {

@@ -21,7 +21,7 @@ class ObservedRouter(models.Model):
     sent_ms = models.BigIntegerField()
     agent_version = models.CharField(max_length=50)
     vpp_connected = models.BooleanField()
-    # No VPP runs at all. A VPP that is only not connected may forward.
+    # No VPP runs at all. A VPP that runs but is not connected may forward.
     vpp_absent = models.BooleanField(default=False, db_default=False)
     # VPP accepts connections and does not respond: only a restart helps.
     vpp_hangs = models.BooleanField(default=False, db_default=False)
@@ -51,7 +51,7 @@ class ObservedRouter(models.Model):
     path_watch = models.BooleanField(default=False, db_default=False)
     # Whether the agent accepts probes and VPP can send test frames; while VPP is away, the last known value.
     probes = models.BooleanField(default=False, db_default=False)
-    # Whether the agent takes over foreign lines, "refused" or "allowed" by its configuration file; "": the
+    # Whether the agent's configuration file lets it take over foreign lines: "allowed" or "refused". "": the
     # agent supports neither adoption nor release.
     adoption = models.CharField(max_length=10, blank=True, default="", db_default="")
     # Whether the agent wants the labels of lines, for SNMP.
@@ -91,19 +91,21 @@ class RouterSilence(models.Model):
     until = models.DateTimeField(null=True)
     # When VPP last gave a sign of life: frames that arrived from it, or counters of its agent.
     forwarded_at = models.DateTimeField(null=True)
-    # The parts without a sign of life, if longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to], ...].
+    # The parts of the silence without a sign of life, if longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to],
+    # ...].
     down_spans = models.JSONField(default=list)
-    # Whether such a part is current: lines that end on the router count as down.
+    # Whether the silence is in such a part now. Lines that end on the router then count as down.
     counts_as_down = models.BooleanField(default=False)
     # The whole silence must be judged again from its beginning.
     judge_again = models.BooleanField(default=False)
-    # The time until which it is judged; null: not yet, or by a release without this column.
+    # The time until which the silence has been judged; null: not yet, or by a release without this column.
     judged_until = models.DateTimeField(null=True)
     # The 5-minute intervals in which VPP forwarded, as far as they have been read: [[from, to], ...].
     forwarded_spans = models.JSONField(
         default=list, db_default=models.Value([], models.JSONField()), db_column="spoken_spans"
     )
-    # The highest id of an interval of its lines at the last judgement; higher ids arrived later.
+    # The highest id of any status interval at the last judgement. Intervals with higher ids were written
+    # later.
     judged_interval = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:

@@ -32,7 +32,8 @@ class Port(models.Model):
         Customer, on_delete=models.PROTECT, related_name="ports", null=True, blank=True
     )
     speed_bps = models.BigIntegerField()
-    # Bookable bandwidth (bit/s): this percentage of the speed, or any number if the percentage is null.
+    # bookable_bps: the bandwidth that can be booked (bit/s). It is oversubscription_percent of the speed, or
+    # any rate if the percentage is null.
     bookable_bps = models.BigIntegerField()
     oversubscription_percent = models.PositiveSmallIntegerField(null=True, blank=True)
     booked_bps = models.BigIntegerField(default=0)

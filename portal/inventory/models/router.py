@@ -18,24 +18,27 @@ class Router(models.Model):
     agent_url = models.URLField(blank=True)
     cpu = models.CharField(max_length=50, blank=True)
     cores = models.PositiveSmallIntegerField(default=1)
-    # The limit of test frames that it may send or receive, in packet/s; null: the deployment's setting.
+    # The largest rate of test frames that the router may send or receive, in packet/s; null: the deployment's
+    # setting.
     line_test_pps = models.PositiveIntegerField(null=True, blank=True)
     # The measured cost of encapsulations on this router, as the NOC stored it
     # (portal/inventory/calibration_document.py); null: the shipped table applies.
     calibration = models.JSONField(null=True, blank=True)
     # The number of the newest intent; it only increases, under the row's lock.
     generation = models.BigIntegerField(default=0)
-    # Since when it accepts no new lines; existing lines still converge.
+    # Since when the router accepts no new lines. Existing lines still converge.
     maintenance_since = models.DateTimeField(null=True, blank=True)
-    # Since when paths avoid it as transit; a drained router is under maintenance as well.
+    # Since when paths avoid the router as transit. A drained router is under maintenance as well.
     drained_since = models.DateTimeField(null=True, blank=True)
-    # Since when no intent is sent to it; orders wait.
+    # Since when the portal sends the router no intent. Orders wait.
     held_since = models.DateTimeField(null=True, blank=True)
-    # Since when nothing is changed on it, until an operator acknowledges the differences (RouterFreeze).
+    # Since when nothing is changed on the router, until an operator acknowledges the differences
+    # (RouterFreeze).
     frozen_since = models.DateTimeField(null=True, blank=True)
-    # Since when removals do not wait for its confirmation; a dead router is under maintenance as well.
+    # Since when removals do not wait for the router's confirmation. A dead router is under maintenance as
+    # well.
     dead_since = models.DateTimeField(null=True, blank=True)
-    # Since when it is kept for the record only.
+    # Since when the router is kept for the record only.
     retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

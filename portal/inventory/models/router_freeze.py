@@ -26,8 +26,8 @@ class RouterFreeze(models.Model):
     kept_since = models.DateTimeField(null=True, blank=True)
     # When a user requested an early end of a freeze of the portal.
     end_requested_at = models.DateTimeField(null=True, blank=True, db_column="end_asked_at")
-    # When the agent reported the end, or no longer the freeze; from then on an operator can check the
-    # differences.
+    # When the agent reported the end of the freeze, or no longer reported the freeze. From then on, an
+    # operator can check the differences.
     ended_at = models.DateTimeField(null=True, blank=True)
     # When an operator acknowledged the differences, or when the freeze was closed without that. In the second
     # case, ``acknowledged_by`` is "".

@@ -88,7 +88,7 @@ def router_enrol(
 
 @transaction.atomic
 def enrolment_end(*, enrolment: RouterEnrolment, now: datetime) -> None:
-    """Void an unused enrolment; otherwise revoke its certificate if that is valid."""
+    """Void an unused enrolment, or revoke the certificate that a used enrolment issued."""
     if RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True).delete()[0]:
         return
     for made in RouterCertificate.objects.filter(enrolment=enrolment.pk, revoked_at__isnull=True):

@@ -65,7 +65,8 @@ class RouterConvergence(models.Model):
     # When the worker next queries the router about unconfirmed ends, unless something changes earlier; null:
     # now.
     next_query_at = models.DateTimeField(null=True, db_column="ask_at")
-    # Whether there was a change since a worker claimed the router, for which unconfirmed ends may wait.
+    # Whether a change has occurred since a worker claimed the router. Unconfirmed ends may have waited for
+    # the change.
     changed = models.BooleanField(default=False, db_default=False)
     # Counted up when the router's intent changes without an order, and when the NOC requests that the intent
     # is sent again.

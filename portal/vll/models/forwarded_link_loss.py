@@ -17,7 +17,7 @@ class ForwardedLinkLoss(models.Model):
     # "a" or "z"; "" when no end is kept down.
     held = models.CharField(max_length=1, blank=True)
     turned_at = models.DateTimeField()
-    # The number of hold-downs in a row. A new row begins if no port was kept down for an hour.
+    # The number of hold-downs in a row. After an hour without a hold-down, it begins again at 1.
     times = models.PositiveIntegerField(default=0)
     # When the portal last sent this state to the end's router.
     sent_at = models.DateTimeField(db_column="asked_at")

@@ -18,8 +18,8 @@ class Hold(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="holds", db_index=False)
-    # The number of this hold, unique among the customer's holds. The limits of this number limit the number
-    # of holds.
+    # The number of this hold, unique among the customer's holds. It is at most MAX_HOLDS, which limits the
+    # number of holds.
     slot = models.PositiveSmallIntegerField()
     held_by = models.CharField(max_length=150)
     created_at = models.DateTimeField()

@@ -17,8 +17,8 @@ class LineTest(models.Model):
     class State(models.TextChoices):
         """The states of a test.
 
-        A test is scheduled until its time comes. Then it waits until both routers have the tunnel and its
-        frames are counted.
+        A test is scheduled until its time comes. Then it waits until both routers have the tunnel and the
+        frames have been counted.
         """
 
         SCHEDULED = "scheduled"
@@ -52,7 +52,7 @@ class LineTest(models.Model):
     # The largest frame to send, as the line promises or as requested: bytes, without FCS and popped tags.
     frame = models.PositiveIntegerField()
     created_at = models.DateTimeField()
-    # The user who requested the test; "" for a test that is part of an order.
+    # The user who requested the test; "" for a test that is part of an add or modify order.
     requested_by = models.CharField(max_length=150, blank=True, default="", db_column="asked_by")
     scheduled_for = models.DateTimeField(null=True)
 
@@ -71,14 +71,14 @@ class LineTest(models.Model):
     directions = models.JSONField(default=dict)
     # {"sent", "received", "min", "avg", "max"}: small packets from A's tunnel address to Z's and back, in µs.
     round_trip_us = models.JSONField(null=True)
-    # The line at the time, the assumptions about the underlay, and the routers that counted: {"transport",
-    # "path", "routers"}.
+    # The line's transport, the assumptions about its path, and the routers that counted the frames:
+    # {"transport", "path", "routers"}.
     conditions = models.JSONField(default=dict)
-    # When the last attempt sent its first frame, and when it ended.
+    # When the last attempt began, and when the test ended.
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
-    # The worker that carries out the test, and when the test may be retried after a failed attempt.
+    # Until when a worker has claimed the test, and when the test may be retried after a failed attempt.
     claimed_until = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)

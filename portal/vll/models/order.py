@@ -33,7 +33,7 @@ class Order(models.Model):
     # Why the order failed or is failing: {"code", "message", "side", "router", ...}; null without a failure.
     failure = models.JSONField(null=True)
     # When a NOC admin ended the order without confirmation from the routers: {"by", "reason", "at"}. The
-    # order keeps its leases.
+    # order's leases are released when the routers have confirmed the line.
     forced = models.JSONField(null=True)
     # When the NOC approved a held order.
     approved_at = models.DateTimeField(null=True)

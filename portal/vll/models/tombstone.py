@@ -9,17 +9,19 @@ from portal.vll.models.vll import Vll, VllEnd
 
 
 class VllTombstone(models.Model):
-    """An end that was moved away from a router which has not confirmed its removal yet.
+    """An end that a router has to remove and has not confirmed as removed yet.
 
-    The row is deleted on that confirmation. Until then ``leases`` is the holder of the resources that the end
-    needed on its port and router. ``tunnels`` are the tunnels that the router may still have, independent of
-    their present holder. A trigger refuses a tombstone on the router where the end is now.
+    The end has moved to another router, or its line has ended without this router's confirmation. The row is
+    deleted when the router confirms. Until then, ``leases`` is the holder of the resources that the end
+    needed on its port and router. ``tunnels`` are the tunnels that the router may still have, whichever UUID
+    holds their leases now. While the line has not ended, a trigger refuses a tombstone on the router where
+    the end is now.
     """
 
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones", db_index=False)
     side = models.CharField(max_length=1)
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="vll_tombstones")
-    # The revision that moved the end away.
+    # The revision of the line that no longer has the end on this router.
     revision = models.PositiveIntegerField()
     leases = models.UUIDField(default=uuid.uuid4, db_index=True)
     # The router stops managing the end, and restores these tags, instead of deleting the end (ADR 43).

@@ -120,7 +120,7 @@ def _outcome(
 def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> Order:
     if found.hindrances:
         raise FoundLineOdd(odd=" ".join(odd_sentence(each) for each in found.hindrances))
-    assert found.a and found.z  # noqa: S101, PT018 - or something would be odd
+    assert found.a and found.z  # noqa: S101, PT018 - otherwise the line would have hindrances
     assert found.transport is not None  # noqa: S101 - as above
     ends = {"a": found.a, "z": found.z}
     _require_adopting(ends, now)
@@ -183,7 +183,7 @@ def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
 
 
 def _end_request(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> EndRequest:
-    assert end.tagging is not None  # noqa: S101 - or it would be odd
+    assert end.tagging is not None  # noqa: S101 - otherwise the line would have hindrances
     return EndRequest(
         port=found_port(end, customer=customer, user=user, now=now).pk,
         tagging=end.tagging,

@@ -1,4 +1,4 @@
-"""Cancel an order: immediately if no router has acted on it, otherwise after both routers have undone it."""
+"""Cancel an order: immediately if it is held, otherwise when both routers have undone it."""
 
 from datetime import datetime
 

@@ -20,7 +20,7 @@ LONGEST_PAUSE = timedelta(minutes=5)
 def converge_routers_of(vll: Vll, *, now: datetime) -> None:
     """Request convergence of both routers now.
 
-    If a message is lost, the sweeper finds the rows and sends it again.
+    If a message is lost, the sweeper finds the unconfirmed ends and sends a message again.
     """
     converge_routers(vll.ends.values_list("port__router_id", flat=True), now=now)
 

@@ -69,8 +69,8 @@ def check_end(end: EndRequest, *, side: str) -> None:
 def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
     """Return the ports with these ids that this user may see, by id.
 
-    ``lock`` locks their rows in the order of their ids, so two orders cannot block each other. Rows that
-    refer to a port, such as an end with a new report, can still be written.
+    ``lock`` locks their rows in the order of their ids, so that two orders cannot deadlock. Rows that refer
+    to a port, such as an end with a new report, can still be written.
     """
     if not user.is_active:
         return {}

@@ -19,7 +19,7 @@ def interruption_begins(vll: Vll, now: datetime) -> datetime | None:
 
 
 def interruption_ends(order: Order, *, now: datetime) -> None:
-    """Record the end of an interruption: both ends are reconnected, or the portal no longer waits for it."""
+    """Record that an interruption is over: both ends are reconnected, or the portal has stopped waiting."""
     LineTest.objects.filter(order=order, interrupted_at__isnull=False, restored_at__isnull=True).update(
         restored_at=now
     )

@@ -145,7 +145,7 @@ class LineCheck:
         """Return the customer of the line; raise the first refusal if there is any."""
         if self.refusals:
             raise self.refusals[0]
-        assert self.customer is not None  # noqa: S101 - no rule was broken, so every rule was looked at
+        assert self.customer is not None  # noqa: S101 - no rule was broken, so every rule was checked
         return self.customer
 
     def accepted(self, request: LineRequest) -> Accepted:

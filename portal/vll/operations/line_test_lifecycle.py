@@ -37,7 +37,7 @@ LONGEST_WAIT = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The outcome of a test: ``findings``, or why there are none. The other fields are those of LineTest."""
+    """The outcome of a test: ``findings``, or why there are none. The other fields are as in LineTest."""
 
     findings: Findings | None
     why_not: Untested | None = None
@@ -183,7 +183,7 @@ def line_tests_resend(*, now: datetime) -> None:
         .filter(built=2)
     )
     found = list(due.values_list("pk", flat=True))
-    # Checked again under their locks: meanwhile a worker may have claimed a test, or ended it.
+    # Check the tests again under their locks: meanwhile a worker may have claimed a test, or ended it.
     tests = LineTest.objects.filter(_free(now), pk__in=found, state=LineTest.State.WAITING)
     resend_tasks(TEST_LINE, tests, named_by="pk", now=now)
 

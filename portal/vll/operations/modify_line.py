@@ -280,7 +280,10 @@ def _end_after(end: EndContent, changes: Mapping[str, Any] | None) -> EndRequest
 
 
 def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport | None:
-    """Return the transport that carries the line now, if the change has no new demands on the underlay."""
+    """Return the transport that carries the line now, if the change has no new demands on the underlay.
+
+    Otherwise return None.
+    """
     current = request_of(before)
     same_ports = all(request.ends[side].port == end.port for side, end in current.ends.items())
     same_size = (request.svc_mtu, request.carried_tags) == (current.svc_mtu, current.carried_tags)

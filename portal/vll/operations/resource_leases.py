@@ -180,9 +180,9 @@ def transport_lease(
 
 
 def cores_lease(*, accepted: Accepted, holder: UUID, own: Collection[UUID]) -> None:
-    """Book the routers' cores, in addition to the bookings of ``own``; an order's last lease.
+    """Book the routers' cores for ``holder``, minus the bookings of ``own``. Raises RouterFull.
 
-    Raises RouterFull.
+    This is the last lease of an order.
     """
     transport = accepted.selected.transport
     ends = core_loads(accepted.ports, cir_bps=accepted.request.cir_bps, transport=transport)
@@ -199,8 +199,8 @@ def leases_settle(
 ) -> None:
     """Give ``holder`` exactly the leases that ``content`` needs, from its own leases and those of ``spare``.
 
-    The other leases are released. ``leftover``: by side, who keeps the leases at an old router that has not
-    confirmed the removal of the end. Tunnels that a tombstone names are quarantined.
+    The other leases are released. ``leftover``: by side, the UUID that keeps the leases at an old router,
+    which has not confirmed the removal of the end. Tunnels that a tombstone names are quarantined.
     """
     _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
     held: dict[str, Any] = {"holder": holder, "spare": spare, "rest": _rest(), "now": now}

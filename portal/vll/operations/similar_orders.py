@@ -62,7 +62,7 @@ def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
 def similar_orders(
     *, customer: Customer, request: LineRequest, since: datetime, besides: Collection[UUID] = ()
 ) -> list[UUID]:
-    """Return the ids of the customer's equal orders after ``since``, newest first.
+    """Return the ids of the customer's equal orders after ``since``, newest first, at most 10.
 
     Descriptions may differ, because pages propose a new one for each order. Lines that have ended and the
     lines ``besides`` do not count.

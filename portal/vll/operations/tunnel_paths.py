@@ -73,7 +73,7 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
         )
         for a, z, family in sorted(used.keys() - known)
     ]
-    # Without ``batch_size``, which would make this one transaction.
+    # Do not use ``batch_size``: it would make this one transaction.
     for at in range(0, len(new), _AT_ONCE):
         TunnelPath.objects.bulk_create(new[at : at + _AT_ONCE], ignore_conflicts=True)
 

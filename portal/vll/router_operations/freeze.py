@@ -88,8 +88,8 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
 def freeze_acknowledge(*, router: Router, user: User, now: datetime) -> None:
     """Record that a user has reviewed the differences after a freeze.
 
-    The portal then converges the router again. For a silent router this is possible after the end of the
-    freeze, or after a request to end it. Raises RouterIsNotFrozen, FreezeNotOver.
+    The portal then converges the router again. This is also possible for a silent router, if the time of the
+    freeze is over or its end was requested. Raises RouterIsNotFrozen, FreezeNotOver.
     """
     locked = _lock(router)
     existing = list(_open(locked))
@@ -117,8 +117,8 @@ def freeze_reported(*, router: Router, report: FreezeReport | None, now: datetim
             if report.over and freeze.ended_at is None:
                 _ended(freeze, now=now)
         elif freeze.by == "" or freeze.is_ending(now):
-            # The agent no longer keeps this freeze, or did not receive it in time. It gets any other freeze
-            # again.
+            # The agent no longer keeps this freeze, or did not receive it in time. Any other freeze stays
+            # open, and the agent gets it again.
             _close(freeze, acknowledged_by="", now=now)
 
 

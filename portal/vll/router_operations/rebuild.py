@@ -1,6 +1,7 @@
-"""An operator's request to delete and re-create an end's sub-interface, because its router drops its frames.
+"""Request that a router deletes and re-creates the sub-interface of an end whose frames it drops.
 
-The agent does so automatically once, after VPP's tracer has shown such frames. Only this request repeats it.
+The agent does this automatically once, after VPP's tracer has shown such frames. Only an operator's request
+repeats it.
 """
 
 from datetime import datetime
