@@ -1,8 +1,8 @@
 """A TLS context for one router: the handshake fails unless the peer is exactly that router.
 
 Agents are named by URI, not by host. So OpenSSL verifies the chain, and this code verifies the name (RFC 6125
-leaves URI names to the application). The check is part of ``wrap_socket``: no connection of a client or its
-pool with this context can carry a byte before the peer is verified.
+leaves URI names to the application). The check is part of ``wrap_socket``. A client with this context
+therefore sends no data on any connection before the peer is verified.
 """
 
 import socket

@@ -28,10 +28,10 @@ class RouterPlan:
     """One router's response (docs/reference/agent-api.md, POST /v1/plan), narrowed to the order's VLL.
 
     * ``operations``: each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and ``why``, in order.
-    * ``ends``: those that would be pending or in conflict, with the reason.
+    * ``ends``: the ends that would be pending or in conflict, with the reason.
     * ``differences``: ``end``, ``field``, ``before`` and ``after`` of each changed member of the intent.
     * ``error``: why there is no plan, or "".
-    * ``digest``: the digest of the rest of the router's intent (``portal.vll.intent_digest``).
+    * ``digest``: the digest of the router's other lines (``portal.vll.intent_digest``).
     """
 
     router: Router

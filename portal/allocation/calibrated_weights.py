@@ -1,9 +1,9 @@
 """The weights of transports on a calibrated router.
 
 The figures are clocks of VPP's nodes. They were measured with frames that are warm in the caches and come
-from no network card, so a packet rate does not follow from them. The difference between a tunnel and a
-cross-connect is also valid for frames from a card, because they pass the same code. The cost of a frame in a
-tunnel is therefore the table value of a cross-connect for the router's CPU plus the measured difference.
+from no network card, so they do not give the packet rate of real traffic. The difference between a tunnel and
+a cross-connect is also valid for frames from a card, because they pass the same code. The cost of a frame in
+a tunnel is therefore the table value of a cross-connect for the router's CPU plus the measured difference.
 """
 
 from fractions import Fraction

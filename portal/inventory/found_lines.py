@@ -1,9 +1,9 @@
 """Found lines: lines on routers that the portal does not manage, joined from the circuits of two routers.
 
-Two circuits form one line if the tunnel of each leads to the other: the same encapsulation and VNI (or GRE
-key) between the same two addresses. Routers may have equal tunnels in several tables. Tunnels in the underlay
-table match each other, and tunnels in other tables match those in tables with the same number. A circuit
-within one router is a complete line.
+Two circuits form one line if the tunnel of each leads to the other. Both tunnels then have the same
+encapsulation, VNI (or GRE key) and pair of addresses. Routers may have equal tunnels in several tables. A
+tunnel in the underlay table matches a tunnel in the other router's underlay table. A tunnel in another table
+matches a tunnel in the table with the same number. A circuit within one router is a complete line.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator

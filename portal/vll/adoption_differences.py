@@ -1,4 +1,4 @@
-"""The changes that adopting a found line makes: to tags on routers, customers of ports, and bandwidth."""
+"""The changes that the adoption of a found line makes to tags, ports and bandwidth."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

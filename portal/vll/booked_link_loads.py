@@ -48,7 +48,7 @@ def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
 
 
 def _pairs() -> QuerySet[Vll, tuple[int, int, int, int, int]]:
-    """Return (A router, Z router, family, lines, bit/s) for all tunnels that routers must have."""
+    """Return rows of (A router, Z router, family, lines, bit/s) for all tunnels that routers must have."""
     lines = Vll.objects.filter(wanted_present=True, family__isnull=False).exclude(
         lifecycle__in=TERMINAL_LIFECYCLES
     )

@@ -24,8 +24,8 @@ _ID_DIGITS_SHOWN, _ID_DIGITS = 8, 32
 def vlls_found(text: str, *, user: User) -> Q:
     """Return the condition that a VLL matches ``text``. The caller has applied this user's scope.
 
-    The condition repeats the ids of the user's customers, so that PostgreSQL can estimate their rows and
-    choose between a scan from the newest VLL and a read of all VLLs.
+    The condition repeats the ids of the user's customers. PostgreSQL can then estimate their rows, and choose
+    between a scan from the newest VLL and a read of all VLLs.
     """
     return _found(text) & customers_named(user)
 
@@ -39,8 +39,8 @@ def orders_found(text: str) -> Q:
 def _found(text: str) -> Q:
     """Return the condition: a union of narrow look-ups. Each uses its own index, unlike an OR over joins.
 
-    If ``text`` matches many ports, and so many VLLs, the condition suits a scan that begins at the newest
-    VLL: the scan soon finds enough rows.
+    If ``text`` matches many ports, many VLLs match too. A scan that begins at the newest VLL then soon finds
+    enough of them, so the condition has another form that suits such a scan.
     """
     text = text.strip()
     named = Q(interface__icontains=text) | Q(router__name__icontains=text) | port_as_shown(text)

@@ -5,7 +5,7 @@ from portal.vll.models.vll import Vll
 
 
 class ForwardedLinkLoss(models.Model):
-    """The end whose link a line keeps down because the other end has lost its link.
+    """The end of a line whose port is kept down, because the other end has lost its link.
 
     Each line that has ever forwarded a link loss has one row. One row per line ensures that the portal never
     keeps both ends down (portal.vll.link_loss_decision).

@@ -47,8 +47,9 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
     """End an order that is being undone or removes its line, without the routers' confirmation.
 
     The order becomes cancelled if a user has cancelled it, and failed otherwise. The customer can read
-    ``reason``. Raises NotForYouToForce. Raises WrongOrderState for an order that has ended or is held, and
-    for any other order that neither fails nor is being cancelled: cancel it first.
+    ``reason``. Raises NotForYouToForce. Raises WrongOrderState for a held order and for an order that has
+    ended. An add, a modify or a test that neither fails nor is being cancelled raises it too: cancel that
+    order first.
     """
     if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce

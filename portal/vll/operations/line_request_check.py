@@ -280,9 +280,9 @@ def _selected(
 ) -> SelectedTransport:
     """Return the transport for the request.
 
-    If the cores are full, ``auto`` replaces the line's transport by the first transport that fits. No other
-    transport would need less of the cores: this one is the cheapest that ``auto`` tries, apart from GRE, and
-    ``auto`` takes GRE only for the size of the packets.
+    If the cores are full, ``auto`` replaces the line's transport by the cheapest transport that fits. GRE may
+    be cheaper, but ``auto`` takes GRE only if nothing else fits. So no other choice of ``auto`` would need
+    less of the cores.
     """
     if request.transport != AUTO:
         return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)
