@@ -36,7 +36,7 @@ def _tunnel_and_vlans(half: ObservedCircuit) -> Hashable | None:
 def _pairs(
     halves: Iterable[ObservedCircuit], name: Callable[[ObservedCircuit], Hashable | None]
 ) -> Iterator[tuple[ObservedCircuit, ObservedCircuit]]:
-    """Yield pairs of circuits at different ends for which, and for no others, ``name`` returns one value."""
+    """Yield the pairs of circuits at different ends that share a ``name`` which no other circuit has."""
     named: dict[Hashable, list[ObservedCircuit]] = defaultdict(list)
     for each in halves:
         named[name(each)].append(each)

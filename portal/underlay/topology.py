@@ -23,8 +23,8 @@ class InvalidTopology(ValueError):
 class UsedLinks:
     """The links between two routers, for both directions together; empty if there is no path.
 
-    * ``primary``: links on an equal-cost shortest path, ordered by distance from the first router. Links that only
-      the return direction uses come last.
+    * ``primary``: links on an equal-cost shortest path, ordered by distance from the first router. Links that
+      only the return direction uses come last.
     * ``backup``: links that frames use only after one failure.
     * ``fatal_links`` and ``fatal_routers``: links and routers whose failure leaves no path in some direction.
       They are computed only with ``any_single_failure``.
