@@ -73,8 +73,8 @@ def largest_cir(load: int, transport: Transport, weights: Weights = BY_TABLE) ->
 def bookable_load(*, cpu: str, cores: int) -> int:
     """Return the load that may be booked on this number of cores.
 
-    LONGLINE_CORE_HEADROOM limits the share of the cores. LONGLINE_CAPACITY_FRAME is the size of frames that
-    counts.
+    LONGLINE_CORE_HEADROOM is the part of the cores that may be booked. LONGLINE_CAPACITY_FRAME is the assumed
+    size of all frames.
     """
     return math.floor(cores * float(settings.LONGLINE_CORE_HEADROOM) * load_per_core(cpu))
 

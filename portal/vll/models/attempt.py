@@ -9,8 +9,9 @@ from portal.inventory.models import Router
 class Attempt(models.Model):
     """An attempt to converge a router. Consecutive attempts with the same result share one row.
 
-    Attempts are evidence. Triggers refuse every update except counting another attempt. They refuse to delete
-    recent rows, the last answer about an end and attempts of open orders (portal.vll.operations.attempt_log).
+    Attempts are evidence. Triggers permit two updates: to count another attempt, and to set ``kept``. They
+    refuse to delete recent rows, the newest row of a router, the last answer about an end, and attempts of
+    open orders (portal.vll.operations.attempt_log).
     """
 
     class Outcome(models.TextChoices):
