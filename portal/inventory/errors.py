@@ -45,8 +45,9 @@ class InterfaceTaken(Conflict):
 
 
 class CalibrationUnreadable(DomainError):
-    """The text is not the output of ``longline-agent calibrate -json``. ``detail``: the place
-    and the reason.
+    """The text is not the output of ``longline-agent calibrate -json``.
+
+    ``detail``: the place and the reason of the error.
     """
 
     detail: str

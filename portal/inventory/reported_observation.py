@@ -75,8 +75,8 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``tables``: the FIB tables of its IPv4 and its IPv6 addresses. ``linux_cp``: the Linux interface that it
     is paired with. ``load``: None if unknown. ``parent``: the port of a sub-interface. ``frames``: the frames
-    that a sub-interface takes from the port. Both are None for other interfaces, and from agents that do not
-    report them.
+    that a sub-interface takes from the port. ``parent`` and ``frames`` are None for other interfaces, and
+    from agents that do not report them.
     """
 
     name: str

@@ -117,8 +117,8 @@ def held_next(
     """Return the end that must be kept down: "a", "z" or "" for neither.
 
     ``times``: the number of hold-downs in a row. ``set_up_at``: when the last held port was to be set up
-    again; None: never. A link that is lost around that time, or within a minute after it, must be lost for a
-    minute.
+    again; None: never. If a link is lost around that time, or within a minute after it, the loss counts only
+    after a minute.
     """
     if held:
         far = ends[other(held)]

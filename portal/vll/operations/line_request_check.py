@@ -282,7 +282,7 @@ def _selected(
 
     If the cores are full, ``auto`` replaces the line's transport by the cheapest transport that fits. GRE may
     be cheaper, but ``auto`` takes GRE only if nothing else fits. So no other choice of ``auto`` would need
-    less of the cores.
+    fewer cores.
     """
     if request.transport != AUTO:
         return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)

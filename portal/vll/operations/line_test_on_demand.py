@@ -69,8 +69,9 @@ def line_test_schedule(
 ) -> LineTest:
     """Schedule a test of the line.
 
-    Some conditions, such as another open order, are checked only at that time. Raises NotAllowedToOrder,
-    WrongLifecycle, LineHasNoTunnel, LineTestFrameOutOfRange, LineTestTimeOutOfRange, LineTestIsScheduled.
+    Some conditions are checked only when the test begins, for example that no other order is open. Raises
+    NotAllowedToOrder, WrongLifecycle, LineHasNoTunnel, LineTestFrameOutOfRange, LineTestTimeOutOfRange,
+    LineTestIsScheduled.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):

@@ -375,7 +375,7 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
 
 
 def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
-    """Return the lines with an open order whose state changed less than FRESH ago, without held orders.
+    """Return the lines with an open order that is not held and entered its state less than FRESH ago.
 
     After that time, a report from before the order is stale and need not be ignored.
     """

@@ -28,9 +28,10 @@ def tombstone_create(
 ) -> VllTombstone:
     """Record that an end left this router, with every tunnel of the line that the router may have.
 
-    These are all tunnels that are leased for the line, because the router may also have those of orders that
-    were ended by force. A tunnel that only ``after`` needs is excluded: the portal sends it to the end's new
-    router only. ``let_go_of``: the end, if the portal stops managing it and others manage it again.
+    The tombstone names all tunnels that are leased for the line, because the router may also have tunnels of
+    orders that were ended by force. A tunnel that only ``after`` needs is excluded: the portal sends it to
+    the end's new router only. ``let_go_of``: the end, if the portal stops managing it and others manage it
+    again.
     """
     tombstone: VllTombstone = VllTombstone.objects.create(
         vll=vll,
