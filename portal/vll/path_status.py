@@ -1,6 +1,7 @@
 """The state of a line's path between its two routers, or why the path is not watched.
 
-A path is watched only if both routers can watch it and do so.
+A path is watched if both routers can watch it and do so. If neither router has ever heard the other, the path
+counts as not watched too.
 """
 
 from collections.abc import Sequence
@@ -98,7 +99,8 @@ def path_status(vll: Vll) -> PathStatus | None:
     """Return the status of a line's path.
 
     Return None for a line that is not in service or has both ends on one router. If one of the two routers
-    does not watch the path, the state is ``not_watched``. Prefetch ``ends`` with ``port.router.observed``.
+    does not watch the path, or if they never heard each other, the state is ``not_watched``. Prefetch
+    ``ends`` with ``port.router.observed``.
     """
     if vll.family is None or vll.lifecycle not in IN_SERVICE:
         return None
@@ -125,9 +127,9 @@ def path_status(vll: Vll) -> PathStatus | None:
 
 
 def _unwatched(ends: Sequence[VllEnd]) -> tuple[Unwatched, str] | None:
-    """Return the reason and the name of the router that causes it, or "" if no single router does.
+    """Return why the path is not watched, and the router that causes it ("" if no single router does).
 
-    Return None if both routers watch the path.
+    Return None if the path is watched.
     """
     if settings.LONGLINE_PATH_WATCH is None:
         return Unwatched.OFF, ""
