@@ -1,4 +1,4 @@
-"""The codes of problem documents, each with its status, meaning and facts."""
+"""The codes of problem documents. Each has a status, a meaning and facts."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_noop as _
 from portal.core.errors import TEXTS, Conflict, DomainError, TooSoon, errors_with_sentences
 from portal.vll.errors import NotAllowedToOrder, NotForYouToForce
 
-# The codes that are not codes of a DomainError, each with status and title.
+# The codes that do not belong to a DomainError, each with status and title.
 KINDS = {
     "authentication-failed": (401, _("The API token is unknown, expired or revoked")),
     "bad-request": (400, _("The address or the headers of the request are not acceptable")),
@@ -52,7 +52,10 @@ def status_of(kind: type[DomainError]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A code of problem documents. ``facts``: the names of its facts; some are in braces in ``meaning``."""
+    """A code of problem documents.
+
+    ``facts`` are the names of the code's facts. ``meaning`` can refer to facts by their names in braces.
+    """
 
     code: str
     status: int
@@ -61,7 +64,7 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Return the entries of all codes, sorted by code."""
+    """Return an entry for each code, sorted by code."""
     found = [Entry(code, status, f"{gettext(title)}.", []) for code, (status, title) in KINDS.items()]
     for kind in errors_with_sentences():
         meaning = gettext(TEXTS[kind]) if kind in TEXTS else " ".join((kind.__doc__ or "").split())

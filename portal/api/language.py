@@ -26,7 +26,7 @@ class ApiLanguageMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: object, *arguments: object) -> None:
-        if hasattr(view, "cls"):  # a view of REST framework
+        if hasattr(view, "cls"):  # true for views of Django REST framework
             _readers_language.set(translation.get_language() or settings.LANGUAGE_CODE)
             translation.activate(settings.LANGUAGE_CODE)
 

@@ -1,4 +1,4 @@
-"""Stored responses of the REST API, for requests that a client repeats."""
+"""Stored responses of the REST API. A client that repeats a request gets the stored response."""
 
 from django.db import models
 
@@ -6,14 +6,16 @@ from portal.accounts.models import User
 
 
 class KeptAnswer(models.Model):
-    """The response to the first request with an Idempotency-Key, stored in the transaction of its effect.
+    """The response to the first request with an Idempotency-Key.
 
-    The model is here and not in ``portal.events``, because only the API needs status, headers and body.
+    It is stored in the same transaction as the effect of the request. The model is not in ``portal.events``,
+    because only the API needs status, headers and body.
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=255)
-    # SHA-256 of method, path, query, content type and body: the same key with another request is refused.
+    # SHA-256 of method, path, query, content type and body. The portal refuses the key for a different
+    # request.
     fingerprint = models.BinaryField(max_length=32)
     status = models.PositiveSmallIntegerField()
     headers = models.JSONField()

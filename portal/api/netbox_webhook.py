@@ -1,4 +1,6 @@
-"""The receiver of NetBox's webhook: after a change in NetBox, the next import starts immediately."""
+"""The receiver of NetBox's webhook. After a change in NetBox, the portal starts the next import
+immediately.
+"""
 
 import hashlib
 import hmac
@@ -12,17 +14,18 @@ from portal.core import clock
 from portal.core.view_permission import public
 from portal.netbox_sync.run_queue import change_announced
 
-# In bytes. NetBox sends the whole object, before and after the change.
+# Bytes. NetBox sends the whole object as it was before the change and as it is after the change.
 MAX_BODY = 1024 * 1024
 
 
 @csrf_exempt
 @public
 def netbox_hook(request: HttpRequest) -> HttpResponse:
-    """Handle ``POST /api/netbox/hook/``: respond with 204 if NetBox signed the body. Ignore its content.
+    """Handle ``POST /api/netbox/hook/``: start an import if NetBox signed the body, and respond with 204.
 
-    NetBox has no account in the portal. Its signature authenticates it: HMAC-SHA512 in hex, in the header
-    ``X-Hook-Signature``. A repeated message only causes another import, and many messages cause only one.
+    The content of the body does not matter. NetBox has no account in the portal: it is authenticated by the
+    signature, HMAC-SHA512 in hex, in the header ``X-Hook-Signature``. A repeated message causes another
+    import. Many messages in a short time cause only one import.
     """
     if not (settings.NETBOX_URL and settings.NETBOX_WEBHOOK_SECRET):
         raise Http404

@@ -14,8 +14,9 @@ from rest_framework.parsers import JSONParser
 
 
 class BodyTooLarge(APIException):
-    """The body exceeds DATA_UPLOAD_MAX_MEMORY_SIZE. Django applies this limit only to bodies that it reads
-    itself, and parsers read the stream.
+    """The body exceeds DATA_UPLOAD_MAX_MEMORY_SIZE.
+
+    Django checks this limit only if it reads the body itself. The parsers read the stream instead.
     """
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
@@ -24,12 +25,12 @@ class BodyTooLarge(APIException):
 
 
 class BoundedJSONParser(JSONParser):
-    """Parses JSON as UTF-8, regardless of ``charset`` (RFC 8259, section 8.1).
+    """Parse JSON as UTF-8, regardless of ``charset`` (RFC 8259, section 8.1).
 
-    Refuses NaN, infinity, and surrogates without their other half.
+    Refuse NaN, infinity and unpaired surrogates.
     """
 
-    # In bytes.
+    # Bytes.
     limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:

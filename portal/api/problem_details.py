@@ -16,18 +16,18 @@ from portal.core.errors import DomainError
 from portal.core.request_id import current_request_id
 
 CONTENT_TYPE = "application/problem+json"
-# The page of the portal that explains each type; its fragment is the code.
+# The portal's page that explains each type. The fragment of the address is the code.
 ERRORS_PAGE = "api/docs/errors/"
 
 
 def problem(code: str, detail: str, **members: Any) -> dict[str, Any]:
-    """Return the problem document of a code of KINDS."""
+    """Return a problem document for a code of KINDS."""
     status, title = KINDS[code]
     return _document(code, status, _(title), detail, members)
 
 
 def refusal(error: DomainError) -> dict[str, Any]:
-    """Return the problem document of a DomainError: a rule that refused the request."""
+    """Return the problem document of a DomainError, that is, of a rule that refused the request."""
     entries = [
         {"field": each.field, "code": each.code, "detail": each.sentence, "facts": each.facts}
         for each in getattr(error, "refusals", (error,))
@@ -50,19 +50,21 @@ def _document(code: str, status: int, title: str, detail: str, members: dict[str
 def problem_response(
     code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
 ) -> JsonResponse:
-    """Return a response with the problem document of a code of KINDS."""
+    """Return a response with the problem document for a code of KINDS."""
     document = problem(code, detail, **members)
     return JsonResponse(document, status=document["status"], content_type=CONTENT_TYPE, headers=headers)
 
 
 def unavailable() -> JsonResponse:
-    """Return the response while the database cannot be reached."""
+    """Return the response for a time in which the database cannot be reached."""
     detail = _("The database does not answer; nothing was done. Try again in a few seconds.")
     return problem_response("unavailable", detail, headers={"Retry-After": "5"})
 
 
 def bad_request(request: HttpRequest) -> JsonResponse:
-    """Return the response to a request that Django refuses, for example because it is for another host."""
+    """Return the response to a request that Django refuses, for example because its Host header is not
+    allowed.
+    """
     return problem_response("bad-request", _("The request's address or headers are not acceptable."))
 
 
@@ -72,7 +74,10 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonR
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
-    """Return the response to the unexpected exception being handled: 503 without a database, else 500."""
+    """Return the response to the unexpected exception that is being handled.
+
+    The status is 503 if the database cannot be reached, else 500.
+    """
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return unavailable()
     detail = _("This is our mistake. Nothing was left half done; quote the request id when you report it.")

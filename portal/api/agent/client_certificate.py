@@ -1,4 +1,6 @@
-"""The common part of the agent API's views: the certificate of a router, and one JSON document."""
+"""Shared code of the agent API's views: find the router by its client certificate, and read one JSON
+document.
+"""
 
 import logging
 from collections.abc import Callable
@@ -19,19 +21,21 @@ from portal.telemetry.observation_ingest import Busy
 
 log = logging.getLogger(__name__)
 
-# In bytes.
+# Bytes.
 MAX_BODY = 32 * 1024 * 1024
-# Its arguments are the router, the document and, for ``with_certificate``, the client's certificate.
+# A function with the arguments router and document. With ``with_certificate``, the client's certificate is a
+# third argument.
 Report = Callable[..., dict[str, Any]]
 
 
 def report_endpoint(
     kind: type[Any], *, with_certificate: bool = False
 ) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
-    """Make a view for ``POST`` of documents of type ``kind`` out of ``report(router, document) -> response``.
+    """Return a decorator that makes a view for ``POST`` out of ``report(router, document) -> response``.
 
-    The client certificate of the TLS connection determines the router. The body cannot change it.
-    ``with_certificate`` passes the certificate as third argument.
+    ``kind`` is the type of the document. The view finds the router by the client certificate of the TLS
+    connection; the body cannot select another router. With ``with_certificate``, the certificate is the third
+    argument of ``report``.
     """
     read = reader(kind, of_others=True)
 
@@ -39,7 +43,7 @@ def report_endpoint(
         @wraps(report)
         def view(request: HttpRequest) -> HttpResponse:
             response = _response(request, read, report, with_certificate)
-            # Without the length, gunicorn sends the response in chunks.
+            # Without this header, gunicorn sends the response in chunks.
             response["Content-Length"] = str(len(response.content))
             return response
 
@@ -65,7 +69,7 @@ def _response(
         more = (load_der_x509_certificate(shown),) if with_certificate else ()
         return JsonResponse(report(router, read(body), *more))
     except Malformed as error:
-        # The status is not 400, because the agent would repeat the same document indefinitely.
+        # Do not use status 400: the agent would repeat the same document indefinitely.
         return problem_response("malformed-json", str(error))
     except Invalid as error:
         log.warning("The report of %s is refused: %s", router, error)
@@ -82,8 +86,8 @@ def _response(
 
 
 def _certificate_of(request: HttpRequest) -> bytes | None:
-    """Return the client certificate of the TLS connection (DER), or None without one."""
-    # gunicorn passes the connection itself. A proxy or client could forge a header.
+    """Return the client certificate of the TLS connection (DER), or None if the client sent none."""
+    # Read the certificate from the connection, which gunicorn passes. A proxy or client could forge a header.
     connection: Any = request.META.get("gunicorn.socket")
     return connection.getpeercert(binary_form=True) if hasattr(connection, "getpeercert") else None
 

@@ -14,6 +14,8 @@ class _Document(EventReport, frozen=True, kw_only=True):
 
 @report_endpoint(_Document)
 def events(router: Router, report: EventReport) -> dict[str, Any]:
-    """Store the new events, and return the numbers of new events and of events that were stored before."""
+    """Store the new events. Return the number of new events and the number of events that were already
+    stored.
+    """
     new = router_events_store(router=router, report=report, now=clock.now())
     return {"accepted": new, "duplicate": len(report.events) - new}

@@ -14,7 +14,7 @@ from portal.vll.errors import LineAmbiguous, LineNotHere
 from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# The number of ids in the refusal of an ambiguous name.
+# The refusal of an ambiguous name lists at most this number of ids.
 _MAX_IDS = 10
 
 
@@ -25,9 +25,9 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 @report_endpoint(_Document)
 def line(router: Router, request: _Document) -> dict[str, Any]:
-    """Return the portal's facts and diagnosis of the line with an id or name that ends on the router.
+    """Return the portal's facts about a line that ends on the router, and the line's diagnosis.
 
-    Raises LineNotHere, LineAmbiguous.
+    The request names the line by id or name. Raises LineNotHere, LineAmbiguous.
     """
     found = list(_lines(router, request.line)[: _MAX_IDS + 1])
     if not found:

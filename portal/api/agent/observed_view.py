@@ -19,9 +19,9 @@ class _Document(ObservedReport, frozen=True, kw_only=True):
 
 @report_endpoint(_Document)
 def observed(router: Router, report: _Document) -> dict[str, Any]:
-    """Store the report. Return the routes for the next report, the router's maintenance and its freeze.
+    """Store the report. Return the routes that the agent watches, the router's maintenance and its freeze.
 
-    Agent and portal do not repeat lists that the other side has: etags identify the last ones sent.
+    If an etag shows that the other side already has a list, neither agent nor portal sends the list again.
     """
     now = clock.now()
     taken = observation_take(router=router, report=report, now=now)

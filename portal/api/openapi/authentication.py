@@ -7,7 +7,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 class BearerTokenScheme(OpenApiAuthenticationExtension):
     target_class = "portal.api.v1.authentication.BearerTokenAuthentication"
-    # Go generators name a type after it. The name "token" would collide with the schema "Token".
+    # Generators of Go clients name a type after this name. "token" would collide with the schema "Token".
     name = "bearerToken"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The whole schema, generated once per process."""
+"""The complete schema. Each process generates it once."""
 
 from functools import cache
 from typing import Any
@@ -8,7 +8,7 @@ from django.utils import translation
 from django.utils.translation import gettext_noop as _
 from drf_spectacular.generators import SchemaGenerator
 
-# Title and text, in English; the page translates them.
+# Pairs of title and text, in English. The page translates both.
 RULES = (
     (
         _("Authentication"),
@@ -77,7 +77,9 @@ DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(
 
 
 class Generator(SchemaGenerator):
-    """Extends drf-spectacular's generator: the rules for all requests are the document's description."""
+    """Extend drf-spectacular's generator: the description of the document contains the rules for all
+    requests.
+    """
 
     def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
         schema: dict[str, Any] = super().get_schema(request, public)
@@ -88,5 +90,5 @@ class Generator(SchemaGenerator):
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of ``/api/v1``."""
-    with translation.override(settings.LANGUAGE_CODE):  # cached for readers of all languages
+    with translation.override(settings.LANGUAGE_CODE):  # readers of all languages share the cached document
         return Generator().get_schema(public=True)

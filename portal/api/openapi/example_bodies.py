@@ -1,4 +1,4 @@
-"""Example bodies of requests, for operations where a body with all members would make no sense."""
+"""Example bodies for requests in which not all members can be combined."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ _A_END = {"port": 12, "tagging": "dot1q", "outer_vlan": 100}
 _Z_END = {"port": 34, "tagging": "dot1q", "outer_vlan": "any"}
 _LINK = {"a_ip_mtu": 9000, "z_ip_mtu": 9000}
 
-# By the name of the schema's component.
+# Keyed by the name of the schema's component.
 BODIES: dict[str, dict[str, Any]] = {
     "CalibrationWriteRequest": {"calibration": None},
     "CustomerWriteRequest": {"name": "Basel Bakery", "approve_up_to_bps": 1_000_000_000},

@@ -1,4 +1,4 @@
-"""An example for every operation: a written one, or else one that is generated from the schema."""
+"""An example for every operation. It is generated from the schema if there is no written example."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from portal.api.openapi.example_bodies import BODIES
 _METHODS = ("get", "post", "put", "patch", "delete")
 _VLL, _ORDER = "6f0f7c62-2f5e-4a57-9d0e-6c3a8ad54c11", "0d3b1c9e-58c4-4a6a-8f5d-2f4b8d6a9e77"
 _BASE = "https://portal.example.net/api/v1"
-# The example values of members, by name.
+# Example values by the name of the member.
 _BY_NAME: dict[str, Any] = {
     "id": _VLL,
     "vll": _VLL,
@@ -75,7 +75,7 @@ _BY_FORMAT = {
 
 
 def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add examples to bodies and parameters without one. drf-spectacular calls this after generation."""
+    """Add examples to bodies and parameters that have none. drf-spectacular calls this after generation."""
     components = result.get("components", {}).get("schemas", {})
     for item in result["paths"].values():
         for operation in (item[method] for method in _METHODS if method in item):
@@ -90,7 +90,7 @@ def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def example_of(schema: dict[str, Any], components: dict[str, Any], name: str = "") -> Any:
-    """Return a document that is valid for this schema."""
+    """Return an example value that is valid for this schema. ``name`` is the name of the member, if any."""
     if "$ref" in schema:
         return example_of(components[schema["$ref"].rsplit("/", 1)[-1]], components, name)
     for given in ("example", "default", "const"):
@@ -132,9 +132,9 @@ def _kinds(schema: dict[str, Any]) -> list[str]:
 
 
 def _accepts(schema: dict[str, Any], value: Any) -> bool:
-    """Return whether this value fits the schema by type, choice, format and bounds.
+    """Return whether this example value is valid for the schema: type, choice, format and bounds.
 
-    Members of one name can have different schemas.
+    The value was chosen by the member's name, and members with the same name can have different schemas.
     """
     kind = {type(None): "null", bool: "boolean", int: "integer", str: "string"}[type(value)]
     choices = [schema, *schema.get("oneOf", []), *schema.get("anyOf", [])]

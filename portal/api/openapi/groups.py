@@ -7,9 +7,10 @@ from django.utils.translation import gettext_noop as _
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of operations. ``slug`` is its part of the page's address.
+    """A group of operations, such as the operations on ports.
 
-    ``title`` and ``about`` are in English; the page translates them.
+    ``slug`` is the last part of the address of the group's page. ``title`` and ``about`` are in English; the
+    page translates them.
     """
 
     slug: str

@@ -1,6 +1,6 @@
-"""Pages with the schema and the errors. They are rendered here and need neither scripts nor other hosts.
+"""HTML pages with the schema and the errors. The portal renders them; they load nothing from other hosts.
 
-They contain no secrets and are public, for everybody who considers building on the API.
+The pages contain no secrets and are public: people may read them before they have an account.
 """
 
 import re
@@ -28,7 +28,7 @@ _INDENTED = re.compile(r"\s*\n\s*")
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """An operation and the form to try it, as HTML."""
+    """An operation and the form to try the operation, both as HTML."""
 
     name: OperationName
     html: str
@@ -37,7 +37,10 @@ class _Rendered:
 
 @public
 def index(request: HttpRequest) -> HttpResponse:
-    """Show ``GET /api/docs/``: the rules for all requests, and the names of operations that match ``q``."""
+    """Show ``GET /api/docs/``: the rules for all requests, and a list of operations.
+
+    The list contains only operations that match the query parameter ``q``, if it is given.
+    """
     query = request.GET.get("q", "").strip()[:100]
     sections = [(gettext("For everybody"), FOR_EVERYBODY), (gettext("For NOC staff"), FOR_THE_NOC)]
     found = [(title, _matching(groups, query)) for title, groups in sections]
@@ -76,7 +79,7 @@ def errors(request: HttpRequest) -> HttpResponse:
 
 
 def _matching(groups: tuple[Group, ...], query: str) -> list[tuple[Group, list[OperationName]]]:
-    """Return the groups with those of their operations that contain all words of the query."""
+    """Return the groups. Of each group, return only the operations that contain all words of the query."""
     words = query.lower().split()
     found = []
     for each in groups:
@@ -107,7 +110,10 @@ def _first_request() -> dict[str, str]:
 
 @cache
 def _rendered(slug: str, language: str, base_url: str) -> tuple[list[_Rendered], str]:
-    """Return a group's operations and the objects in their responses, cached per language and address."""
+    """Return a group's operations, and the objects that their responses contain, as HTML.
+
+    The result is cached for each language and base address.
+    """
     shown, components = operations(GROUPS[slug], base_url)
     parts = []
     for operation in shown:
@@ -118,7 +124,10 @@ def _rendered(slug: str, language: str, base_url: str) -> tuple[list[_Rendered],
 
 
 def _compact(template: str, context: dict[str, Any]) -> str:
-    """Render a template without indentation, which is a quarter of a page. Verbatim texts stay unchanged."""
+    """Return a rendered template without its indentation, which would be a quarter of the page.
+
+    Verbatim texts, such as examples, keep their indentation.
+    """
     parts = _VERBATIM.split(render_to_string(template, context))
     return mark_safe(  # noqa: S308 - escaped by the template
         "".join(part if _VERBATIM.match(part) else _INDENTED.sub("\n", part) for part in parts)

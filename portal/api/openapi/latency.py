@@ -1,4 +1,4 @@
-"""The schema of latency responses: rows of numbers, which no serializer describes."""
+"""The schema of latency responses. They are rows of numbers, for which no serializer exists."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The schema of loss responses: rows of numbers, which no serializer describes."""
+"""The schema of loss responses. They are rows of numbers, for which no serializer exists."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Members of bodies, and parameters, for the documentation: type and limits in a few words."""
+"""The members of bodies, and the parameters, as the documentation shows them: type and limits in
+a few words.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +16,10 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member or parameter. ``component``: the name of the object that its value is, if the page describes
-    that object separately; else "".
+    """A member of a body, or a parameter.
+
+    ``component``: if the value is an object that the page describes separately, the name of this object; else
+    "".
     """
 
     name: str
@@ -27,7 +31,10 @@ class Member:
 
 
 def component_of(schema: Schema) -> str:
-    """Return the name of the component that this refers to, also as array or with null; else ""."""
+    """Return the name of the component that a schema refers to, or "" if it refers to none.
+
+    The schema can also be an array of the component, or the component or null.
+    """
     for part in (schema, *schema.get("allOf", []), *schema.get("oneOf", []), schema.get("items", {})):
         if "$ref" in part:
             return str(part["$ref"].rsplit("/", 1)[-1])
@@ -35,14 +42,18 @@ def component_of(schema: Schema) -> str:
 
 
 def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
-    """Return the schema that this refers to, or itself."""
+    """Return the component that the schema refers to, or the schema itself if it is an array or refers to
+    none.
+    """
     if "items" in schema or not (name := component_of(schema)):
         return schema
     return components[name]
 
 
 def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """Yield the members of a request. Members of inner objects follow, with dotted names."""
+    """Yield the members of a request body. The members of a nested object follow that object, with dotted
+    names.
+    """
     schema = resolved(schema, components)
     for name, part in schema.get("properties", {}).items():
         inner = resolved(part, components)
@@ -55,7 +66,10 @@ def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Ite
 
 
 def linked(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """Yield the members of a response. A member that is a component has its name instead of inner members."""
+    """Yield the members of a response. The members of a nested object follow that object, with dotted names.
+
+    A member that is a component is not expanded: its field ``component`` has the component's name.
+    """
     for name, part in schema.get("properties", {}).items():
         inner = resolved(part, components)
         component = component_of(part)
@@ -93,7 +107,7 @@ def kind(schema: Schema) -> str:
 
 def _choice(schema: Schema) -> str:
     text = " | ".join(f'"{value}"' for value in schema["enum"]) if "enum" in schema else kind(schema)
-    # The page shows the description of a choice nowhere else.
+    # The page shows the description of a choice only here.
     return f"{text} ({schema['description']})" if "description" in schema else text
 
 

@@ -1,4 +1,6 @@
-"""The parts of an operation's schema that drf-spectacular cannot find in a view, added for all views."""
+"""Parts of an operation's schema that drf-spectacular cannot derive from a view. They are added for all
+views.
+"""
 
 from typing import Any
 
@@ -40,12 +42,12 @@ _IF_NONE_MATCH = {
     "description": "The ETag of the response that you have; 304 if the object is unchanged.",
     "schema": {"type": "string"},
 }
-# Their problems have examples with the reasons against an order.
+# The examples of problems of these operations show reasons why an order is refused.
 _ORDERS = {"vlls_create", "vlls_partial_update", "vlls_validate_create", "holds_create"}
 
 
 class DocumentedOperation(AutoSchema):
-    """Adds conditional and idempotent requests, the headers of responses, and all possible problems."""
+    """Add conditional and idempotent requests, the headers of responses, and all possible problems."""
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation = super().get_operation(*args, **kwargs)
@@ -62,7 +64,7 @@ class DocumentedOperation(AutoSchema):
             parameters.append(_IF_NONE_MATCH)
         for response in operation["responses"].values():
             if "text/csv" in response.get("content", {}):
-                # Also for a list: the CSV file is one text, not an array of texts.
+                # The schema of a CSV file is one text, even if the view returns a list.
                 response["content"]["text/csv"]["schema"] = {"type": "string"}
         _describe_headers(operation, conditional=must_match is not None or _IF_NONE_MATCH in parameters)
         if _IF_NONE_MATCH in parameters:
@@ -73,7 +75,7 @@ class DocumentedOperation(AutoSchema):
         return operation
 
     def _is_create_operation(self) -> bool:
-        """Return True also for lists of the inventory, which add an object without DRF's mixin."""
+        """Return True also for ``POST`` to a list of the inventory: it adds an object without DRF's mixin."""
         return super()._is_create_operation() or (
             self.method == "POST" and isinstance(self.view, InventoryListView)
         )
@@ -84,20 +86,26 @@ class DocumentedOperation(AutoSchema):
         return super().get_summary() or first_paragraph.split(". ")[0].rstrip(".") or None
 
     def get_operation_id(self) -> str:
-        """Return the id without the dot of ``vlls.csv``: most languages do not allow dots in names."""
+        """Return the operation's id. Dots (as in ``vlls.csv``) become ``_``, because most languages forbid
+        dots in names.
+        """
         return super().get_operation_id().replace(".", "_")
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """Return the authentication methods with the scopes that a token needs. Any entry is sufficient."""
+        """Return the authentication methods with the scopes that a token needs. A client needs to satisfy one
+        of them.
+        """
         signed: list[dict[str, Any]] = super().get_auth()
         if not any(signed):
             return signed
         return [dict.fromkeys(signed[0], scopes) for scopes in self._scopes()]
 
     def _scopes(self) -> list[list[str]]:
-        """Return the choices of scopes that satisfy BearerTokenAuthentication and the view's permission.
+        """Return the alternative lists of scopes. A token needs all scopes of one list.
 
-        Views with ``noc_only`` refuse everybody else only after they have found the object.
+        The lists follow from BearerTokenAuthentication and from the view's permissions. A view with
+        ``noc_only`` checks the role only after it has found the object; such a view also needs the scope
+        ``noc``.
         """
         writes = self.method not in SAFE_METHODS and getattr(self.view, "writes", True)
         needed = getattr(self.view, "writes_with", None) if writes else None
@@ -110,11 +118,11 @@ class DocumentedOperation(AutoSchema):
         return [[str(Scope.ORDER)], [str(Scope.NOC)]] if writes else [[]]
 
     def get_request_serializer(self) -> Any:
-        """Return the serializer of requests, which may differ from that of responses."""
+        """Return the serializer of requests. It is ``write_serializer`` if the view has one."""
         return getattr(self.view, "write_serializer", None) or super().get_request_serializer()
 
     def get_response_serializers(self) -> Any:
-        """Return the responses, with status 201 for an object that is added to a list."""
+        """Return the serializers of responses. A ``POST`` that adds an object to a list has status 201."""
         shown = super().get_response_serializers()
         return {201: shown} if self.method == "POST" and hasattr(self.view, "write_serializer") else shown
 
@@ -125,7 +133,7 @@ class DocumentedOperation(AutoSchema):
         return schema
 
     def _statuses(self, operation: dict[str, Any], must_match: bool | None) -> list[int]:
-        """Return the statuses of the problems that this operation can end in."""
+        """Return the statuses of all problem documents that this operation can return."""
         statuses = {401, 403, 406, 429, 503}
         places = {parameter["in"] for parameter in operation["parameters"]}
         if "path" in places or any(p["name"] == "cursor" for p in operation["parameters"]):

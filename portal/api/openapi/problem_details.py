@@ -42,7 +42,7 @@ _PROBLEM: dict[str, Any] = {
         },
     },
 }
-# By status: its meaning, and the code and the sentence of the example.
+# For each status: its meaning, and the code and sentence of the example.
 _PROBLEMS: dict[int, tuple[str, str, str]] = {
     400: ("The request cannot be read.", "parse-error", "The body is not valid JSON: JSONDecodeError."),
     401: ("No valid API token.", "authentication-failed", "This API token is unknown, expired or revoked."),
@@ -90,7 +90,7 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
         "The database does not answer; nothing was done. Try again in a few seconds.",
     ),
 }
-# The examples of operations that order a line.
+# For each status: the example for operations that order a line.
 _OF_ORDERS: dict[int, tuple[str, str, str]] = {
     409: (
         _PROBLEMS[409][0],
@@ -110,9 +110,9 @@ _RETRY_AFTER = {
 
 
 def problem_responses(registry: ComponentRegistry, statuses: list[int], *, orders: bool) -> dict[str, Any]:
-    """Return the responses for these statuses, which share one component.
+    """Return the problem responses for these statuses. All of them share one schema component.
 
-    ``orders``: the operation orders a line.
+    ``orders`` is true for operations that order a line.
     """
     component = ResolvedComponent(
         name="Problem", type=ResolvedComponent.SCHEMA, schema=_PROBLEM, object="portal.api.problem_details"

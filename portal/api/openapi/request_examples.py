@@ -10,11 +10,11 @@ LANGUAGES = {"curl": "curl", "python": "Python", "httpie": "HTTPie"}
 
 @dataclass(frozen=True, slots=True)
 class ExampleRequest:
-    """A request. ``body``: None for a request without a body.
+    """An example request. ``body`` is None if the request has no body.
 
-    * ``drawn_key``: with an Idempotency-Key that each run of the example generates.
-    * ``signed``: with an API token.
-    * ``response_type``: the media type of the response, "" for a response without a body.
+    * ``drawn_key``: the example generates an Idempotency-Key each time it runs.
+    * ``signed``: the example sends an API token.
+    * ``response_type``: the media type of the response; "" for a response without a body.
     """
 
     method: str
@@ -27,12 +27,14 @@ class ExampleRequest:
 
 
 def examples(request: ExampleRequest) -> dict[str, str]:
-    """Return the examples by language; LANGUAGES has the languages' names."""
+    """Return the example in each language, keyed by the language. LANGUAGES has the names of the
+    languages.
+    """
     return {"curl": curl(request), "python": python(request), "httpie": httpie(request)}
 
 
 def curl(request: ExampleRequest) -> str:
-    """Return the command for a POSIX shell with uuidgen."""
+    """Return a curl command for a POSIX shell with uuidgen."""
     url = shlex.quote(request.url)
     parts = [f"curl {url}" if request.method == "GET" else f"curl --request {request.method} {url}"]
     if request.signed:
@@ -48,7 +50,7 @@ def curl(request: ExampleRequest) -> str:
 
 
 def python(request: ExampleRequest) -> str:
-    """Return the program for Python 3 with httpx. It stores the response in ``response``."""
+    """Return a program for Python 3 with httpx. It assigns the response to the variable ``response``."""
     headers = []
     if request.signed:
         headers.append('"Authorization": f"Bearer {os.environ[\'TOKEN\']}",')
@@ -82,7 +84,7 @@ def python(request: ExampleRequest) -> str:
 
 
 def httpie(request: ExampleRequest) -> str:
-    """Return the command for HTTPie 3: ``=`` sends text, ``:=`` JSON."""
+    """Return a command for HTTPie 3. In its arguments, ``=`` sends text and ``:=`` sends JSON."""
     parts = ['http --auth-type bearer --auth "$TOKEN"' if request.signed else "http"]
     parts[0] += f" {request.method} {shlex.quote(request.url)}"
     if request.drawn_key:
@@ -90,7 +92,8 @@ def httpie(request: ExampleRequest) -> str:
     if request.if_match:
         parts.append(shlex.quote(f"If-Match:{request.if_match}"))
     for name, value in (request.body or {}).items():
-        # HTTPie removes a backslash before a separator. JSON has none in that place.
+        # HTTPie removes a backslash that precedes a separator. JSON text has no backslash at the places of
+        # separators.
         plain = isinstance(value, str) and "\\" not in value
         parts.append(shlex.quote(f"{name}={value}" if plain else f"{name}:={_json(value, indent=None)}"))
     return " \\\n  ".join(parts)
@@ -101,7 +104,7 @@ def _json(value: Any, indent: int | None = 2) -> str:
 
 
 def _literal(value: Any) -> str:
-    """Return JSON as a Python literal, with an indent of four for each level."""
+    """Return a JSON value as a Python literal. Each level is indented by four spaces."""
     if isinstance(value, dict) and value:
         inner = "".join(f"    {_json(name)}: {_indented(part)},\n" for name, part in value.items())
         return f"{{\n{inner}}}"

@@ -18,7 +18,7 @@ _PLACES = ("path", "query", "header")
 
 @dataclass(frozen=True, slots=True)
 class OperationName:
-    """The name of an operation. ``id`` is its fragment on the page of its group, and never changes."""
+    """The name of an operation. ``id`` is its fragment on the page of its group. The id never changes."""
 
     id: str
     method: str
@@ -28,7 +28,7 @@ class OperationName:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter. ``place``: path, query or header. ``example``: "" for an optional one."""
+    """A parameter. ``place`` is path, query or header. ``example`` is "" if no example exists."""
 
     member: Member
     place: str
@@ -37,7 +37,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response for success. ``component``: the name of its object, if the page describes it separately."""
+    """A response for success. ``component`` is the name of its object if the page describes the object
+    separately.
+    """
 
     status: str
     description: str
@@ -49,7 +51,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A response for failure: its status, and one of the codes with this status."""
+    """A response for failure: its status, and one of the codes that have this status."""
 
     status: str
     meaning: str
@@ -58,11 +60,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation.
+    """An operation with everything that its page shows.
 
-    * ``scopes``: the choices of scopes. A token needs all scopes of one choice. None: no token is needed.
-    * ``body``: the example for the editor, "" for an operation without a body.
-    * ``examples``: by language.
+    * ``scopes``: alternative lists of scopes. A token needs all scopes of one list. None: no token is needed.
+    * ``body``: the example for the editor; "" for an operation without a body.
+    * ``examples``: the example of a request in each language.
     """
 
     name: OperationName
@@ -77,13 +79,13 @@ class Operation:
 
     @property
     def changes_something(self) -> bool:
-        """Whether a request has an effect. Operations that any token may send only read."""
+        """Whether a request has an effect. Operations that need no scope only read."""
         return self.name.method != "GET" and self.scopes != [[]]
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """An object that several responses contain."""
+    """An object that the page describes once, because responses refer to it by name."""
 
     name: str
     description: str
@@ -92,14 +94,15 @@ class Component:
 
 @cache
 def names() -> dict[str, list[OperationName]]:
-    """Return the names of each group's operations, by slug."""
+    """Return the names of each group's operations, keyed by the group's slug."""
     return {slug: [_name(*entry) for entry in _of(group)] for slug, group in GROUPS.items()}
 
 
 def operations(group: Group, base_url: str) -> tuple[list[Operation], list[Component]]:
-    """Return the operations of a group and the objects of their responses, in the reader's language.
+    """Return the operations of a group, and the objects that their responses refer to, in the reader's
+    language.
 
-    ``base_url``: the address that the examples send requests to, without a final slash.
+    The examples send their requests to ``base_url``, an address without a final slash.
     """
     schema = document()
     components: dict[str, Schema] = schema["components"]["schemas"]
@@ -129,7 +132,7 @@ def operations(group: Group, base_url: str) -> tuple[list[Operation], list[Compo
 
 @cache
 def problems_of_all() -> list[Problem]:
-    """Return the problems that every operation may end in."""
+    """Return the problems that can occur in every operation."""
     each = [_problems(operation) for _, _, operation in _all()]
     return [problem for problem in each[0] if all(problem in those for those in each)]
 
@@ -142,7 +145,7 @@ def _all() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _of(group: Group) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return path, method and operation of the group's operations, in the order of the group's tags."""
+    """Return (path, method, operation) for each operation of the group, in the order of the group's tags."""
     entries = [entry for entry in _all() if entry[2]["tags"][0] in group.tags]
     return sorted(entries, key=lambda entry: group.tags.index(entry[2]["tags"][0]))
 
@@ -207,8 +210,9 @@ def _problems(operation: dict[str, Any]) -> list[Problem]:
 
 
 def _shared(operations: list[dict[str, Any]], components: dict[str, Schema]) -> list[str]:
-    """Return the components that the page describes separately: parts of responses, and bodies of several
-    responses.
+    """Return the names of components that the page describes separately.
+
+    These are all objects inside responses, and each object that is the whole body of several responses.
     """
     responses = [
         _content(response)[1].get("schema", {})

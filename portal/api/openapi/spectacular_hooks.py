@@ -6,10 +6,10 @@ _MARK = "x-spec-enum-id"
 
 
 def readable_by_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Rewrite the generated schema; drf-spectacular calls this after generation.
+    """Rewrite the generated schema. drf-spectacular calls this after generation.
 
-    drf-spectacular's marks are removed: choices stay where they are used and need no names. A choice between
-    two texts becomes one text, because generators cannot distinguish the two by their type.
+    drf-spectacular's marks for enumerations are removed: choices stay where they are used and need no names.
+    A choice between two texts becomes one text, because generators cannot distinguish the two by their type.
     """
     _rewrite(result)
     return result
@@ -30,7 +30,7 @@ def _rewrite(part: Any) -> None:
 
 
 def _only_texts(choices: Any) -> bool:
-    """Return whether this is a choice between texts of limited length, such as an address and ""."""
+    """Return whether all choices are texts of limited length, for example an address or ""."""
     return isinstance(choices, list) and all(
         isinstance(choice, dict) and choice.get("type") == "string" and "maxLength" in choice
         for choice in choices

@@ -1,4 +1,4 @@
-"""The schemas of throughput responses: rows of numbers, which no serializer describes."""
+"""The schemas of throughput responses. They are rows of numbers, for which no serializer exists."""
 
 from typing import Any
 

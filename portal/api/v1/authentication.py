@@ -18,11 +18,12 @@ from portal.core.client_address import client_address
 
 
 class BearerTokenAuthentication(BaseAuthentication):
-    """Authenticates by API token (RFC 6750). The next class handles other schemes.
+    """Authenticates by API token (RFC 6750). Requests with another scheme are left to the next authentication
+    class.
 
-    Only this class enforces scopes. Writing needs ``order`` or, for NOC staff, ``noc``. A view that needs
-    another scope names it in ``writes_with``. A view with a POST that writes nothing has ``writes = False``.
-    A token of NOC staff without the scope ``noc`` has none of the NOC's rights.
+    Only this class enforces scopes. A write needs the scope ``order`` or, for NOC staff, ``noc``. A view
+    whose writes need another scope names it in ``writes_with``. A view with a POST that changes nothing sets
+    ``writes = False``. Without the scope ``noc``, a token of NOC staff has no rights of the NOC.
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
@@ -54,7 +55,7 @@ def _check_may_write(token: ApiToken, request: Request) -> None:
         if needed not in token.scopes:
             raise PermissionDenied(needs_scope(needed))
         return
-    # A former member of the NOC staff may still have a token with the scope.
+    # A former member of the NOC staff may still have a token with the scope ``noc``. It must not suffice.
     enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
     if not enough & set(token.scopes):
         raise PermissionDenied(_("This API token may only read. Use one with the scope order or noc."))

@@ -1,4 +1,4 @@
-"""Streamed responses in CSV. Their problem documents are JSON."""
+"""Streamed responses in CSV. If a request fails, the problem document is JSON."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,7 +10,7 @@ from portal.core.csv_text import csv_lines
 
 
 class CsvRenderer(JSONRenderer):
-    """Accepts requests for text/csv. It renders only problem documents, as JSON."""
+    """Renderer that lets clients request text/csv. It renders only problem documents, and these as JSON."""
 
     media_type = "text/csv"
     format = "csv"
@@ -19,10 +19,10 @@ class CsvRenderer(JSONRenderer):
 def csv_response(
     name: str, rows: Iterable[Iterable[object]], *, unbounded_for: Collection[str] = ()
 ) -> StreamingHttpResponse:
-    """Return a CSV file with this name. Each row is sent as soon as it is read.
+    """Return a response with a CSV file of this name. Each row is sent as soon as it is read.
 
-    ``unbounded_for``: the owners (``owners_of``) of a response with any number of rows. Only a few such
-    responses are sent at a time. Raises AnotherIsRunning.
+    ``unbounded_for``: the owners (see ``owners_of``) of a response whose number of rows has no limit. A
+    process sends only a few such responses at a time. Raises AnotherIsRunning.
     """
     lines = csv_lines(rows)
     return StreamingHttpResponse(

@@ -36,18 +36,23 @@ class PreconditionRequired(APIException):
 
 
 def etag_of(document: Any) -> str:
-    """Return the strong validator of a JSON document: it changes if, and only if, a byte changes."""
+    """Return the strong validator of a JSON document: two documents have the same tag only if all bytes are
+    equal.
+    """
     return quote_etag(hashlib.sha256(JSONRenderer().render(document)).hexdigest()[:32])
 
 
 class ConditionalRetrieveView(generics.RetrieveAPIView[Row]):
-    """A view of one object. The response has a strong ETag and may be 304."""
+    """A view of one object. Responses have a strong ETag. The status is 304 if the client's copy
+    is current.
+    """
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         found = self.get_object()
         document = self.get_serializer(found).data
         etag = etag_of(document)
-        # Caches must revalidate each time: routers report every 10 s, and older states are misleading.
+        # Caches must revalidate each time: routers report every 10 s, and an older state would mislead the
+        # reader.
         headers = {"ETag": etag, "Cache-Control": "private, no-cache", **self.retrieved_headers(found)}
         if get_conditional_response(request._request, etag=etag, response=None) is None:
             return Response(document, headers=headers)
@@ -56,18 +61,20 @@ class ConditionalRetrieveView(generics.RetrieveAPIView[Row]):
         return Response(status=status.HTTP_304_NOT_MODIFIED, headers=headers)
 
     def retrieved_headers(self, found: Row) -> dict[str, str]:
-        """Return additional headers for the response with this object."""
+        """Return additional headers for a response that contains this object."""
         return {}
 
 
 def if_match(*, required: bool) -> Callable[[Write], Write]:
-    """Make a view's write method run only if the caller has read the present version of the object.
+    """Return a decorator that runs a write only if the caller has read the present version of the object.
 
-    The wrapper finds the object with the view's ``get_queryset`` (404 outside the caller's scope) and locks
-    it until the write has committed. Of several writers with the same version, one succeeds and the others
-    get 412. Without If-Match the response is 428 if ``required``; otherwise the write runs.
-    ``If-Match: *`` matches any version. The method receives the object instead of the URL's arguments. If
-    the view has a method ``lock_before``, it is called first, to lock other rows before the object.
+    The wrapper finds the object with the view's ``get_queryset`` (404 outside the caller's scope). It locks
+    the object until the write has committed. If several callers write with the same version, the first
+    succeeds and the others get 412. A request without If-Match gets 428 if ``required`` is true; otherwise
+    the write runs. ``If-Match: *`` matches any version.
+
+    The write method receives the object instead of the URL's arguments. If the view has a method
+    ``lock_before``, the wrapper calls it before it locks the object, so that the method can lock other rows.
     """
 
     def conditional(write: Write) -> Write:

@@ -19,9 +19,9 @@ from portal.core.errors import DomainError, TooSoon
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """Return a problem document in the reader's language, as DRF's exception handler.
+    """Return a problem document in the reader's language. DRF calls this as its exception handler.
 
-    Return None for unexpected exceptions: Django's handler for status 500 handles them.
+    Return None for unexpected exceptions; Django's handler for status 500 then responds.
     """
     with in_readers_language():
         response = _response_to(error)
@@ -44,7 +44,8 @@ def _response_to(error: Exception) -> HttpResponse | None:
     if isinstance(error, exceptions.ValidationError):
         return _response(_of_validation_error(error))
     if isinstance(error, exceptions.APIException):
-        # The exception has an English text. The catalogue has a translation if the text contains no figures.
+        # The text of the exception is English. The message catalogue has a translation unless the text
+        # contains numbers.
         return _response(problem(_code(error), _(str(error.detail))), _headers(error))
     return None
 

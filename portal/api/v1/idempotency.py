@@ -1,7 +1,6 @@
-"""Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): a repeated write has its effect once.
+"""Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): a repeated write takes effect only once.
 
-The response is stored in the transaction of the effect. After a crash, therefore, either both exist or
-neither does.
+The response is stored in the same transaction as the effect. After a crash, either both exist or neither.
 """
 
 import hashlib
@@ -29,16 +28,16 @@ from portal.core.errors import DomainError
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
-# Responses that are not stored: the same request can succeed later, with the newest ETag or in another state.
+# Responses with these statuses are not stored, because the same request can succeed later.
 _NOT_STORED = {
     status.HTTP_409_CONFLICT,
     status.HTTP_412_PRECONDITION_FAILED,
     status.HTTP_428_PRECONDITION_REQUIRED,
     status.HTTP_429_TOO_MANY_REQUESTS,
 }
-# The headers that are stored with the response. All others belong to the single exchange.
+# The headers that are stored with the response. All other headers concern only one exchange.
 _KEPT_HEADERS = ("Content-Language", "Content-Type", "ETag", "Location", "Retry-After")
-# The draft's quoted string (RFC 8941), or the bare text that most clients send.
+# Either the quoted string of the draft (RFC 8941), or the text without quotes that most clients send.
 _KEY = re.compile(r'"(?P<quoted>[\x21\x23-\x5b\x5d-\x7e]{1,255})"|(?P<bare>[\x21\x23-\x7e]{1,255})')
 
 Handler = Callable[..., Response]
@@ -51,7 +50,7 @@ class MalformedKey(APIException):
 
 
 class KeyMissing(APIException):
-    """A POST without a key, although LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set."""
+    """A POST has no key, although LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set."""
 
     status_code = status.HTTP_400_BAD_REQUEST
     default_code = "idempotency_key_missing"
@@ -74,12 +73,13 @@ class KeyReused(APIException):
 def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     """Make a view's write method obey Idempotency-Key.
 
-    Repetitions of the request within 24 hours get the first response, also if it refused the request. Some
-    responses are not stored, and a repetition is another try: refusals because of a temporary state (409),
-    failed conditions (412, 428), requests that came too early (429), and errors of the portal (5xx).
+    If a request is repeated within 24 hours, the client gets the stored first response, even if that response
+    was a refusal. Some responses are not stored, and the repeated request runs again: refusals because of a
+    temporary state (409), failed conditions (412, 428), exceeded limits (429), and errors of the portal
+    (5xx).
 
-    A request without the header runs normally, except that a POST with a token is refused if
-    LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set.
+    A request without the header runs normally. Exception: if LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set, a POST
+    with an API token and without the header is refused.
     """
 
     @wraps(handler)
@@ -104,7 +104,7 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
 
 
 def answers_sweep(*, now: datetime) -> int:
-    """Delete stored responses after 24 hours. Return their number."""
+    """Delete stored responses that are older than 24 hours. Return the number of deleted responses."""
     return KeptAnswer.objects.filter(answered_at__lte=now - KEPT_FOR).delete()[0]
 
 
@@ -116,7 +116,7 @@ def _key_of(header: str) -> str:
 
 
 def _fingerprint(request: Request) -> bytes:
-    # The bytes as sent, before a parser reads them.
+    # Hash the bytes as the client sent them, before any parser reads them.
     parts = (str(request.method), request.get_full_path(), str(request.content_type))
     return hashlib.sha256("\n".join(parts).encode() + b"\n" + request._request.body).digest()
 
@@ -142,7 +142,10 @@ def _replay(kept: KeptAnswer, fingerprint: bytes) -> HttpResponse:
 
 
 def _try(handler: Handler, view: APIView, *args: Any, **kwargs: Any) -> Response:
-    """Return the handler's response. A refusal rolls back the handler's changes, but not the lock."""
+    """Return the handler's response. A refusal undoes the handler's changes and keeps the lock of the key.
+
+    Raises the exception again if its response must not be stored.
+    """
     try:
         with transaction.atomic():
             return handler(view, *args, **kwargs)
@@ -155,7 +158,7 @@ def _try(handler: Handler, view: APIView, *args: Any, **kwargs: Any) -> Response
 
 
 def _rendered(view: APIView, response: Response) -> HttpResponse:
-    """Return the response as bytes. The first response is sent from them, like all repetitions."""
+    """Return the response as bytes. The client gets these bytes both the first time and on repetitions."""
     view.finalize_response(view.request, response, *view.args, **view.kwargs)
     return HttpResponse(response.render().content, status=response.status_code, headers=response.headers)
 
@@ -168,7 +171,7 @@ def _keep(user: User, key: str, fingerprint: bytes, response: HttpResponse, now:
         "body": response.content,
         "answered_at": now,
     }
-    # Replaces an expired row that the sweep has not deleted yet.
+    # An expired row may exist that the sweep has not deleted yet. This statement replaces it.
     KeptAnswer.objects.bulk_create(
         [KeptAnswer(user=user, key=key, **found)],
         update_conflicts=True,

@@ -1,4 +1,4 @@
-"""A higher limit for the bodies of some requests."""
+"""A higher size limit for the bodies of some requests."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,10 +16,11 @@ Handler = Callable[..., HttpResponse]
 
 
 def takes_bytes(most: int) -> Callable[[Handler], Handler]:
-    """Allow a view's write method a body of up to ``most`` bytes. The sender is authenticated before.
+    """Return a decorator that allows bodies of up to ``most`` bytes for a view's write method.
 
-    Django refuses to read a whole body of more than DATA_UPLOAD_MAX_MEMORY_SIZE, and Idempotency-Key reads
-    the whole body. The wrapper therefore reads the body itself and stores it where Django would store it.
+    Idempotency-Key reads the whole body, and Django refuses that above DATA_UPLOAD_MAX_MEMORY_SIZE. The
+    wrapper therefore reads the body itself and stores it where Django would store it. DRF has authenticated
+    the sender before the wrapper runs.
     """
 
     def limited(handler: Handler) -> Handler:

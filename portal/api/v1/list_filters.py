@@ -43,7 +43,7 @@ LARGEST_VNI = 2**24 - 1
 
 
 class StrictFilterBackend(DjangoFilterBackend):
-    """Extends django-filter's backend, which ignores unknown names and empty values, to refuse them."""
+    """Extends django-filter's backend: unknown names and empty values are refused instead of ignored."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         of_pages = {CURSOR, LIMIT} if view.pagination_class else set()
@@ -92,7 +92,7 @@ class WholeNumberFilter(django_filters.Filter):
 
 
 def whole_number(minimum: int, maximum: int, *, about: str = "", **kwargs: Any) -> django_filters.Filter:
-    """Return a filter by a whole number within bounds, which the schema contains too."""
+    """Return a filter by a whole number from ``minimum`` to ``maximum``. The schema contains these bounds."""
     schema = {"type": "integer", "minimum": minimum, "maximum": maximum, "description": about}
     kind = extend_schema_field(schema)(type("BoundedNumberFilter", (WholeNumberFilter,), {}))
     return kind(min_value=minimum, max_value=maximum, **kwargs)
@@ -106,12 +106,16 @@ def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
 
 
 def choices_of(kind: type[StrEnum]) -> list[tuple[str, str]]:
-    """Return choices with the values as labels, for programs."""
+    """Return the values of the enumeration as choices. The labels equal the values, because programs read
+    them.
+    """
     return [(each.value, each.value) for each in kind]
 
 
 class Filters(django_filters.FilterSet):
-    """The filters of one list. The method ``found`` searches with ``portal.inventory.search``."""
+    """The base of filters of a list. A filter with ``method="found"`` searches with
+    ``portal.inventory.search``.
+    """
 
     def found(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return found(rows, value)
@@ -147,7 +151,8 @@ class VllFilters(Filters):
 
 
 class MonthField(forms.RegexField):
-    """A calendar month (UTC) that has begun, such as ``2026-10``; by default the last complete one.
+    """A calendar month (UTC), such as ``2026-10``. The month must have begun. Default: the last complete
+    month.
 
     The value is the first day of the month.
     """
@@ -261,5 +266,8 @@ class LinkFilters(Filters):
 
 
 def _with_end(*conditions: Q, **more: Any) -> Exists:
-    """Return a condition for VLLs with such an end. A join would list a VLL twice if both ends match."""
+    """Return a condition for VLLs that have an end with these conditions.
+
+    A join would list a VLL twice if both of its ends match.
+    """
     return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

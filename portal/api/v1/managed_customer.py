@@ -1,4 +1,4 @@
-"""The customer that a request names, among those that the caller manages."""
+"""Find the customer that a request names, among the customers that the caller manages."""
 
 from django.utils.translation import gettext_noop as _
 from rest_framework.exceptions import PermissionDenied, ValidationError
@@ -10,7 +10,7 @@ ADMINS_ONLY = _("Only admins of the customer and NOC admins may do this.")
 
 
 def managed_customer(user: User, name: str | None) -> Customer:
-    """Return the customer with this name; without a name, the only one that the user manages.
+    """Return the customer with this name. With ``name=None``, return the only customer that the user manages.
 
     Raises PermissionDenied, ValidationError.
     """

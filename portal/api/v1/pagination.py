@@ -1,4 +1,4 @@
-"""Keyset pagination: a page starts after the last row of the page before. All pages cost the same."""
+"""Keyset pagination: a page starts after the last row of the previous page. All pages cost the same."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ Row = TypeVar("Row", bound=Model)
 class KeysetPagination(BasePagination):
     """Responds with ``{"results": [...], "next": url or null}``.
 
-    ``ordering`` must be total: its last field is unique.
+    ``ordering`` must be a total order: its last field must be unique.
     """
 
     ordering: tuple[str, ...] = ("id",)
@@ -103,11 +103,14 @@ def parts_of(
     at_a_time: int = LARGEST_LIMIT,
     read: Callable[[Callable[[], list[Row]]], list[Row]] = lambda read_part: read_part(),
 ) -> Iterator[list[Row]]:
-    """Yield all rows in parts. Each part is read by key, so no database cursor stays open for a slow client.
+    """Yield all rows in parts of ``at_a_time`` rows. No database cursor stays open for a slow client.
 
-    Larger parts are not faster, and a thread keeps the memory of its largest part: 180 MB for 1,000 lines, a
-    quarter of that for 200. ``ordering`` must be total. Rows that are created meanwhile before the present
-    position are left out. ``read`` calls the function that reads a part, for example on a replica.
+    Each part starts after the key of the last row of the previous part. A row that is created during the
+    iteration is left out if it sorts before that key. ``ordering`` must be a total order. ``read`` calls the
+    function that reads a part, for example on a replica.
+
+    Larger parts are not faster. A thread keeps the memory of its largest part: 180 MB for 1,000 lines, a
+    quarter of that for 200.
     """
     rows = rows.order_by(*ordering)
 
@@ -139,14 +142,14 @@ def _cursor(values: list[Any]) -> str:
 
 
 class _Exact(JSONEncoder):
-    """DRF's encoder, but with times in microseconds: rows can be less than a millisecond apart."""
+    """DRF's encoder, except that times have microseconds: two rows can be less than a millisecond apart."""
 
     def default(self, obj: Any) -> Any:
         return obj.isoformat() if hasattr(obj, "isoformat") else super().default(obj)
 
 
 def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[Any]:
-    """Return the values in a cursor. Raises NotFound if the client has changed it."""
+    """Return the values in a cursor. Raises NotFound if the cursor is not valid."""
     try:
         texts = json.loads(base64.urlsafe_b64decode(cursor))
         fields: list[Any] = [model._meta.get_field(name.lstrip("-")) for name in ordering]
@@ -161,9 +164,9 @@ def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[A
 
 
 def _behind(ordering: tuple[str, ...], place: list[Any]) -> Q:
-    """Return the condition for rows after ``place``: for (a, b) ``a >= x AND (a > x OR b > y)``.
+    """Return the condition for rows that sort after ``place``.
 
-    PostgreSQL can evaluate this form with an index on both columns.
+    For two columns: ``a >= x AND (a > x OR b > y)``. PostgreSQL can evaluate this form with an index on both.
     """
     name, *names = ordering
     value, *values = place

@@ -1,4 +1,6 @@
-"""PATCH for clients that send back what they read: only members that differ from the object count."""
+"""PATCH for clients that send back the document that they read. Only members that differ from the object
+count.
+"""
 
 import json
 from collections.abc import Mapping
@@ -14,16 +16,20 @@ REQUESTED = "requested_"
 
 
 def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
-    """Return the members of ``body`` that differ from ``document``. Without any, the view changes nothing.
+    """Return the members of ``body`` that differ from ``document``. If the result is empty, the view changes
+    nothing.
 
-    ``document`` is the present response to GET; ``serializer`` validates the changes. Read-only members may
-    be sent as they were read. If the document has ``requested_x`` next to ``x``, the first is the ordered
-    value and the second the allocated value. If the body has ``requested_x``, it counts, and ``x`` may be
-    sent as it was read. Raises DRF's ValidationError, also if the body is not a JSON object.
+    ``document`` is what GET returns now. ``serializer`` lists the members that a client may change. A
+    read-only member may be sent unchanged. Raises DRF's ValidationError if a read-only member differs from
+    the document, or if the body is not a JSON object.
+
+    Some documents have a member ``requested_x`` (the ordered value) next to ``x`` (the allocated value). If
+    ``body`` has ``requested_x``, then ``requested_x`` is the new order, and ``x`` must equal either the
+    allocated value or ``requested_x``.
     """
     with in_readers_language():
         if not isinstance(body, dict):
-            # A serializer accepts only a mapping, so this always raises, with DRF's text for the error.
+            # A serializer accepts only a mapping. This call therefore raises ValidationError with DRF's text.
             return dict(serializer.run_validation(body))
         current = json.loads(JSONRenderer().render(document))
         changed, refused = _compared(body, current, serializer.fields)
@@ -41,7 +47,7 @@ def _compared(
         field = fields.get(name)
         if field is None:
             if name not in current:
-                changed[name] = value  # the serializer refuses it
+                changed[name] = value  # the serializer refuses this unknown member
             elif not _is_same(value, current[name]):
                 refused[name] = [_("This member is read-only. Send it as you read it, or leave it out.")]
         elif isinstance(field, serializers.Serializer) and isinstance(value, dict):
@@ -60,5 +66,7 @@ def _compared(
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are the same JSON; in Python, true equals 1 and 7.0 equals 7."""
+    """Return whether two values are the same as JSON. Python's ``==`` would treat true and 1, or 7.0 and 7,
+    as equal.
+    """
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -1,4 +1,7 @@
-"""The caller, and the permission to use a view. The tenant scope decides which rows the view shows."""
+"""The caller of a request, and the permission to use a view.
+
+These classes do not select rows. The tenant scope decides which rows a view shows.
+"""
 
 from typing import Any
 
@@ -19,14 +22,14 @@ from portal.core.absolute_urls import absolute_url
 
 
 def caller(request: Request) -> User:
-    """Return the user of this request. Raises NotAuthenticated without a user."""
+    """Return the user who sent this request. Raises NotAuthenticated without a user."""
     if not isinstance(request.user, User):
         raise NotAuthenticated
     return request.user
 
 
 def token_of(request: Request) -> ApiToken | None:
-    """Return the API token of the request, or None for a session."""
+    """Return the API token of the request, or None if the request belongs to a session."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
@@ -40,7 +43,7 @@ class IsNoc(BasePermission):
 
 
 class IsNocAdmin(BasePermission):
-    """Allows only NOC admins, for example to remove objects and to undo removals."""
+    """Allows only NOC admins, for example to remove objects or to undo removals."""
 
     message = _("Only NOC admins may do this.")
 
@@ -64,10 +67,11 @@ class IdentityNotVerified(APIException):
 
 
 class ProvesIdentity(BasePermission):
-    """Refuses writes with a session until its user has entered the password or a code.
+    """Refuses writes of a session unless its user has recently entered the password or a code.
 
-    Pages have the same rule (``portal.web.page_guard.proves_identity``). API tokens have scopes instead. A
-    view whose other writes need no proof names the methods that do in ``proves_identity_for``.
+    Pages have the same rule (``portal.web.page_guard.proves_identity``). API tokens are not affected: their
+    scopes limit them instead. A view in which only some methods need the proof lists them in
+    ``proves_identity_for``.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -85,5 +89,7 @@ _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @reauthentication_required
 def _require_proof(request: HttpRequest) -> HttpResponse:
-    """Raise ReauthenticationRequired without a recent password or code; the response is not used."""
+    """Raise ReauthenticationRequired unless a password or code was entered recently. The response is not
+    used.
+    """
     return HttpResponse()

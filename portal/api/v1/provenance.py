@@ -1,4 +1,4 @@
-"""The objects that a request ends together with a token or an account. The caller chooses them."""
+"""The objects that a request ends together with a token or an account. The caller chooses the objects."""
 
 from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiParameter
@@ -21,7 +21,7 @@ END = OpenApiParameter(
 
 
 def chosen(request: Request, made: Made) -> Made:
-    """Return the objects of ``made`` that the request ends. Raises ValidationError, PermissionDenied."""
+    """Return those objects of ``made`` that the caller chose. Raises ValidationError, PermissionDenied."""
     keys = set(request.query_params.getlist("end"))
     if unknown := sorted(keys - made.keys):
         with in_readers_language():

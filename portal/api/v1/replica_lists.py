@@ -15,12 +15,17 @@ Row = TypeVar("Row", bound=Model)
 
 
 def confirmed(request: Request, rows: Any) -> Any:
-    """Return the rows that the caller may see. With a replica, the primary confirms the memberships first."""
+    """Return the rows that the caller may see. If a replica exists, the primary first confirms the
+    memberships.
+    """
     return rows.confirmed_to(caller(request)) if replica.exists() else rows
 
 
 class ReplicaListView(generics.ListAPIView[Row]):
-    """A paged list. Before it is read, the primary decides which customers' rows the caller may see."""
+    """A paged list that may be read from a replica.
+
+    The primary first decides which customers the caller may read. A replica could have outdated memberships.
+    """
 
     def list(self, request: Request, *args: object, **kwargs: object) -> Response:
         rows = confirmed(request, self.filter_queryset(self.get_queryset()))

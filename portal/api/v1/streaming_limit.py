@@ -1,6 +1,6 @@
-"""The limit of long responses per process. Each needs a thread until its client has received all of it.
+"""Limit the number of long responses per process, because each occupies a thread until the client has it all.
 
-Each customer can have one at a time, because one customer's exports must not delay those of the others.
+Each customer can have one long response at a time, so that exports do not delay those of other customers.
 """
 
 import weakref
@@ -14,11 +14,11 @@ from rest_framework.exceptions import APIException
 from portal.accounts.models import User
 
 RETRY_AFTER_S = 10
-# The other half of a process's threads (portal.processes.gunicorn_web) is for short responses.
+# Of the four threads of a process (portal.processes.gunicorn_web), two remain for short responses.
 MOST = 2
-# Re-entrant, because the garbage collector may end a lost response while this thread begins another one.
+# Re-entrant: the garbage collector may run in the thread that has the lock, and there end a lost response.
 _lock = RLock()
-# The owners of each export under way.
+# For each export that is being sent, its owners.
 _under_way: list[frozenset[str]] = []
 
 
@@ -33,10 +33,11 @@ class AnotherIsRunning(APIException):
 
 
 class _Limited(Iterator[str]):
-    """Lines that occupy a slot until they end or until ``close``. Django calls it if the client disconnects.
+    """Lines that occupy a slot until the last line was read or ``close`` was called.
 
-    A generator would not run its cleanup if it was closed before its first line. If a response is lost and
-    nobody closes it, the slot becomes free when the object is garbage-collected.
+    Django calls ``close`` at the end of the response, also if the client disconnects. This class is not a
+    generator: a generator that is closed before its first line never runs its cleanup. If a response is lost
+    and nobody closes it, garbage collection frees the slot.
     """
 
     def __init__(self, lines: Iterator[str], owners: frozenset[str]) -> None:
@@ -55,9 +56,9 @@ class _Limited(Iterator[str]):
 
 
 def limited(lines: Iterator[str], *, owners: Collection[str]) -> Iterator[str]:
-    """Return the same lines, with a slot of this process.
+    """Return the same lines. They occupy one of the process's slots until they end.
 
-    Raises AnotherIsRunning if all slots are in use, or if one of the owners already has one.
+    Raises AnotherIsRunning if all slots are in use, or if one of the owners already has a slot.
     """
     mine = frozenset(owners)
     with _lock:
@@ -68,7 +69,10 @@ def limited(lines: Iterator[str], *, owners: Collection[str]) -> Iterator[str]:
 
 
 def owners_of(user: User) -> set[str]:
-    """Return the owners of the user's exports: the customers that the user is a member of, or the NOC."""
+    """Return the owners of the user's exports: the customers of the user, or the NOC for NOC staff.
+
+    An export of a user without a customer belongs to the user.
+    """
     if user.is_noc:
         return {"noc"}
     members = user.memberships.values_list("customer", flat=True)

@@ -1,4 +1,4 @@
-"""The limits of requests per minute, for one token, one user or one address."""
+"""Limits on requests per minute for each token, user or client address."""
 
 from typing import Any
 
@@ -15,13 +15,15 @@ _WINDOW_S = 60
 
 
 class PerTokenAndUser(BaseThrottle):
-    """Limit the requests of each token, and of each user by all their tokens together; 0 = no limit.
+    """Limit the requests of each token, and the requests of all tokens of a user together.
 
-    ``LONGLINE_API_READS_PER_MIN`` and ``LONGLINE_API_WRITES_PER_MIN`` are for a token. All tokens of a user
-    together may send ``LONGLINE_API_USER_LIMIT_FACTOR`` times as much, regardless of their number. A session
-    without a token counts as a token of its user. The counters are in the cache and are incremented
-    atomically, unlike those of DRF's throttles. A failure of the cache must not fail a request: the cache in
-    the settings counts per process while Redis cannot be reached, and a lost counter starts again from 0.
+    ``LONGLINE_API_READS_PER_MIN`` and ``LONGLINE_API_WRITES_PER_MIN`` limit one token; 0 means no limit. All
+    tokens of a user together may send ``LONGLINE_API_USER_LIMIT_FACTOR`` times as much, however many tokens
+    the user has. A session without a token counts as a token of its user.
+
+    The counters are in the cache. Their increments are atomic; those of DRF's throttles are not. A failure of
+    the cache must not fail a request: while Redis cannot be reached, each process counts on its own, and a
+    lost counter starts again from 0.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
@@ -40,7 +42,10 @@ class PerTokenAndUser(BaseThrottle):
 
 
 def _limits(request: Request) -> list[tuple[str, int]]:
-    """Return the names and limits of the counters. Requests beyond the first limit do not count further."""
+    """Return the names and limits of the counters: first the token's, then the user's.
+
+    A request that exceeds the token's limit does not increment the user's counter.
+    """
     token = f"user-{request.user.pk}" if request.auth is None else f"token-{request.auth.pk}"
     reads = request.method in SAFE_METHODS
     limit = settings.LONGLINE_API_READS_PER_MIN if reads else settings.LONGLINE_API_WRITES_PER_MIN
@@ -52,9 +57,9 @@ def _limits(request: Request) -> list[tuple[str, int]]:
 
 
 class PerAddress(BaseThrottle):
-    """Limit each source address to ``LONGLINE_ENROL_PER_MIN``, for views without a token; 0 = no limit.
+    """Limit the requests of each client address to ``LONGLINE_ENROL_PER_MIN``; 0 means no limit.
 
-    Callers on a Unix socket count as one.
+    This is for views that need no token. All clients on a Unix socket count as one address.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
@@ -69,13 +74,15 @@ class PerAddress(BaseThrottle):
 
 
 def _count(name: str) -> tuple[int, float]:
-    """Increment a counter. Return its value in this minute, and the seconds until the next minute begins."""
+    """Increment a counter. Return its value in this minute, and the number of seconds until the next minute.
+    """
     window, into = divmod(clock.now().timestamp(), _WINDOW_S)
     key = f"{name}-{int(window)}"
     try:
         count = int(cache.incr(key))
     except ValueError:
-        # This is the first request of the minute, or the counter was lost. Another request may have added it.
+        # The counter did not exist: this is the first request of the minute, or the cache lost the counter.
+        # If ``add`` fails, another request has created the counter in between.
         count = 1 if cache.add(key, 1, timeout=2 * _WINDOW_S) else _again(key)
     return count, _WINDOW_S - into
 
@@ -84,5 +91,5 @@ def _again(key: str) -> int:
     try:
         return int(cache.incr(key))
     except ValueError:
-        # Between the two calls, the cache was flushed or another store took over.
+        # The counter disappeared between the two calls: the cache was flushed, or another cache took over.
         return 1

@@ -1,4 +1,4 @@
-"""Version 1 of the REST API, below /api/v1/."""
+"""The URLs of version 1 of the REST API, below /api/v1/."""
 
 from django.urls import path
 

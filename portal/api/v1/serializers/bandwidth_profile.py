@@ -1,4 +1,4 @@
-"""The members of a bandwidth profile (MEF 10.4) other than the CIR, in requests."""
+"""The members of a bandwidth profile (MEF 10.4) in requests, except the CIR."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ EIR_HELP = (
 
 
 def burst_field(name: str, **more: Any) -> StrictIntegerField:
-    """Return a field for a burst size in bytes. Null lets the portal choose."""
+    """Return a field for a burst size in bytes. With null, the portal chooses the size."""
     return StrictIntegerField(
         min_value=0,
         max_value=MAX_SAFE_INTEGER,

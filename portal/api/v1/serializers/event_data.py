@@ -1,4 +1,4 @@
-"""Facts of an event: an object with members that depend on the event."""
+"""The facts of an event: an object. The type of the event determines the members."""
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers

@@ -49,7 +49,7 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
 
 
 def _reason(refusal: DomainError) -> dict[str, Any]:
-    """Return a reason in the form of the ``errors`` of a problem document."""
+    """Return a reason as an item of the member ``errors`` of problem documents."""
     return {
         "field": refusal.field,
         "code": refusal.code,

@@ -25,7 +25,10 @@ def _number(**more: Any) -> StrictIntegerField:
 
 
 class AutocompleteField(serializers.SlugRelatedField[Any]):
-    """A row by its name, a JSON string. No row has a name with NUL, because PostgreSQL cannot store it."""
+    """A row that the request names by a JSON string.
+
+    Names with NUL are not looked up: PostgreSQL cannot store NUL, so no row can have such a name.
+    """
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):

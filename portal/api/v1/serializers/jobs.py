@@ -21,7 +21,7 @@ JOB_STATUS: dict[str, str] = {
     OrderState.REJECTED: "failed",
     OrderState.CANCELLED: "cancelled",
 }
-# The status of an end before its router got the wanted revision, and the status after a job that did not
+# ``waiting``: the router has not got the wanted revision of this end yet. ``undone``: the job did not
 # succeed.
 WAITING, UNDONE = "waiting", "undone"
 STEP_STATUS = [
@@ -58,7 +58,8 @@ class JobSerializer(serializers.Serializer[Order]):
 
     @extend_schema_field({"enum": sorted(set(JOB_STATUS.values())), "type": "string"})
     def get_status(self, order: Order) -> str:
-        # An unknown state comes from a newer release; the order has not ended.
+        # A newer release may have stored a state that this release does not know. Such an order has not
+        # ended.
         return JOB_STATUS.get(order.state, "running")
 
     @extend_schema_field({"type": ["string", "null"], "format": "date-time"})

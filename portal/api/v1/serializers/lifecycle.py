@@ -66,7 +66,7 @@ class VllChangeSerializer(StrictSerializer):
 
     @property
     def only_describes(self) -> bool:
-        """Whether only the description changes, which no router needs."""
+        """Whether the request changes only the description. Routers do not need to know the description."""
         return set(self.validated_data) == {"description"}
 
     @property
@@ -78,13 +78,13 @@ class VllChangeSerializer(StrictSerializer):
 
 
 def _as_ordered(attrs: dict[str, Any]) -> dict[str, Any]:
-    """Return the members by the names that an order has, without ``requested_``."""
+    """Return the members with the names that an order uses, without ``requested_``."""
     plain = {name: value for name, value in attrs.items() if not name.startswith(REQUESTED)}
     return plain | {name.removeprefix(REQUESTED): attrs[name] for name in attrs if name.startswith(REQUESTED)}
 
 
 class CoolingOffSerializer(serializers.Serializer[Any]):
-    """The query of DELETE. Without ``cooling_off``, the customer's default counts."""
+    """The query of DELETE. If ``cooling_off`` is left out, the customer's default applies."""
 
     cooling_off = serializers.IntegerField(
         required=False,

@@ -1,4 +1,4 @@
-"""The response to every order, for the schema."""
+"""The schema of the response to every order."""
 
 from typing import Any
 

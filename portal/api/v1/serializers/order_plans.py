@@ -1,4 +1,4 @@
-"""The plan of a held order (the operations of each router) in responses, and an approval in requests."""
+"""The plan of a held order (the operations of each router) in responses, and the approval in requests."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class ApprovalSerializer(StrictSerializer):
     plan = StrictUuidField(required=False, allow_null=True, default=None)
 
 
-# ``oneOf`` instead of a list of types: generators of Go clients reject a list.
+# Use ``oneOf`` and not a list of types, because generators of Go clients reject a list of types.
 @extend_schema_field(
     {"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "null"}]}
 )

@@ -31,7 +31,7 @@ LINK_LOSS_HELP = (
 
 OUTER_VLAN: dict[str, Any] = {
     "oneOf": [
-        # The schema has no bounds: a check (``validate``) accepts other numbers and reports them as reasons.
+        # The schema has no bounds: ``validate`` accepts numbers outside them and reports them as reasons.
         {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
         {"type": "string", "enum": ["any"]},
     ]
@@ -133,20 +133,19 @@ class OrderAddSerializer(StrictSerializer):
         return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
 
 
-# One instance serves all requests: it keeps no state, and constructing one takes longer than using it.
+# All requests share one instance: it keeps no state, and constructing an instance takes longer than using it.
 _ORDER_ADD = OrderAddSerializer()
 
 
 def requested_order(body: Any) -> dict[str, Any]:
-    """Return the body of ``POST /api/v1/vlls`` as arguments of ``order_add``. Raises DRF's
-    ValidationError.
+    """Return the body of ``POST /api/v1/vlls`` as arguments of ``order_add``. Raises DRF's ValidationError.
     """
     requested: dict[str, Any] = _ORDER_ADD.run_validation(body)
     return requested
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """A list of orders. It reads the rights of all orderers together."""
+    """A list of orders. It reads the rights of all people who ordered with one query."""
 
     def to_representation(self, data: Any) -> Any:
         orders = list(data)

@@ -102,7 +102,7 @@ class MonthRatesSerializer(serializers.Serializer[Any]):
     missing = serializers.IntegerField()
 
     def get_fields(self) -> dict[str, Any]:
-        # "in" cannot be a class attribute's name.
+        # "in" is a Python keyword, so the class body cannot define an attribute with this name.
         return {"in": serializers.IntegerField(allow_null=True), **super().get_fields()}
 
 

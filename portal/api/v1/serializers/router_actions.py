@@ -70,7 +70,9 @@ class TransportCostSerializer(serializers.Serializer[Any]):
 
 
 class CalibrationSerializer(serializers.Serializer[Any]):
-    """The cost of each transport on a router. The first four members are null if the shipped table counts."""
+    """The cost of each transport on a router. ``measured_at``, ``vpp_version``, ``cpu`` and ``clock_hz`` are
+    null if the shipped cost table applies because no calibration has been accepted.
+    """
 
     measured_at = serializers.DateTimeField(allow_null=True)
     vpp_version = serializers.CharField(allow_null=True)

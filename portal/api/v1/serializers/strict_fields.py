@@ -1,4 +1,4 @@
-"""Fields that do not convert JSON types. DRF's fields read ``"7"`` as 7, 7 as ``"7"`` and ``"yes"`` as
+"""Fields that do not convert JSON types. DRF's own fields read ``"7"`` as 7, 7 as ``"7"`` and ``"yes"`` as
 true.
 """
 
@@ -21,7 +21,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 
 
 class StrictIntegerField(serializers.IntegerField):
-    """A JSON number without fraction. ``true``, ``"7"`` and ``7.0`` are refused."""
+    """A JSON number without fraction. The field refuses ``true``, ``"7"`` and ``7.0``."""
 
     default_error_messages = {"not_integer": _("Send a whole number, without quotes.")}
 
@@ -41,12 +41,12 @@ class StrictDegreesField(serializers.FloatField):
             self.fail("not_a_number")
         if isinstance(data, float) and not isfinite(data):
             self.fail("not_a_number")
-        # A number beyond a million is out of range anyway; the limit keeps the Decimal short.
+        # Limit the number to one million, which is out of range anyway, so that the Decimal stays short.
         return round(Decimal(repr(max(-1e6, min(1e6, data)))), 6)
 
 
 class StrictLookupField(serializers.CharField):
-    """A JSON string to find a row by. It is not stored, so it may contain any characters that a name has."""
+    """A JSON string by which the portal finds a row. It is not stored, so it may contain any character."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -55,7 +55,7 @@ class StrictLookupField(serializers.CharField):
 
 
 class StrictCharField(serializers.CharField):
-    """A JSON string of plain text: one line, or ``several_lines``."""
+    """A JSON string of plain text. Line breaks are allowed only with ``several_lines``."""
 
     def __init__(self, *, several_lines: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -73,7 +73,7 @@ class StrictCharField(serializers.CharField):
 
 
 class StrictUuidField(serializers.UUIDField):
-    """A UUID as a JSON string. DRF's field also accepts a number."""
+    """A UUID as a JSON string. DRF's own field also accepts a number."""
 
     def to_internal_value(self, data: Any) -> UUID:
         if not isinstance(data, str):
@@ -91,7 +91,7 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses unknown members, because a typing error must not be ignored."""
+    """Refuses unknown members, because a client must notice a misspelled name."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict):
@@ -105,9 +105,9 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
-    """Return the body or query as validated by this serializer. Raises ValidationError.
+    """Return the body or query, validated by the serializer ``kind``. Raises ValidationError.
 
-    An empty parameter of a query is not treated as missing, unlike in REST framework.
+    An empty parameter of a query is validated as an empty value. REST framework would treat it as missing.
     """
     serializer = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
     check(serializer)
@@ -115,6 +115,6 @@ def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: An
 
 
 def check(body: serializers.BaseSerializer[Any]) -> None:
-    """Validate the body. Raises ValidationError, in the language of the reader."""
+    """Validate the body. Raises ValidationError with texts in the language of the reader."""
     with in_readers_language():
         body.is_valid(raise_exception=True)

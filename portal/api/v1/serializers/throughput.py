@@ -1,4 +1,8 @@
-"""The queries of graphs and reports: time range, step and unit."""
+"""The queries of graphs and reports: time range, step and unit.
+
+If a query has no step, the portal chooses the finest available step with at most 1,000 points
+(``automatic_step``).
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +19,7 @@ _DEFAULT_SPAN = timedelta(hours=1)
 _DEFAULT_LOSSES = timedelta(days=1)
 _DEFAULT_REPORT = timedelta(days=30)
 _LONGEST_SPAN = timedelta(days=400)
-# Arithmetic with these limits stays within Python's calendar.
+# Times outside these limits are refused, so that arithmetic with times stays within Python's calendar.
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
@@ -47,8 +51,10 @@ class InstantField(serializers.Field[Any, Any, Any, Any]):
 
 
 class ThroughputQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last hour), ``step`` in seconds (default: by the range), and
-    ``unit``.
+    """The query of a throughput graph: ``from``, ``to``, ``step`` in seconds, and ``unit``.
+
+    The default range is the last hour. The default step is the finest available step with at most 1,000
+    points.
     """
 
     to = InstantField(required=False)
@@ -56,7 +62,7 @@ class ThroughputQuerySerializer(serializers.Serializer[Any]):
     unit = serializers.ChoiceField(choices=UNITS, required=False, default="bits")
 
     def get_fields(self) -> dict[str, Any]:
-        # "from" cannot be a class attribute's name.
+        # "from" is a Python keyword, so the class body cannot define an attribute with this name.
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +71,10 @@ class ThroughputQuerySerializer(serializers.Serializer[Any]):
 
 
 class PortThroughputQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last day), and ``unit``. The portal chooses the step."""
+    """The query of a port's throughput: ``from``, ``to`` and ``unit``. The default range is the last day.
+
+    A client cannot choose the step.
+    """
 
     to = InstantField(required=False)
     unit = serializers.ChoiceField(choices=UNITS, required=False, default="bits")
@@ -79,7 +88,11 @@ class PortThroughputQuerySerializer(serializers.Serializer[Any]):
 
 
 class LossesQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last day), and ``step`` in seconds (default: by the range)."""
+    """The query of frame losses: ``from``, ``to``, and ``step`` in seconds.
+
+    The default range is the last day. The default step is the finest available step with at most 1,000
+    points.
+    """
 
     to = InstantField(required=False)
     step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
@@ -93,7 +106,11 @@ class LossesQuerySerializer(serializers.Serializer[Any]):
 
 
 class LatencyQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last hour), and ``step`` in seconds (default: by the range)."""
+    """The query of round-trip times: ``from``, ``to``, and ``step`` in seconds.
+
+    The default range is the last hour. The default step is the finest available step with at most 1,000
+    points.
+    """
 
     to = InstantField(required=False)
     step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
@@ -107,7 +124,7 @@ class LatencyQuerySerializer(serializers.Serializer[Any]):
 
 
 class RangeQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` of a report (default: the last 30 days)."""
+    """The query of a report: ``from`` and ``to``. The default range is the last 30 days."""
 
     to = InstantField(required=False)
 
@@ -120,13 +137,16 @@ class RangeQuerySerializer(serializers.Serializer[Any]):
 
 
 class AvailabilityQuerySerializer(RangeQuerySerializer):
-    """A range, and ``period``: the length of the parts of the report."""
+    """The query of an availability report: a range, and ``period``, the length of each part of the report."""
 
     period = serializers.ChoiceField(choices=PERIODS, required=False, default="day")
 
 
 def requested_range(attrs: dict[str, Any], now: datetime, default: timedelta) -> dict[str, Any]:
-    """Return ``since``, ``until`` and ``now``. Raises ValidationError for more than 400 days."""
+    """Return ``since``, ``until`` and ``now``. Raises ValidationError if the range exceeds 400 days.
+
+    ``until`` is ``now`` by default. ``since`` is the time ``default`` before ``until`` by default.
+    """
     until = attrs.get("to", now)
     since = attrs.get("from", until - default)
     if until - since > _LONGEST_SPAN:

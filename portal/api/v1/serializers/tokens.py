@@ -1,4 +1,4 @@
-"""API tokens in requests and responses. Only the response to their creation contains the secret."""
+"""API tokens in requests and responses. The secret is only in the response to the creation of the token."""
 
 from typing import Any
 

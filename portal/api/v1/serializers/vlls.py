@@ -16,7 +16,7 @@ from portal.vll.policing_status import unpoliced, unpoliced_text
 
 
 class UnpolicedReason(TypedDict):
-    """A stable code, and a sentence with the same meaning."""
+    """The reason why an end is not policed: a stable code, and a sentence with the same meaning."""
 
     code: str
     message: str
@@ -86,7 +86,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
     values. Sizes in bytes, rates in bit/s.
     """
 
-    # For a list, call ``with_health`` first.
+    # Before a list is serialized, ``with_health`` must have been called on its rows.
     health = serializers.SerializerMethodField()
     customer = serializers.CharField(source="customer.name")
     transport = serializers.CharField()
@@ -153,7 +153,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
         return self._end(vll, "z")
 
     def _end(self, vll: Vll, side: str) -> dict[str, Any]:
-        # The ends are prefetched, so this needs no query.
+        # The ends are prefetched, so this line does not query the database.
         return self._of_end.to_representation(next(end for end in vll.ends.all() if end.side == side))
 
     @cached_property
@@ -162,5 +162,5 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
 
     @cached_property
     def _of_end(self) -> VllEndSerializer:
-        # One instance for all ends: constructing one takes longer than using it.
+        # All ends share one instance, because constructing an instance takes longer than using it.
         return VllEndSerializer()

@@ -1,4 +1,6 @@
-"""Webhooks in requests and responses. Each secret is in one response only."""
+"""Webhooks in requests and responses. Only the response to a webhook's creation, or to the replacement of its
+secret, contains the secret.
+"""
 
 from typing import Any
 
@@ -66,7 +68,7 @@ class WebhookSecretSerializer(serializers.Serializer[Any]):
 
 
 class WebhookFactsSerializer(StrictSerializer):
-    """The facts of a webhook."""
+    """The members of a webhook that a client may set."""
 
     url = StrictCharField(max_length=LONGEST_URL)
     description = StrictCharField(max_length=100, allow_blank=True, required=False)
@@ -105,7 +107,7 @@ class WebhookChangeSerializer(WebhookFactsSerializer):
     }
 )
 class TriesField(serializers.JSONField):
-    """The latest tries, oldest first."""
+    """The latest attempts to deliver, oldest first."""
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):

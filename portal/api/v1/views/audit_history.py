@@ -1,6 +1,4 @@
-"""The histories of VLLs, inventory, webhooks and accounts: each change with its old and new values and
-author.
-"""
+"""The histories of VLLs, inventory, webhooks and accounts. A change has old and new values and an author."""
 
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, ClassVar
@@ -44,7 +42,9 @@ class VllHistoryView(APIView):
 
 
 class InventoryHistoryView(APIView):
-    """The base of histories by id. The default ``changes`` returns the changes of a row of ``model``."""
+    """The base of histories of an object with an id. By default, ``changes`` returns the changes of a row of
+    ``model``.
+    """
 
     model: ClassVar[type[Model]]
 
@@ -60,11 +60,11 @@ class InventoryHistoryView(APIView):
         return _response(found)
 
     def check_reader(self, request: Request, pk: int) -> None:
-        """Raise Http404 if the caller may not know the object, in views that also serve customers."""
+        """Raise Http404 if the caller may not see the object. Views that customers can use override this."""
 
 
 class SharedHistoryView(InventoryHistoryView):
-    """The history of objects that customers may see. Customers who request the history get 403."""
+    """The history of an object that customers may see. A customer who requests the history gets 403."""
 
     noc_only = True
     model: ClassVar[type[Port | Webhook]]

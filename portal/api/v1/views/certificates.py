@@ -1,4 +1,4 @@
-"""Enrolment of a router's agent, and its certificates and their revocation. For NOC staff."""
+"""The enrolment of a router's agent, and the agent's certificates and their revocation. For NOC staff."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ class EnrolmentView(APIView):
 
     permission_classes = [IsNocAdmin]
 
-    # Without an Idempotency-Key, because the token would be stored with the response.
+    # ``once_per_key`` is missing on purpose: it would store the token with the response.
     @extend_schema(request=None, responses={201: EnrolmentSerializer})
     def post(self, request: Request, pk: int) -> Response:
         """Create a one-time token for the router's agent. For NOC admins. Only this response contains it."""

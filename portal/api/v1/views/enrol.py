@@ -1,5 +1,5 @@
-"""Enrolment for ``longline-agent enroll``. It is in the public API, because the agent has no
-certificate yet.
+"""Enrolment for ``longline-agent enroll``. The endpoint belongs to the public API, because an agent that
+enrols has no certificate yet.
 """
 
 from typing import Any

@@ -28,7 +28,7 @@ from portal.telemetry.monthly_figures import month_of
 from portal.vll import queries
 from portal.vll.models import Vll, VllEnd
 
-# Calls a function that reads. The data may come from a replica.
+# A function that calls the given read function. It may run the function on a replica.
 _Read = Callable[[Callable[[], Any]], Any]
 _OF_AN_END = ("port", "site", "tagging", "outer_vlan", "inner_vlan", "exact_match")
 
@@ -89,7 +89,7 @@ def _month_rows(lines: QuerySet[Vll], month: date, read: _Read) -> Iterator[list
 
 
 def _rows(lines: QuerySet[Vll], read: _Read) -> Iterator[list[object]]:
-    """Yield a heading, then a row per VLL. Rates in bit/s, svc_mtu in bytes."""
+    """Yield the heading, then one row for each VLL. Rates are in bit/s, ``svc_mtu`` in bytes."""
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
         *("health", "health_cause", "admin_status", "oper_status", "in_sync", "transport", "vni", "gre_key"),
@@ -126,6 +126,6 @@ def _row(vll: Vll, health: Health | None) -> list[object]:
 
 
 def _end(end: VllEnd) -> tuple[object, ...]:
-    """Return the values of the columns ``_OF_AN_END``."""
+    """Return the values of an end in the order of the columns ``_OF_AN_END``."""
     site = end.port.router.site.name
     return str(end.port), site, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match

@@ -39,7 +39,7 @@ from portal.imports.queries import error_rows, imports, refused_rows
 from portal.imports.staging import import_stage
 from portal.uploads.table import MAX_BYTES
 
-# In bytes. A table is longer as JSON, where a quotation mark or a line end needs two bytes.
+# Bytes. As JSON, a table is longer than the file: each quotation mark or line end needs two bytes.
 _LARGEST = MAX_BYTES + MAX_BYTES // 8
 _FLAGS = {"true": True, "false": False}
 _NOT_YOURS = _("Only NOC admins import users.")
@@ -83,7 +83,7 @@ class ImportsView(generics.ListAPIView[Import]):
         data: bytes | None = None
         document = request.data
         if request.content_type.partition(";")[0] == TableParser.media_type and not document:
-            # The framework calls no parser for an empty body.
+            # The framework calls no parser for an empty body, so the query is read here.
             document = _as_json(request, b"")
         if isinstance(document, dict) and isinstance(document.get("csv"), bytes):
             data = document["csv"]
@@ -153,7 +153,7 @@ class ImportErrorsView(generics.ListAPIView[ImportRow]):
         if "pk" not in self.kwargs:
             return self.queryset
         this = get_object_or_404(imports(caller(self.request)), pk=self.kwargs["pk"])
-        # Its cells may contain people's mail addresses.
+        # Check the permission again: the cells of refused rows may contain mail addresses of people.
         _actor(self.request, KINDS[this.kind])
         return refused_rows(this)
 
@@ -173,7 +173,7 @@ class ImportErrorsCsvView(APIView):
 
 
 def _as_json(request: Request, table: bytes) -> dict[str, Any]:
-    """Return the query and the table of a request in the form of a JSON body."""
+    """Return the members that a JSON body would have: those of the query, and the table."""
     document: dict[str, Any] = request.query_params.dict()
     if "dry_run" in document:
         document["dry_run"] = _FLAGS.get(document["dry_run"], document["dry_run"])
@@ -181,7 +181,9 @@ def _as_json(request: Request, table: bytes) -> dict[str, Any]:
 
 
 def _actor(request: Request, kind: Kind) -> Actor:
-    """Return the caller with its token. Raises PermissionDenied if the caller may not import this kind."""
+    """Return the caller as an actor with its API token. Raises PermissionDenied if it may not import this
+    kind.
+    """
     actor = Actor(user=caller(request), token=token_of(request))
     if not kind.may_import(actor):
         if kind.may_import(Actor(user=actor.user)):

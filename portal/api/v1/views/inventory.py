@@ -1,5 +1,5 @@
-"""Sites, routers, ports, links, customers and reserved VNIs. The NOC manages them; customers read their
-own.
+"""Sites, routers, ports, links, customers and reserved VNIs. The NOC manages them. Customers can read the
+objects in their tenant scope.
 """
 
 from django.db.models import QuerySet
@@ -80,7 +80,9 @@ class PortView(_Ports, InventoryItemView):
     change, remove, keyword = port_change, port_remove, "port"
 
     def lock_before(self, pk: int) -> None:
-        """Lock the lines that ``port_change`` may mark as no longer carried, as ``port_change`` does."""
+        """Lock the lines that ``port_change`` may mark as no longer carried. ``port_change`` locks the same
+        lines.
+        """
         if self.request.method == "PATCH":
             lines_on_port_lock(pk)
 
@@ -176,7 +178,7 @@ class CustomerView(InventoryItemView):
     change, remove, keyword = customer_change, customer_remove, "customer"
 
     def lock_before(self, pk: int) -> None:
-        """Lock the memberships that ``customer_remove`` deletes, as ``customer_remove`` does."""
+        """Lock the memberships that ``customer_remove`` deletes. ``customer_remove`` locks the same rows."""
         if self.request.method == "DELETE":
             memberships_lock(customer_id=pk)
 

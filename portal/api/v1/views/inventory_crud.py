@@ -1,4 +1,6 @@
-"""The base views of the inventory: a list to add to, and items to change and remove."""
+"""The base views of the inventory: lists that the NOC can extend, and items that the NOC can
+change and remove.
+"""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -22,7 +24,8 @@ from portal.core import clock
 
 
 class NocWrites(BasePermission):
-    """Allows all users to read, within their tenant scope, NOC staff to write, and NOC admins to remove."""
+    """Allows every user to read within the user's tenant scope, NOC staff to write, and NOC admins to remove.
+    """
 
     message = _("Only NOC staff may change this, and only NOC admins remove it.")
 
@@ -43,7 +46,7 @@ class NocOnly(NocWrites):
 
 
 class InventoryListView(generics.ListAPIView[Any]):
-    """A list. ``item``: the URL name of an item. ``create``: the operation that adds one."""
+    """A list. ``item`` is the URL name of an item's view. ``create`` is the operation that adds an item."""
 
     pagination_class = KeysetPagination
     write_serializer: ClassVar[type[Serializer[Any]]]
@@ -62,7 +65,7 @@ class InventoryListView(generics.ListAPIView[Any]):
 
 
 class InventoryItemView(ConditionalRetrieveView[Any]):
-    """An item. ``keyword``: the argument of the operations ``change`` and ``remove`` for the row."""
+    """An item. ``keyword`` is the name of the argument by which ``change`` and ``remove`` get the row."""
 
     write_serializer: ClassVar[type[Serializer[Any]]]
     change: ClassVar[Callable[..., Any]]

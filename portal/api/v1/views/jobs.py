@@ -1,4 +1,4 @@
-"""Jobs: orders in the form of asynchronous work."""
+"""Jobs: orders as asynchronous tasks that a client polls."""
 
 from django.db.models import QuerySet
 from rest_framework.permissions import IsAuthenticated

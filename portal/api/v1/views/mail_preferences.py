@@ -42,7 +42,7 @@ class MailsView(ConditionalRetrieveView[User]):
             check(choice)
             chosen = {**document, **choice.validated_data}
             wanted = [name for name, is_wanted in chosen.items() if is_wanted]
-            # The caller instead of the row, because the token's scopes may exclude groups of its user.
+            # Pass the caller, not the row: the scopes of the caller's token may exclude groups of the user.
             mails_choose(user=caller(request), wanted=wanted, now=clock.now())
             document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})

@@ -20,9 +20,9 @@ HEADING = [
 
 
 def month_row(vll: Vll, figures: dict[str, Any]) -> list[object]:
-    """Return the figures of a VLL in a month, with the columns ``HEADING``.
+    """Return the figures of a VLL in a month as a row with the columns ``HEADING``.
 
-    Values are in seconds, frames and bit/s, None if nothing was measured.
+    Times are in seconds, counts in frames, rates in bit/s. A value is None if nothing was measured.
     """
     frozen = figures["p95"] or {}
     return [

@@ -1,4 +1,4 @@
-"""The response to every order."""
+"""The response 202 to every order."""
 
 from rest_framework import status
 from rest_framework.request import Request
@@ -12,15 +12,15 @@ from portal.diagnosis.health import with_order
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 
-# One instance of each for all requests. They keep no state, and constructing one takes longer than using it.
+# All requests share one instance of each: it keeps no state, and constructing one takes longer than using it.
 _ORDER, _VLL = OrderSerializer(), VllSerializer()
 
 
 def accepted(request: Request, order: Order, vll: Vll | None = None) -> Response:
-    """Return the response 202: the portal has accepted the order and will carry it out. Follow it at
-    ``Location``.
+    """Return the response 202: the portal has accepted the order and will execute it.
 
-    ``vll``: the line with its ends, if the caller has just written it; otherwise it is read.
+    The header ``Location`` has the address of the order; the client can poll it there. ``vll``: the line with
+    its ends, if the caller has just written it. With None, the function reads the line.
     """
     if vll is None:
         vll = queries.vlls(caller(request)).get(pk=order.vll_id)

@@ -1,4 +1,4 @@
-"""The plan of a held order: the operations of the routers after an approval."""
+"""The plan of a held order: the operations that the routers would execute after an approval."""
 
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from portal.vll.operations.order_plan_preview import plan_of
 class PlanView(OrderActionView):
     """The plan of a held order. For NOC staff."""
 
-    # The views check the tenant scope before the role: other customers get 404, not 403.
+    # The views check the tenant scope before the role, so that other customers get 404 and not 403.
     permission_classes = [IsAuthenticated]
     noc_only = True
 

@@ -1,7 +1,7 @@
 """NOC staff, and the closing of accounts.
 
-Only pages, for signed-in people, can give NOC rights. Otherwise somebody with a leaked token could create a
-NOC admin who stays after the token is revoked.
+The API cannot give NOC rights; only pages can, for people who have signed in. Otherwise a person with a
+leaked token could create a NOC admin, who would remain after the token is revoked.
 """
 
 from django.db.models import QuerySet
@@ -85,7 +85,7 @@ class PersonMadeView(APIView):
 
 
 def _managed(request: Request, pk: int) -> User:
-    """Return a person with an account that the caller may close. Raises Http404, PermissionDenied."""
+    """Return a person whose account the caller may close. Raises Http404, PermissionDenied."""
     person = get_object_or_404(_people(caller(request)), pk=pk)
     if not permissions.may_manage_people(caller(request)):
         raise PermissionDenied(IsNocAdmin.message)
@@ -93,6 +93,6 @@ def _managed(request: Request, pk: int) -> User:
 
 
 def _people(user: User) -> QuerySet[User]:
-    """Return the accounts that this user may read by id."""
+    """Return the accounts that this user may read by their ids."""
     found = User.objects.all() if user.is_noc else User.objects.filter(pk=user.pk)
     return with_second_factor(found)

@@ -1,4 +1,4 @@
-"""Quarantined samples, the effect of their acceptance, and the NOC's decisions about them."""
+"""Quarantined samples, the effect of accepting them, and the NOC's decisions about them."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ class NewestFirst(KeysetPagination):
 
 
 class FewAtATime(KeysetPagination):
-    """Small pages, because each line needs the data of its month."""
+    """Pagination with small pages, because the view computes a month of data for each line."""
 
     default_limit = 10
     largest_limit = 20
@@ -63,7 +63,9 @@ class QuarantineView(generics.RetrieveAPIView[Quarantine]):
 
 
 class LinesView(generics.ListAPIView[Vll]):
-    """The lines of a quarantine, and the effect of its acceptance on the month of each. For NOC staff."""
+    """The lines of a quarantine, and how accepting the quarantine would change the month of each line. For
+    NOC staff.
+    """
 
     permission_classes = [IsNoc]
     queryset = Vll.objects.none()
@@ -79,7 +81,7 @@ class LinesView(generics.ListAPIView[Vll]):
 
 
 class AcceptView(APIView):
-    """The acceptance of quarantined samples, at a time that is corrected by the measured offset."""
+    """The acceptance of quarantined samples. Their times are corrected by the measured offset."""
 
     permission_classes = [IsNoc]
 

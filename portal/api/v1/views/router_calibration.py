@@ -1,4 +1,4 @@
-"""The calibration of a router: the measured cost of each encapsulation, which order checks then use."""
+"""The calibration of a router: the measured cost of each encapsulation. Order checks use these costs."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""The members of customers, and invitations, with the functions of the team page.
+"""The members of customers, and invitations. The views offer the functions of the team page.
 
-Changes of roles need a token with the scope team. Roles that somebody gives with a leaked token remain after
-the token is revoked.
+Changes of roles need a token with the scope team, because a role that somebody gave with a leaked token
+remains after the token is revoked.
 """
 
 from django.db.models import QuerySet

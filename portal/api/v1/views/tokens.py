@@ -34,7 +34,7 @@ class TokensView(generics.ListAPIView[ApiToken]):
     def get_queryset(self) -> QuerySet[ApiToken]:
         return tokens_of(caller(self.request))
 
-    # Without an Idempotency-Key, because the secret would be stored with the response.
+    # ``once_per_key`` is missing on purpose: it would store the secret with the response.
     @extend_schema(request=TokenCreateSerializer, responses={201: TokenMadeSerializer})
     def post(self, request: Request) -> Response:
         """Create an API token. Only this response contains its ``secret``. If you create it with another

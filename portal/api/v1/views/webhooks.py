@@ -72,7 +72,7 @@ class WebhooksView(generics.ListAPIView[Webhook]):
     def get_queryset(self) -> QuerySet[Webhook]:
         return queries.managed_webhooks(caller(self.request))
 
-    # Without an Idempotency-Key, because the secret would be stored with the response.
+    # ``once_per_key`` is missing on purpose: it would store the secret with the response.
     @extend_schema(request=WebhookCreateSerializer, responses={201: WebhookMadeSerializer})
     def post(self, request: Request) -> Response:
         """Add a webhook. For admins; a token needs the scope webhooks. Only this response contains its
@@ -138,7 +138,7 @@ class WebhookSecretView(APIView):
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
 
-    # Without an Idempotency-Key, because the secret would be stored with the response.
+    # ``once_per_key`` is missing on purpose: it would store the secret with the response.
     @extend_schema(request=None, responses={201: WebhookSecretSerializer})
     def post(self, request: Request, pk: int) -> Response:
         """Replace the secret of a webhook. For admins; a token needs the scope webhooks. For 24 hours,
@@ -232,7 +232,7 @@ class EventTypesView(APIView):
 
 
 def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, **facts: Any) -> None:
-    """Change the webhook's ``facts``, and enable or disable it. ``enabled=None`` keeps its state."""
+    """Change the webhook's ``facts``. Enable or disable it, unless ``enabled`` is None."""
     now = clock.now()
     webhook_change(webhook=webhook, by=caller(request), token=token_of(request), now=now, **facts)
     if enabled is True:
@@ -242,7 +242,8 @@ def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, 
 
 
 def _webhook(request: Request, pk: int) -> Webhook:
-    """Return a webhook that the caller may see, and manage if the request writes.
+    """Return a webhook that the caller may see. If the request writes, the caller must also manage the
+    webhook.
 
     Raises Http404, PermissionDenied.
     """
@@ -252,5 +253,8 @@ def _webhook(request: Request, pk: int) -> Webhook:
 
 
 def _owner(user: User, name: str | None) -> Customer | None:
-    """Return the customer of a new webhook, or None for the NOC. Raises PermissionDenied, ValidationError."""
+    """Return the customer that will own a new webhook, or None for the NOC.
+
+    Without a name, a NOC admin's webhook belongs to the NOC. Raises PermissionDenied, ValidationError.
+    """
     return None if name is None and user.is_noc_admin else managed_customer(user, name)
