@@ -1,4 +1,4 @@
-"""The lines behind a cause, read in a fixed number of statements for any number of causes."""
+"""Find the lines that a cause affects, with a fixed number of SQL statements for any number of causes."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -13,9 +13,10 @@ from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import Lifecycle, OperStatus
 
-# At most this many lines are named; counts include all lines.
+# An alarm names at most this many lines. Its counts include all lines.
 NAMED = 5
-# The columns of a statement that groups lines by cause: number of lines, number of customers, first lines.
+# The columns of a statement that groups lines by cause: number of lines, number of customers, ids of the
+# first lines.
 SUMMARY = f"count(*), count(DISTINCT customer_id), (array_agg(id ORDER BY created_at, id))[1:{NAMED}]"
 _ON_ROUTERS = f"""
 SELECT router, {SUMMARY}
@@ -30,7 +31,7 @@ Summary = tuple[int, int, list[UUID]]
 
 
 def on_routers(routers: Collection[int]) -> dict[int, Affected]:
-    """Return the lines in service that end on each router."""
+    """Return the lines in service that end on each router, by the router's id."""
     if not routers:
         return {}
     with connection.cursor() as cursor:
@@ -40,7 +41,9 @@ def on_routers(routers: Collection[int]) -> dict[int, Affected]:
 
 
 def named(summaries: Iterable[Summary]) -> list[Affected]:
-    """Return the groups that ``SUMMARY`` found, with the names of the first lines."""
+    """Return the groups of lines that statements with ``SUMMARY`` found, with the names of the
+    first lines.
+    """
     summaries = list(summaries)
     wanted = {pk for _lines, _customers, first in summaries for pk in first}
     known = _names_of(wanted) if wanted else {}
@@ -51,12 +54,12 @@ def named(summaries: Iterable[Summary]) -> list[Affected]:
 
 
 def summed(lines: Sequence[Vll]) -> Summary:
-    """Return for loaded lines the values that ``SUMMARY`` computes in SQL."""
+    """Return the values of ``SUMMARY`` for lines that are already loaded, without a statement."""
     return len(lines), len({line.customer_id for line in lines}), [line.pk for line in lines[:NAMED]]
 
 
 def of_lines(lines: Sequence[Vll]) -> Affected:
-    """Return the group of loaded lines, with their customers."""
+    """Return these loaded lines as an affected group, with their customers."""
     count, customers, _first = summed(lines)
     return Affected(
         count, customers, [_named(line.pk, str(line), str(line.customer)) for line in lines[:NAMED]]
@@ -64,7 +67,9 @@ def of_lines(lines: Sequence[Vll]) -> Affected:
 
 
 def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
-    """Return the lines that an alarm is about, as they are now; none for a kind that is unknown here."""
+    """Return the lines that an alarm concerns, as they are now. Return none if this release does not know the
+    kind.
+    """
     if kind not in Kind.values:
         return Vll.objects.none()
     what, _colon, about = object.partition(":")
@@ -72,7 +77,10 @@ def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
 
 
 def _behind(kind: str, what: str, about: str) -> Q:
-    """Return a filter with one lookup per object, so that each line is counted once."""
+    """Return a filter on lines for an object such as ``router:7``, given as kind, ``what`` and ``about``.
+
+    The filter has subqueries and no joins, so that each line is counted once.
+    """
     if what == "line":
         return Q(pk=about)
     if what == "router":
@@ -104,7 +112,9 @@ def _path(about: str) -> Q:
 
 
 def _names_of(lines: Collection[UUID]) -> dict[UUID, dict[str, str]]:
-    """Return the names of lines, read as columns and not as rows: a failed network has thousands of lines."""
+    """Return the names of lines. Only the needed columns are read: a failed network has thousands
+    of lines.
+    """
     columns = Vll.objects.filter(pk__in=lines).values_list("pk", "description", "customer__name")
     return {pk: _named(pk, description or str(pk), customer) for pk, description, customer in columns}
 

@@ -1,4 +1,4 @@
-"""A problem of the network or the portal, as the derivations find it."""
+"""A problem of the network or of the portal, as the functions in portal.alarms.derivation find it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,14 +6,15 @@ from typing import Any
 
 from portal.alarms.kinds import Kind
 
-# The name of objects that exist once: the relay, the mail server, the agent API, NetBox.
+# The name of an object that exists only once: the relay, the mail server, the agent API or NetBox.
 PORTAL = "portal"
 
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """The lines behind a cause and their customers: counts, and the first lines as ``{"line", "name",
-    "customer"}``.
+    """The lines that a cause affects, and their customers: two counts, and the first lines.
+
+    ``first`` has an object ``{"line", "name", "customer"}`` for each of the first lines.
     """
 
     lines: int = 0
@@ -26,10 +27,11 @@ NOBODY = Affected()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmCondition:
-    """A current problem. Two with the same ``kind`` and ``object`` are the same alarm.
+    """A current problem. Two conditions with the same ``kind`` and ``object`` are the same alarm.
 
-    ``object`` names a row, as ``router:7``; ``name`` is its name for a reader. ``facts`` are JSON values for
-    the sentence (portal.alarms.sentences). ``since`` is None if the start is unknown.
+    ``object`` identifies a row, for example ``router:7``; ``name`` is the object's name for a reader.
+    ``facts`` are JSON values for the sentence (portal.alarms.sentences). ``since`` is None if the start is
+    unknown.
     """
 
     kind: Kind

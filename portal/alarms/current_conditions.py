@@ -1,4 +1,6 @@
-"""All current problems. They are derived, not stored: an alarm is up as long as its cause exists."""
+"""All current problems. Each round derives them from the database: an alarm is up as long as its
+cause exists.
+"""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -47,16 +49,19 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check. ``unchecked``: kinds that could not be checked, so that their alarms stay up."""
+    """The result of a check of all conditions.
+
+    ``unchecked``: the kinds that could not be checked because of an error. Their alarms stay up.
+    """
 
     found: list[AlarmCondition] = field(default_factory=list)
     unchecked: set[Kind] = field(default_factory=set)
 
 
 def find_conditions(now: datetime) -> CheckResult:
-    """Find all current problems, with a fixed number of statements for each kind.
+    """Find all current problems, with a fixed number of SQL statements for each kind.
 
-    A failure of one source does not stop the others.
+    If one source fails, the others still run.
     """
     result = CheckResult()
     for kinds, source in SOURCES:

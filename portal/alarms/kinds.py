@@ -5,8 +5,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Severity(models.IntegerChoices):
-    """The severity. Critical and major: customers notice it, or soon will. Minor: customers do not notice,
-    but it needs a repair. Warning: nothing is broken yet.
+    """The severity of an alarm.
+
+    * Critical and major: customers notice the problem or will notice it soon.
+    * Minor: customers do not notice it, but it needs a repair.
+    * Warning: nothing has failed yet.
     """
 
     CRITICAL = 1, _("Critical")
@@ -16,7 +19,7 @@ class Severity(models.IntegerChoices):
 
 
 class Kind(models.TextChoices):
-    """The kinds of alarms; the labels are headings and options of a filter."""
+    """The kinds of alarms. The labels are used as headings and as options of a filter."""
 
     REPORTS_AWAY = "reports_away", _("No reports from any router")
     ROUTER_SILENT = "router_silent", _("Routers silent")

@@ -11,14 +11,16 @@ from portal.alarms.kinds import Kind, Severity
 
 
 class Alarm(models.Model):
-    """One occurrence of a problem, from when it is raised until its cause is gone.
+    """One occurrence of a problem: from the time it is raised until its cause is gone.
 
-    Only ``portal.alarms.rounds`` writes it, from derived conditions. Operators' input is its OperatorState.
+    Only ``portal.alarms.rounds`` writes these rows, from derived conditions. The input of operators is in
+    OperatorState.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=20, choices=Kind)
-    # As in ``AlarmCondition``. It is not a relation, because the history outlives the object.
+    # The same values as in ``AlarmCondition``. ``object`` is not a relation, because the history outlives the
+    # object.
     object = models.CharField(max_length=120)
     name = models.CharField(max_length=250)
     facts = models.JSONField(default=dict)
@@ -27,7 +29,8 @@ class Alarm(models.Model):
     routers: Any = ArrayField(models.BigIntegerField(), default=list)
     raised_at = models.DateTimeField()
     cleared_at = models.DateTimeField(null=True)
-    # The lines behind the alarm and their customers; the first lines as [{"line", "name", "customer"}, ...].
+    # The number of affected lines, the number of their customers, and the first lines as [{"line", "name",
+    # "customer"}, ...].
     lines = models.PositiveIntegerField(default=0)
     customers = models.PositiveIntegerField(default=0)
     first_lines = models.JSONField(default=list)
@@ -66,9 +69,10 @@ class Alarm(models.Model):
 
 
 class OperatorState(models.Model):
-    """Operators' input about an alarm (RFC 8632, 3.5: the operator state). It ends with the occurrence,
-    except for a silence. A silence belongs to the object and lasts until its time, even if the alarm comes
-    again.
+    """The input of operators about an alarm (RFC 8632, 3.5: the operator state).
+
+    It ends with the occurrence of the alarm, except for a silence. A silence applies to the object until its
+    time is over, also to later occurrences.
     """
 
     alarm = models.OneToOneField(
@@ -107,10 +111,10 @@ class OperatorState(models.Model):
 
 
 class AlarmRound(models.Model):
-    """A single row: the last check of all conditions, and its counts."""
+    """The only row describes the last round: when it ran, and its counts."""
 
     at = models.DateTimeField()
-    # Kinds that could not be checked: their alarms stay unchanged.
+    # Kinds that could not be checked. Their alarms stayed unchanged.
     unchecked_kinds = models.JSONField(default=list, db_column="unseen")
     # The number of lines in service by health: {"up": 12, ...}.
     lines = models.JSONField(default=dict)

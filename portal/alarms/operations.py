@@ -1,4 +1,6 @@
-"""Operations of NOC staff on an alarm. They neither raise nor clear it: only its cause does."""
+"""Operations of NOC staff on an alarm. They neither raise nor clear an alarm; an alarm clears when its cause
+ends.
+"""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -32,9 +34,7 @@ def alarm_acknowledge(*, alarm: Alarm, user: User, note: str = "", now: datetime
 
 @transaction.atomic
 def alarm_unacknowledge(*, alarm: Alarm) -> None:
-    """Withdraw an acknowledgement that was a mistake or whose author left. Raises AlarmCleared,
-    AlarmNotAcknowledged.
-    """
+    """Withdraw an acknowledgement, for example a mistaken one. Raises AlarmCleared, AlarmNotAcknowledged."""
     state = _operator_state(alarm)
     if state.acknowledged_at is None:
         raise AlarmNotAcknowledged
@@ -44,7 +44,10 @@ def alarm_unacknowledge(*, alarm: Alarm) -> None:
 
 @transaction.atomic
 def alarm_assign(*, alarm: Alarm, to: str) -> None:
-    """Assign the alarm to NOC staff by user name, or to nobody (""). Raises AlarmCleared, NotNocStaff."""
+    """Assign the alarm to NOC staff by user name. ``to=""`` removes the assignment.
+
+    Raises AlarmCleared, NotNocStaff.
+    """
     state = _operator_state(alarm)
     person = noc_staff().filter(username=to, is_active=True).first() if to else None
     if to and person is None:
@@ -55,8 +58,9 @@ def alarm_assign(*, alarm: Alarm, to: str) -> None:
 
 @transaction.atomic
 def alarm_silence(*, alarm: Alarm, user: User, until: datetime, now: datetime) -> None:
-    """Hide the alarm until then, also if it comes again. Raises AlarmCleared, SilenceInThePast,
-    SilenceTooLong.
+    """Hide the alarm until ``until``, also if it clears and is raised again.
+
+    Raises AlarmCleared, SilenceInThePast, SilenceTooLong.
     """
     if until <= now:
         raise SilenceInThePast(until=until)
@@ -65,19 +69,22 @@ def alarm_silence(*, alarm: Alarm, user: User, until: datetime, now: datetime) -
     state = _operator_state(alarm)
     state.silenced_by, state.silenced_until = user.username, until
     state.save()
-    # The newest silence applies: that of an earlier occurrence may have been longer.
+    # Only the newest silence applies. A silence from an earlier occurrence may end later, so end it here.
     _silences_end(alarm, but=state.pk)
 
 
 @transaction.atomic
 def alarm_unsilence(*, alarm: Alarm) -> None:
-    """Show the alarm again; no effect if it is shown. Raises AlarmCleared."""
+    """Show a silenced alarm again. Without a silence, nothing changes. Raises AlarmCleared."""
     _operator_state(alarm)
     _silences_end(alarm)
 
 
 def _operator_state(alarm: Alarm) -> OperatorState:
-    """Return the operator state of an alarm that is up, locked: a round that would clear it waits."""
+    """Return the operator state of an alarm that is up. Raises AlarmCleared.
+
+    The alarm is locked, so that a round cannot clear it before this transaction ends.
+    """
     locked = Alarm.objects.select_for_update(no_key=True).get(pk=alarm.pk)
     if locked.cleared_at is not None:
         raise AlarmCleared(at=locked.cleared_at)

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
 
-# Rounds run every few seconds; older results are not reliable.
+# Rounds run every few seconds. A round older than this is too old to be reliable.
 LATE_AFTER = timedelta(seconds=30)
 _ACKNOWLEDGED = Q(operator_state__acknowledged_at__isnull=False)
 _TALLY = f"""
@@ -31,9 +31,10 @@ GROUP BY alarm.kind, alarm.severity
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The number of current alarms of a kind. Silenced alarms are counted only as silenced.
+    """The number of current alarms of one kind. A silenced alarm counts only in ``silenced``.
 
-    ``kind`` and ``severity`` are as stored: a newer release may have stored values that are unknown here.
+    ``kind`` and ``severity`` are the stored values: a newer release may have stored values that this release
+    does not know.
     """
 
     kind: str
@@ -62,8 +63,9 @@ def silenced(now: datetime) -> QuerySet[Any]:
 
 
 def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    """Annotate with ``silenced_until`` and ``silenced_by``. A silence of an earlier occurrence
-    still applies.
+    """Annotate alarms with ``silenced_until`` and ``silenced_by``.
+
+    A silence that was set during an earlier occurrence still applies.
     """
     silences = _silences(now).order_by("-silenced_until")
     found: QuerySet[Any] = rows.select_related("operator_state__assigned_to").annotate(
@@ -74,19 +76,19 @@ def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
 
 
 def _is_silenced(now: datetime) -> Exists:
-    """Return a condition for silenced alarms, which the database evaluates for all alarms at once."""
+    """Return a condition for silenced alarms. The database evaluates it for all alarms in one statement."""
     return Exists(_silences(now))
 
 
 def _silences(now: datetime) -> QuerySet[OperatorState]:
-    """Return the silences of the alarm's object, whichever occurrence they were set for."""
+    """Return the current silences of the alarm's kind and object, whichever occurrence they were set for."""
     return OperatorState.objects.filter(
         alarm__kind=OuterRef("kind"), alarm__object=OuterRef("object"), silenced_until__gt=now
     )
 
 
 def tally(now: datetime) -> list[Tally]:
-    """Count current alarms by kind; kinds without one are left out."""
+    """Count the current alarms of each kind. A kind without alarms is left out."""
     with connection.cursor() as cursor:
         cursor.execute(_TALLY, [now])
         rows = cursor.fetchall()
@@ -94,10 +96,12 @@ def tally(now: datetime) -> list[Tally]:
 
 
 def last_round() -> AlarmRound | None:
-    """Return the last round; None if there was none."""
+    """Return the last round, or None before the first round."""
     return AlarmRound.objects.first()
 
 
 def is_late(last: AlarmRound | None, now: datetime) -> bool:
-    """Return whether the last round is too old, so that shown alarms may be over, or some may be missing."""
+    """Return whether the last round is too old. Then some shown alarms may be over, and some may
+    be missing.
+    """
     return last is None or last.at < now - LATE_AFTER

@@ -1,7 +1,7 @@
-"""Update of the stored alarms from the current conditions: raise, refresh, clear.
+"""Update the stored alarms from the current conditions: raise, refresh, clear.
 
-A repetition changes nothing. If two rounds overlap, the second does nothing, because it may have read older
-data than the first has written.
+A second round with the same conditions changes nothing. If two rounds overlap, the second does nothing: its
+data may be older than the data that the first has written.
 """
 
 from collections import Counter
@@ -20,17 +20,17 @@ from portal.alarms.models import Alarm, AlarmRound
 from portal.diagnosis.health_queries import in_service_counts
 from portal.vll.models import Vll
 
-# The maximum of current alarms of a kind. More would help nobody, and every round writes all it finds. An
-# alarm stays up while its cause is found, regardless of others. Only new alarms wait for room.
+# The maximum number of current alarms of a kind. More alarms would help nobody, and each round writes all of
+# them. The limit applies only to new alarms: an alarm that is up stays up as long as its cause exists.
 MOST = 1000
 _THE_ROW = 1
-# Old alarms are deleted in batches of this size.
+# Old alarms are deleted in batches of this number of rows.
 _FORGOTTEN_TOGETHER = 5000
 
 
 @transaction.atomic
 def alarms_watch(*, now: datetime) -> bool:
-    """Run one round; return whether it ran, because no other round was running."""
+    """Run one round. Return False, without running, if another round is running."""
     AlarmRound.objects.get_or_create(pk=_THE_ROW, defaults={"at": now})
     if not AlarmRound.objects.select_for_update(skip_locked=True).filter(pk=_THE_ROW).exists():
         return False
@@ -53,7 +53,7 @@ def alarms_watch(*, now: datetime) -> bool:
 
 
 def _as_many_as(room: Counter[Kind], new: Iterable[AlarmCondition]) -> Iterator[AlarmCondition]:
-    """Yield new conditions of each kind as long as there is room."""
+    """Yield the new conditions, for each kind at most as many as ``room`` allows."""
     for each in new:
         if room[each.kind] > 0:
             room[each.kind] -= 1
@@ -61,7 +61,7 @@ def _as_many_as(room: Counter[Kind], new: Iterable[AlarmCondition]) -> Iterator[
 
 
 def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:
-    """Raise new alarms. A router's clock may be wrong, so that ``since`` is at most ``now``."""
+    """Raise new alarms. ``raised_at`` is at most ``now``, because the clock of a router may be wrong."""
     new = [
         Alarm(
             kind=each.kind,
@@ -76,7 +76,7 @@ def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:
 
 
 def _refresh(pairs: Iterable[tuple[Alarm, AlarmCondition]]) -> None:
-    """Update alarms whose content has changed."""
+    """Update those alarms whose content has changed."""
     changed = []
     for alarm, each in pairs:
         content = _content(each)
@@ -91,7 +91,8 @@ def _refresh(pairs: Iterable[tuple[Alarm, AlarmCondition]]) -> None:
 def _clear(gone: Collection[Alarm], unchecked: Collection[Kind], now: datetime) -> None:
     """Clear the alarms whose cause is gone.
 
-    An alarm of an unknown kind stays: a newer release raised it, and its worker may run at the same time.
+    An alarm of an unknown kind stays up: a newer release raised it, and a worker of that release may still
+    run.
     """
     over = [alarm.pk for alarm in gone if alarm.kind in Kind.values and alarm.kind not in unchecked]
     if over:
@@ -115,7 +116,9 @@ def _content(each: AlarmCondition) -> dict[str, Any]:
 
 
 def alarms_forget(*, before: datetime) -> int:
-    """Delete alarms that were cleared before then, with their operator state; return their number."""
+    """Delete alarms that were cleared before ``before``, with their operator state. Return the
+    number of alarms.
+    """
     forgotten = 0
     while over := list(
         Alarm.objects.filter(cleared_at__lt=before).values_list("pk", flat=True)[:_FORGOTTEN_TOGETHER]

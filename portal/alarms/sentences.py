@@ -1,7 +1,7 @@
-"""Texts of alarms: a headline, and a note with details.
+"""The texts of alarms: a headline, and a note with details.
 
-A newer release may have stored an alarm, during an upgrade of several machines or before a downgrade. Its
-kind or its facts may be unknown here.
+A newer release may have stored an alarm, during an upgrade of several machines or before a downgrade. This
+release may not know the alarm's kind or its facts, and then shows what it can.
 """
 
 import logging
@@ -82,7 +82,7 @@ _LOSSES = {
     "tx_errors": gettext_noop("not sent: {frames}"),
 }
 
-# By the part of the portal that a task belongs to: how the name of its task begins.
+# Names of the portal's parts for readers. The key is the beginning of the names of the part's tasks.
 _WAITING = {
     "accounts": gettext_noop("accounts"),
     "alarms": gettext_noop("alarms"),
@@ -97,17 +97,17 @@ _OTHER_WORK = gettext_noop("the portal's own work")
 
 
 def headline(kind: str) -> str:
-    """Return the headline of a kind, to be formatted with ``name`` and ``kind``."""
+    """Return the headline of a kind. It has the placeholders ``name`` and ``kind``."""
     return _(HEADLINES.get(kind, _UNKNOWN_KIND))
 
 
 def kind_label(kind: str) -> str:
-    """Return the heading of a kind, or its stored name if this release does not know it."""
+    """Return the heading of a kind. If this release does not know the kind, return its stored name."""
     return str(Kind(kind).label) if kind in HEADLINES else kind
 
 
 def note(kind: str, facts: Facts) -> str:
-    """Return the text below the headline, or "" if the headline is complete."""
+    """Return the text below the headline. Return "" if the headline says everything."""
     if kind not in HEADLINES:
         return _(
             "A newer release of the portal raised this alarm. This release does not know its kind and cannot"
@@ -221,7 +221,7 @@ def _few_buffers(facts: Facts) -> str:
 
 
 def _order(facts: Facts) -> str:
-    """Return the details of an order; the headline names its state."""
+    """Return the details of an order. The headline already has the state of the order."""
     return f"{facts['customer']}: {OrderAction(facts['action']).label}"
 
 
@@ -272,7 +272,7 @@ def _queue_unserved(facts: Facts) -> str:
 
 
 def _mails(facts: Facts) -> str:
-    # An alarm that the previous release stored has no "reader".
+    # An alarm that the previous release stored has no "reader"; take it from "first".
     reader = facts["reader"] if "reader" in facts else facts["first"].rpartition(" → ")[2]
     return _("Mails waiting: {mails}. The first is to {reader}. {error}").format(
         mails=grouped_text(facts["mails"]), reader=reader, error=facts["error"]

@@ -1,4 +1,6 @@
-"""The chain of checks from one customer port to the other, with findings and evidence. Pure functions."""
+"""The chain of checks from one customer port to the other, with findings and evidence. All
+functions are pure.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ class CheckState(StrEnum):
 
 
 class Finding(StrEnum):
-    """The problem that a check found; "" for none."""
+    """The problem that a check found, or "" if it found none."""
 
     NONE = ""
     NOT_IN_SERVICE = "not-in-service"
@@ -52,9 +54,10 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A link of the chain.
+    """One check of the chain.
 
-    ``evidence`` is for all readers, ``detail`` for the NOC. ``side``: "a", "z" or "".
+    All readers get ``evidence``; only the NOC gets ``detail``. ``side`` is "a" or "z" for a check of one end,
+    and "" for a check of the whole line.
     """
 
     code: str
@@ -67,7 +70,7 @@ class Check:
 
 
 def checks_of(line: LineFacts) -> list[Check]:
-    """Return the checks, causes before effects: the first broken check is the one to act on."""
+    """Return the checks. A cause comes before its effects, so the first broken check is the one to repair."""
     return [
         _service(line),
         _portal(line),
@@ -168,7 +171,10 @@ def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
 
 
 def _slow_port(code: str, side: str, end: EndFacts, slow: SlowPort) -> Check:
-    """Return what the link carries. A slow link harms lines only if they have booked more than that."""
+    """Return the check of a port whose link is slower than agreed.
+
+    The slow link affects lines only if they have booked more than it can carry.
+    """
     rates = {
         "port": end.port,
         "runs": rate_text(slow.runs),
@@ -199,7 +205,7 @@ def _configuration(line: LineFacts, side: str, end: EndFacts) -> Check:
 
 
 def _path(line: LineFacts) -> Check:
-    """Return the state of the path from its watchers; without a watcher, from the route."""
+    """Return the check of the path. If nobody watches the path, the check depends on the route."""
     path, fresh = line.path, [end for end in line.ends.values() if end.is_fresh]
     at = min((end.reported_at for end in fresh if end.reported_at), default=None)
     if path is not None and path.state == "down":
@@ -215,9 +221,10 @@ def _path(line: LineFacts) -> Check:
 
 
 def _path_mtu(line: LineFacts) -> Check:
-    """Return the result of the probes between the two routers and of the links' MTUs.
+    """Return the check of frame sizes: the result of the probes between the two routers, and the MTUs of the
+    links.
 
-    A loss that only concerns larger frames does not concern this line.
+    If the path only loses frames that are larger than this line's frames, the check is not broken.
     """
     code, probed = "path_mtu", line.path_mtu
     lost = probed is not None and probed.loses_its_frames
@@ -285,7 +292,7 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     if counted.frames_in:
         return Check(code, CheckState.OK, text, counted.until, side=side)
     if not counted.settled:
-        # One report may end before the customer's device sends again.
+        # The first report may cover a time in which the customer's device had not begun to send again.
         text = _("The line has just changed; two reports are needed to see whether anything arrives.")
         return Check(code, CheckState.UNKNOWN, text, counted.until, side=side)
     if end.by_vlan and end.port_drops:

@@ -1,4 +1,4 @@
-"""The diagnosis of a line for one reader: its chain of checks and one verdict."""
+"""The diagnosis of a line for one reader: a chain of checks and one verdict."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,8 +16,9 @@ class Diagnosis:
     checks: list[Check]
 
     def as_document(self, *, for_noc: bool) -> dict[str, Any]:
-        """Return the response of ``GET /api/v1/vlls/<id>/diagnosis``; only the NOC gets details of
-        routers.
+        """Return the response of ``GET /api/v1/vlls/<id>/diagnosis``.
+
+        ``for_noc``: the response contains details of routers, which only the NOC may see.
         """
         return {
             "verdict": {
@@ -39,7 +40,9 @@ class Diagnosis:
 
 
 def diagnosis_of(vll: Vll, *, now: datetime) -> Diagnosis:
-    """Return the diagnosis from the last reports of the agents. No router is queried."""
+    """Return the diagnosis of a line from the last reports of the agents. The portal does not
+    query the routers.
+    """
     line = facts_of(vll, now=now)
     checks = checks_of(line)
     return Diagnosis(verdict_of(line, checks), checks)

@@ -1,15 +1,15 @@
-"""The health of each line: one state from several independent facts, with its cause and its beginning.
+"""The health of each line for people: one state from several independent facts, with cause and start time.
 
-For people. It is computed each time and not stored. The first row that applies decides:
+The health is computed each time and not stored. The first row that applies decides:
 
-* ``removing``: its removal is ordered, including the cooling-off period
-* ``setting_up``: its first order is not done
-* ``suspended``: it should carry no traffic, and no order is about to change that
-* ``down``: its op-status is down
-* ``changing``: an order is changing or testing it
-* ``unknown``: no agent reports on it
-* ``degraded``: a router's configuration differs from the order, its path loses frames, a path does not carry
-  its largest ones, or a port is too slow for its bookings
+* ``removing``: the removal is ordered (including the cooling-off period)
+* ``setting_up``: the first order has not ended
+* ``suspended``: the line should carry no traffic, and no order is about to change that
+* ``down``: the op-status is down
+* ``changing``: an order is changing or testing the line
+* ``unknown``: the routers have not reported on the line recently
+* ``degraded``: the configuration of a router differs from the order, the path loses frames, the path does not
+  carry the line's largest frames, or a port is too slow for its bookings
 * ``up``: none of these
 """
 
@@ -54,7 +54,7 @@ class HealthState(models.TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The health of one line. ``cause``: a sentence, or "". ``since``: None if unknown."""
+    """The health of one line. ``cause`` is a sentence or "". ``since`` is None if the start is unknown."""
 
     state: HealthState
     cause: str = ""
@@ -62,9 +62,9 @@ class Health:
 
 
 def with_health(lines: list[Vll], *, troubled: Collection[TunnelPath] | None = None) -> list[Vll]:
-    """Return the same lines with their health, so that ``known_health`` of each runs no statement.
+    """Attach the health to each line and return the lines. ``known_health`` then needs no SQL statement.
 
-    ``troubled``: all rows of ``troubled_paths``, if the caller has read them.
+    ``troubled``: all rows of ``troubled_paths``, if the caller has already read them.
     """
     for line, health in zip(lines, healths_of(lines, troubled=troubled).values(), strict=True):
         vars(line)["health"] = health
@@ -72,14 +72,17 @@ def with_health(lines: list[Vll], *, troubled: Collection[TunnelPath] | None = N
 
 
 def with_applied_rate(line: Vll, newest: Order | None) -> Vll:
-    """Return the same line with ``applied_cir_bps``, the rate that its routers have, for pages."""
+    """Attach ``applied_cir_bps`` to the line and return the line. It is the rate that the routers
+    have now.
+    """
     vars(line)["applied_cir_bps"] = applied_cir_bps(line, newest)
     return line
 
 
 def with_order(line: Vll, order: Order) -> Vll:
-    """Return the same line with its newest order, to save ``known_health`` a statement where the order
-    decides.
+    """Attach the health that follows from the line's newest order, and return the line.
+
+    If another fact decides the health, nothing is attached. For pages that have already read the order.
     """
     decides = order.state != OrderState.HELD or line.lifecycle == Lifecycle.PENDING_ACTIVE
     if decides and not order.is_terminal:
@@ -88,7 +91,7 @@ def with_order(line: Vll, order: Order) -> Vll:
 
 
 def known_health(line: Vll) -> Health | None:
-    """Return the health that was computed before, or compute it now."""
+    """Return the health that is attached to the line. If there is none, compute it now."""
     if "health" not in vars(line):
         with_health([line])
     found: Health | None = vars(line)["health"]
@@ -98,10 +101,10 @@ def known_health(line: Vll) -> Health | None:
 def healths_of(
     lines: Sequence[Vll], *, troubled: Collection[TunnelPath] | None = None
 ) -> dict[UUID, Health | None]:
-    """Return the health of each; None for a line that has ended. Three statements for any number of lines.
+    """Return the health of each line, by id; None for a line that has ended.
 
-    ``troubled``: all rows of ``troubled_paths``, if the caller has read them, which saves one of these
-    statements. Prefetch the ends with ``port.router.observed``.
+    This needs three SQL statements for any number of lines, or two if the caller passes ``troubled``, all
+    rows of ``troubled_paths``. The caller must have prefetched the ends with ``port.router.observed``.
     """
     current = [line for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES]
     orders = _open_orders(current)
@@ -120,10 +123,11 @@ def healths_of(
 def health_of(
     line: Vll, *, order: Order | None, path: TunnelPath | None, overbooked: Collection[int] = ()
 ) -> Health | None:
-    """Return the line's health; None if the line has ended.
+    """Return the line's health, or None if the line has ended.
 
-    ``order``: the line's open order; ``path``: the path of its tunnel, if frames were lost there recently;
-    ``overbooked``: the ids of ports that are too slow for what is booked on them.
+    * ``order``: the line's open order.
+    * ``path``: the path of the line's tunnel if it is one of ``troubled_paths``, else None.
+    * ``overbooked``: the ids of ports that are too slow for their bookings.
     """
     if line.lifecycle in TERMINAL_LIFECYCLES:
         return None
@@ -183,8 +187,9 @@ def _setting_up(order: Order | None) -> Health:
 
 
 def _why_down(line: Vll) -> str:
-    """Return the nearest cause that the ends show, in the sentences of the diagnosis, and the ongoing work on
-    it.
+    """Return the cause of a line being down, and the ports that are kept down because of it.
+
+    The sentences are those of the diagnosis. The cause is the nearest one that the ends show.
     """
     ends = sorted(line.ends.all(), key=lambda end: end.side)
     done = [_sentence(Finding.LINK_HELD_DOWN, end) for end in ends if end.held_down]
@@ -205,7 +210,7 @@ def _cause_of_down(ends: Sequence[VllEnd]) -> str:
     states = [end.path_state for end in ends]
     if is_path_down(states) or any(end.reachable is False for end in ends):
         return _sentence(Finding.PATH_DOWN)
-    # A silence that counts as down.
+    # No other cause was found. The router has been silent for so long that the line counts as down.
     return _sentence(Finding.ROUTER_SILENT, min(ends, key=_last_reported))
 
 
@@ -236,8 +241,9 @@ def _sentence(finding: Finding, end: VllEnd | None = None) -> str:
 
 
 def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
-    """Return the loss of the path that concerns this line: large frames, if it carries such, or a part of all
-    frames.
+    """Return the loss of the path that affects this line, or None.
+
+    A loss of large frames only affects lines with such frames. Any other loss affects all lines.
     """
     if path.black_hole_since is None:
         return Finding.PATH_LOSES if path.finding else None
@@ -250,7 +256,7 @@ def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:
 
 
 def _troubled_paths(lines: Sequence[Vll]) -> Collection[TunnelPath]:
-    """Return the paths of these lines that lost frames in the last probe."""
+    """Return the troubled paths whose first router is at an end of one of these lines."""
     if not lines:
         return ()
     routers = {end.port.router_id for line in lines for end in line.ends.all()}
@@ -258,7 +264,9 @@ def _troubled_paths(lines: Sequence[Vll]) -> Collection[TunnelPath]:
 
 
 def _overbooked(lines: Sequence[Vll]) -> set[int]:
-    """Return the ids of those ports of lines in service that are too slow for what is booked on them."""
+    """Return the ids of ports that are too slow for their bookings, among the ports of those
+    lines in service.
+    """
     ports = {end.port_id for line in lines if _is_active(line) for end in line.ends.all()}
     if not ports:
         return set()
@@ -270,12 +278,16 @@ def _is_active(line: Vll) -> bool:
 
 
 def troubled_paths() -> QuerySet[TunnelPath]:
-    """Return all paths in use that lost frames in the last probe."""
+    """Return all paths in use that have a black hole for large frames, or that lost frames in the
+    last probe.
+    """
     return TunnelPath.objects.filter(Q(black_hole_since__isnull=False) | ~Q(finding=""), in_use=True)
 
 
 def _of(line: Vll, paths: dict[tuple[int, int, int], TunnelPath]) -> TunnelPath | None:
-    """Return the path of the line's tunnel, if it is one of ``paths`` and the line is in service."""
+    """Return the path of the line's tunnel if the line is in service and the path is in
+    ``paths``, else None.
+    """
     if not paths or line.family is None or not _is_active(line):
         return None
     a, z = sorted(end.port.router_id for end in line.ends.all())

@@ -1,6 +1,6 @@
-"""The health of lines in SQL: to count thousands of lines, and to list those of one state.
+"""The health of lines in SQL, to count thousands of lines and to list the lines of one state.
 
-The same table as ``portal.diagnosis.health``, row by row; tests compare the two.
+The conditions are the same as in the table of ``portal.diagnosis.health``. Tests compare both.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,35 +24,37 @@ from portal.vll.states import (
 )
 
 _MOVING = [state for state in OrderState if state not in {*TERMINAL_ORDER_STATES, OrderState.HELD}]
-# In the order of the table: the first condition that is true decides.
+# Pairs in the order of the table. The first condition that is true determines the state.
 Conditions = Sequence[tuple[Q, HealthState]]
 
 
 def with_health_state(rows: QuerySet[Vll]) -> QuerySet[Any]:
-    """Return ``rows`` with ``health_state``; lines that have ended are left out."""
+    """Annotate ``rows`` with ``health_state``. Lines that have ended are left out."""
     return _with_state(rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES), _conditions())
 
 
 def health_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
-    """Return how many of ``rows`` are in each state, in the order of the states; no zeros."""
+    """Return the number of ``rows`` in each state, in the order of the states. States without lines are left
+    out.
+    """
     return _counts(rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES), _conditions())
 
 
 def in_service_counts(
     rows: QuerySet[Vll], *, troubled: Collection[TunnelPath] | None = None
 ) -> dict[HealthState, int]:
-    """Return how many lines of ``rows`` that are in service have each health. Their sum is all of them.
+    """Return the number of lines in each state of health, among those of ``rows`` that are in service.
 
-    Every page that says how many lines are in service, or up, counts with this function. It reads only the
-    lines that are not up: an index finds those of each condition, and they are few. ``troubled``: all rows of
-    ``troubled_paths``, if the caller has read them.
+    The sum of the numbers is the number of lines in service. All pages that show how many lines are in
+    service, or up, use this function. It reads only the lines that are not up: they are few, and each
+    condition has an index. ``troubled``: all rows of ``troubled_paths``, if the caller has already read them.
     """
     not_up = _not_up(troubled_paths().exists() if troubled is None else bool(troubled))
     lines = in_service(rows).order_by()
     first, *others = (lines.filter(condition).values("pk") for condition, _ in not_up)
     counts = _counts(lines.filter(pk__in=first.union(*others)), not_up)
     up = lines.count() - sum(counts.values())
-    # A line can come into service between the two statements.
+    # ``up`` can be negative if a line changes between the two statements. Then leave the state out.
     return {HealthState.UP: up, **counts} if up > 0 else counts
 
 
@@ -70,7 +72,7 @@ def _with_state(rows: QuerySet[Vll], conditions: Conditions) -> QuerySet[Any]:
 
 
 def _conditions() -> Conditions:
-    """Return the conditions of the table for all lines that have not ended."""
+    """Return the conditions of the table, for all lines that have not ended."""
     return [
         (Q(lifecycle=Lifecycle.PENDING_TERMINATE), HealthState.REMOVING),
         (Q(lifecycle=Lifecycle.PENDING_ACTIVE), HealthState.SETTING_UP),
@@ -80,9 +82,10 @@ def _conditions() -> Conditions:
 
 
 def _not_up(has_troubled_paths: bool) -> Conditions:
-    """Return why lines in service are not up.
+    """Return the conditions of the table that apply to lines in service. A line that meets none of them is
+    up.
 
-    Without troubled paths, PostgreSQL need not plan the joins that find the lines on them.
+    Without troubled paths, the condition on paths is left out, so that PostgreSQL need not plan its joins.
     """
     on_overbooked_ports = VllEnd.objects.filter(port__in=overbooked_ports(Port.objects.all())).values("vll")
     table = [
@@ -99,12 +102,13 @@ def _not_up(has_troubled_paths: bool) -> Conditions:
 
 
 def _is_moving() -> Q:
-    # Open orders are few and read once; reading the open order of each line takes longer with each line.
+    # Open orders are few, and this reads them once. A subquery per line would take longer the more lines
+    # there are.
     return Q(pk__in=Order.objects.filter(state__in=_MOVING).values("vll"))
 
 
 def _lines_losing_frames() -> QuerySet[Any, Any]:
-    """Return the ids of the lines whose tunnel takes a path that loses their frames."""
+    """Return the ids of lines whose path loses frames of the line's size."""
     path = troubled_paths().filter(
         Q(black_hole_since=None) | Q(verified_ip_mtu__lt=OuterRef("packet")),
         a_router=OuterRef("port__router"),
@@ -116,7 +120,9 @@ def _lines_losing_frames() -> QuerySet[Any, Any]:
 
 
 def _overhead() -> Case:
-    """Return the bytes that the tunnel adds to the largest frame of an end's line (``Vll.tunnel_packet``)."""
+    """Return an SQL expression for the bytes that the tunnel adds to a frame of the line
+    (``Vll.tunnel_packet``).
+    """
     whens = [
         When(
             vll__encapsulation=transport.encapsulation,

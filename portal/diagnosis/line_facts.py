@@ -1,5 +1,6 @@
-"""The facts for the judgement of a line, read at one moment. A fact without a recent report is None, not
-False.
+"""The facts for the diagnosis of a line, all read at one moment.
+
+A fact without a recent report is None, not False.
 """
 
 from collections import defaultdict
@@ -26,18 +27,18 @@ from portal.vll.path_status import PathStatus, path_status
 from portal.vll.paths_in_use import path_of
 from portal.vll.queries import unchanged_since
 
-# Agents count every ten seconds.
+# The agents count frames in intervals of ten seconds.
 COUNTED_OVER = timedelta(seconds=10)
-# A restored VLAN is mentioned for this time.
+# The diagnosis mentions a restored VLAN for this time.
 RESTORED_LATELY = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Frames of an end in its newest ten seconds; ``dropped`` by its policer, None without a policer.
+    """The frames that arrived at an end in its newest ten seconds.
 
-    Frames from before the line's last change are not counted. ``settled``: at least two reports began after
-    it.
+    ``dropped``: the frames that its policer dropped, None without a policer. Frames from before the line's
+    last change are not counted. ``settled``: at least two reports began after that change.
     """
 
     frames_in: int
@@ -49,7 +50,11 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class SlowPort:
-    """A port whose link is slower than agreed. Rates in bit/s; ``left``: what can be booked at this speed."""
+    """A port whose link is slower than agreed. Rates are in bit/s.
+
+    ``runs`` is the present speed, ``agreed`` the agreed speed. ``left`` is the bandwidth that can be booked
+    at the present speed.
+    """
 
     runs: int
     agreed: int
@@ -58,18 +63,18 @@ class SlowPort:
 
     @property
     def is_overbooked(self) -> bool:
-        """Whether the lines on the port have booked more than is left."""
+        """Whether the lines on the port have booked more than can be booked at the present speed."""
         return self.booked > self.left
 
 
 @dataclass(frozen=True, slots=True)
 class EndFacts:
-    """One end, from the last report of its router's agent."""
+    """The facts about one end, according to the last report of its router's agent."""
 
     router: str
     port: str
     reported_at: datetime | None
-    # The last report came from the agent, but VPP was down or did not respond.
+    # The agent sent the last report, but VPP was down or did not respond.
     vpp_away: bool
     silent_since: datetime | None
     # The time when the NOC declared the router dead.
@@ -80,20 +85,21 @@ class EndFacts:
     # The port is kept down because the link of the other end is down.
     kept_down: bool
     reachable: bool | None
-    # Verified, and no agent has observed a difference since; None while work on it is in progress.
+    # True if the end was verified and no agent has observed a difference since. None while the portal works
+    # on it.
     as_ordered: bool | None
     status: str
     status_at: datetime | None
     reason: dict[str, Any] | None
     drift: list[dict[str, Any]]
     counted: Counted | None
-    # Whether the line takes only frames with its own VLANs, and how many of all incoming frames, of any line,
-    # its port recently dropped. None: not counted.
+    # ``by_vlan``: the line takes only frames with its own VLANs. ``port_drops``: the number of frames, of any
+    # line, that the port recently dropped on receipt; None if not counted.
     by_vlan: bool
     port_drops: int | None
-    # The time when its VLAN was last taken back from a foreign user; None: not recently.
+    # The time when the portal last took the VLAN back from another program. None if that was not recent.
     vlan_restored_at: datetime | None
-    # None while the port's link has at least its agreed speed.
+    # None if the port's link has at least its agreed speed.
     slow_port: SlowPort | None = None
 
     @property
@@ -104,14 +110,15 @@ class EndFacts:
 
 @dataclass(frozen=True, slots=True)
 class PathMtuFacts:
-    """The result of probes on the line's path. IP packets in bytes. ``needed``: the size for the line's
-    largest frame.
+    """The result of the probes on the line's path. Sizes of IP packets in bytes.
+
+    ``needed``: the size of the packet that carries the line's largest frame.
     """
 
     needed: int
-    # The largest packet that passed in the last successful probe.
+    # The size of the largest packet that passed in the last successful probe.
     verified: int | None
-    # The finding of the last probe; None: all frames arrived.
+    # The finding of the last probe. None if all frames arrived.
     finding: FramesFinding | None
     at: datetime
     detail: str
@@ -125,7 +132,7 @@ class PathMtuFacts:
 
 @dataclass(frozen=True, slots=True)
 class LineTestFacts:
-    """The line's last test that sent frames."""
+    """The newest activation test of the line that sent frames."""
 
     passed: bool
     sentence: str
@@ -143,29 +150,30 @@ class OrderFacts:
 
 @dataclass(frozen=True, slots=True)
 class LineFacts:
-    """All facts, as of ``at``; ``ends`` by side."""
+    """All facts about a line at the time ``at``. ``ends`` has the facts about its ends by side."""
 
     at: datetime
     lifecycle: str
     admin_status: str
     tunnelled: bool
     order: OrderFacts | None
-    # Whether the portal received reports during the time after which a router counts as silent.
+    # Whether the agent API has received reports in the last 20 s.
     portal_listens: bool
     ends: dict[str, EndFacts]
-    # None without a tunnel, or without anything in service to watch.
+    # None if the line has no tunnel, or nothing in service to watch.
     path: PathStatus | None
-    # None if no probe was sent.
+    # None if no probe has been sent.
     path_mtu: PathMtuFacts | None
     last_test: LineTestFacts | None
-    # The time since which a path does not carry the line's largest frames, by the MTU of its links.
+    # The time since when the path has not carried the line's largest frames, according to the MTUs of its
+    # links.
     not_carried_since: datetime | None = None
 
 
 def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
-    """Return the facts, with a fixed number of statements."""
+    """Read the facts about a line, with a fixed number of SQL statements."""
     ends_with_routers = VllEnd.objects.select_related("port__router__observed")
-    # The second lookup serves a line whose ends were read without their routers.
+    # The second lookup is for callers that have read the ends without their routers.
     prefetch_related_objects([vll], Prefetch("ends", ends_with_routers), "ends__port__router__observed")
     ends = sorted(vll.ends.all(), key=lambda end: end.side)
     silences = dict(
@@ -261,9 +269,9 @@ def _silent_since(
 
 
 def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Counted]:
-    """Return, by side, the frames of the newest ten seconds, if these are recent.
+    """Return for each side the frames of the newest ten seconds. A side without recent samples is left out.
 
-    ``changed`` is the beginning of the line's present state.
+    ``changed``: the time since when the line has its present state. Older samples do not count.
     """
     oldest = now - FRESH
     fresh = Sample.objects.filter(vll_id=vll.pk, to_at__gt=oldest)
@@ -277,9 +285,9 @@ def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Cou
 
 
 def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
-    """Add up the newest ten seconds of ``fresh``, newest first.
+    """Add up the samples of the newest ten seconds. ``fresh`` has the newest sample first.
 
-    A policer that was absent for a part of them counts for the other part.
+    If the end had a policer during only some of these samples, ``dropped`` is the sum over them.
     """
     rows = [row for row in fresh if row is fresh[0] or row.from_at >= fresh[0].to_at - COUNTED_OVER]
     dropped = [row.violate_packets for row in rows if row.violate_packets is not None]
@@ -293,15 +301,13 @@ def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
 
 
 def _restored(vll: Vll, now: datetime) -> dict[str, datetime]:
-    """Return, by side, the time when the VLAN was last taken back."""
+    """Return for each side the time when its VLAN was last taken back, if that was recent."""
     lately = Event.objects.filter(vll_id=vll.pk, kind=VLAN_RESTORED, at__gt=now - RESTORED_LATELY)
     return {event.data["end"]: event.at for event in lately.order_by("at")}
 
 
 def _listens(now: datetime) -> bool:
-    """Return whether the portal has listened since the oldest recent report, apart from the seconds of a
-    restart.
-    """
+    """Return whether the agent API has received reports in the last 20 s, which is longer than a restart."""
     return bool(listened(now - timedelta(seconds=20), now))
 
 
@@ -327,7 +333,7 @@ def _last_test(vll: Vll) -> LineTestFacts | None:
 
 
 def _order(newest: Order | None) -> OrderFacts | None:
-    """Return the facts of the open order, which is the line's newest one."""
+    """Return the facts of the line's open order. Only the newest order can be open."""
     if newest is None or newest.is_terminal:
         return None
     return OrderFacts(newest.action, newest.state, newest.state_at)

@@ -9,8 +9,8 @@ from portal.vll.models import Vll
 
 
 class TroubleReport(models.Model):
-    """A trouble report to the NOC about a line, with the finding at that time; open until the NOC
-    closes it.
+    """A report to the NOC about trouble with a line. It stores the diagnosis at that time. The
+    NOC closes it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -18,7 +18,7 @@ class TroubleReport(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="trouble_reports")
     reported_by = models.CharField(max_length=150)
     reported_at = models.DateTimeField()
-    # The reporter's note; may be "".
+    # The reporter's note, or "".
     note = models.TextField(blank=True, default="")
     # The response of ``GET /vlls/<id>/diagnosis`` for the NOC at that moment.
     finding = models.JSONField()

@@ -1,4 +1,4 @@
-"""Trouble reports to the NOC about a line, and their closing by the NOC."""
+"""Reports to the NOC about trouble with a line. The NOC closes them."""
 
 import json
 from datetime import datetime
@@ -34,9 +34,9 @@ class NotForYouToClose(DomainError):
 
 @transaction.atomic
 def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> TroubleReport:
-    """Report trouble to the NOC, with the current diagnosis. Any user who may see the line may do so.
+    """Report trouble with a line to the NOC, with the current diagnosis.
 
-    Raises TroubleIsReported.
+    Any user who may see the line may report trouble. Raises TroubleIsReported.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if there := vll.trouble_reports.filter(closed_at__isnull=True).first():
@@ -60,7 +60,7 @@ def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> Trouble
 
 @transaction.atomic
 def trouble_close(*, user: User, report: TroubleReport, now: datetime) -> TroubleReport:
-    """Close a report when the NOC has finished its work. Raises NotForYouToClose, TroubleIsClosed."""
+    """Close a report after the NOC has finished its work. Raises NotForYouToClose, TroubleIsClosed."""
     if not permissions.may_run_the_network(user):
         raise NotForYouToClose
     report = TroubleReport.objects.select_for_update().get(pk=report.pk)

@@ -1,4 +1,4 @@
-"""The verdict on a line: the first broken check in one plain sentence, who is responsible, and what to do."""
+"""The verdict on a line: the first broken check in one sentence, who is responsible, and what to do."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ _UNBROKEN = {
         "Only part of this line is reported on at the moment, and nothing is wrong with that part."
     ),
 }
-# The key, among the facts, of work on routers that is mentioned after a verdict.
+# The key in ``facts`` for maintenance of routers that the sentence mentions after the verdict.
 _WORKS = "works"
 _FINDINGS = frozenset(each.value for each in Finding)
 _SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
@@ -116,13 +116,14 @@ ADVICE = {
     ),
     Finding.TEST_FAILED: gettext_noop("Contact the NOC, or test the line again."),
 }
-# For a suspended line whose removal is ordered.
+# The sentence and the advice for a suspended line whose removal is ordered.
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
 _UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
-# These findings come after all others, in this order. A slow port still carries frames, as in the
-# health of a line. A port is kept down because of another fault, and without a link nothing arrives.
+# These findings come after all others, in this order. A slow port still carries frames, so it is the least
+# important fault, as in the health of a line. A port is kept down because of another fault. And without a
+# link no frames arrive.
 _COME_LAST = {Finding.PORT_SLOW: 1, Finding.LINK_HELD_DOWN: 2, Finding.NO_FRAMES_IN: 3}
-# Findings that work on a router may cause there.
+# Maintenance of a router may cause these findings there.
 _EXPLAINED_BY_WORK = {
     Finding.ROUTER_SILENT,
     Finding.VPP_DOWN,
@@ -138,10 +139,11 @@ _EXPLAINED_BY_WORK = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict. ``code``: ``in-order``, ``not-known`` or a finding, with its end if it has one
-    (``a-port-down``).
+    """The verdict on a line.
 
-    ``facts``: the facts in the sentence of a finding, to write the sentence for another reader.
+    ``code``: ``in-order``, ``not-known``, or a finding. A finding at one end begins with the side, such as
+    ``a-port-down``. ``facts``: the facts in the sentence, so that the sentence can be written in another
+    language.
     """
 
     code: str
@@ -159,10 +161,10 @@ def broken_sentence(
     at: datetime | None = None,
     removing: bool = False,
 ) -> str:
-    """Return the problem in one sentence. ``side``: "a" or "z", with router and port, for a problem at one
-    end.
+    """Return the sentence about a problem.
 
-    ``removing``: the line is suspended because its removal is ordered.
+    A problem at one end has ``side`` ("a" or "z"), ``router`` and ``port``. ``removing``: the line is
+    suspended because its removal is ordered.
     """
     facts = {
         "end": _(_SIDES[side]) if side else "",
@@ -174,11 +176,12 @@ def broken_sentence(
 
 
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
-    """Return the verdict: the first broken check decides; if none is broken, the first unknown one.
+    """Return the verdict. The first broken check decides. If no check is broken, the first unknown check
+    decides.
 
-    A port that is kept down follows from a fault and comes after all other faults except a silent customer.
-    Work on a router comes before the findings that it explains. If it explains nothing, it is mentioned last,
-    and gives the code of a line that works.
+    A port that is kept down comes after all other faults except missing frames of the customer, because
+    another fault causes it. Maintenance of a router comes before the findings that it explains. If it
+    explains none, it is mentioned at the end, and its code is used if the line has no fault.
     """
     checks = list(checks)
     broken = [check for check in checks if check.state == CheckState.BROKEN]
@@ -201,10 +204,10 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
 
 
 def stored_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
-    """Return the sentence of a verdict that a report stores as JSON, for a reader.
+    """Return the sentence of a verdict that a report has stored as JSON, in the reader's language.
 
-    The stored sentence is returned if an older release stored no facts, or a newer release a finding that is
-    unknown here.
+    Return the stored sentence if an older release stored no facts, or if a newer release stored a finding
+    that this release does not know.
     """
     stored = dict(facts or {})
     works = stored.pop(_WORKS, [])

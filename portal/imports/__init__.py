@@ -1,3 +1,4 @@
-"""Imports of spreadsheets: checked first, then imported in batches that succeed or fail as a whole
-(ADR 45).
+"""Imports of spreadsheets. All rows are checked first. Then they are imported in batches (ADR 45).
+
+A batch succeeds or fails as a whole.
 """

@@ -1,8 +1,7 @@
-"""The batches of an import: checked in a transaction that is rolled back, or imported in one that is
-committed.
+"""The batches of an import. A check runs in a transaction that is rolled back; an import is committed.
 
-The states of the rows show the remaining work. They are written in the batch's own transaction. If a worker
-is killed, its batch is either complete or absent, and the next worker continues after it.
+The states of the rows show which rows remain. They are written in the same transaction as the batch. If a
+worker is killed, its batch is either complete or absent, and the next worker continues after it.
 """
 
 import logging
@@ -38,16 +37,17 @@ from portal.imports.refusals import refusal_record
 
 log = logging.getLogger(__name__)
 
-# After this time other imports and tasks, some of them due every five seconds, have their turn. The current
-# batch ends with it.
+# An import works for at most this time, and ends with the batch that is then in progress. Then other imports
+# and tasks have their turn. Some of these tasks are due every five seconds.
 _TURN_S = 2.0
 
 
 def import_run(*, import_id: UUID, turn: int) -> None:
-    """Work on batches until nothing is left or the turn is over; then queue the import again.
+    """Process batches until no rows are left or the turn is over. After a turn, queue the import again.
 
-    Does nothing while an older import runs; that import queues this one when it ends. Does nothing for a
-    message whose ``turn`` is over: however many messages were sent, one has an effect.
+    ``turn`` is the number in the message. Does nothing if it is another import's turn; that import queues
+    this one when it ends. Does nothing if the message's turn is over: of repeated messages, only one has an
+    effect.
     """
     until = monotonic() + _TURN_S
     this = first_running()
@@ -61,7 +61,8 @@ def import_run(*, import_id: UUID, turn: int) -> None:
                 turn_next(this, turn=turn, now=clock.now())
                 return
     except Exception:
-        # Without the database nothing can be recorded, and no import could continue.
+        # If the database cannot be reached, this cannot be recorded, and no other import could continue
+        # either.
         with suppress(DatabaseError, InterfaceError):
             import_failed(this, now=clock.now())
         raise
@@ -69,9 +70,10 @@ def import_run(*, import_id: UUID, turn: int) -> None:
 
 @transaction.atomic
 def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
-    """Process the next batch and return whether there was one. Only one worker processes a batch at a time.
+    """Process the next batch. Return whether a batch was processed.
 
-    The batch has at least one row, and begins no row after ``until`` (seconds, monotonic).
+    Return False if no rows are left, if the import has ended, or if another worker processes a batch. A batch
+    has at least one row. No row is begun after ``until`` (seconds of the monotonic clock).
     """
     if not turn_take():
         return False
@@ -146,7 +148,7 @@ def _do(
 def _process(
     row: ImportRow, kind: Kind, batch: Batch, values: RowValues, actor: Actor, now: datetime
 ) -> None:
-    """Check or import one row. A refused row leaves nothing behind and affects no other row."""
+    """Check or import one row. If the row is refused, it changes nothing and does not affect other rows."""
     try:
         there = batch.find(values)
         if there is None:
@@ -161,7 +163,7 @@ def _process(
         row.state = ImportRow.State.REFUSED
         row.refusals = [refusal_record(each) for each in getattr(refusal, "refusals", (refusal,))]
     except (OperationalError, InterfaceError):
-        # A fault of the database and not of the row: the batch is tried again.
+        # The database failed, not the row. The whole batch is tried again.
         raise
     except Exception:
         log.exception("import %s, line %d: it cannot be taken in", row.owner_id, row.line)
@@ -169,7 +171,11 @@ def _process(
 
 
 def _differences(there: Mapping[str, Any], values: RowValues) -> list[tuple[str, str, str]]:
-    """Return the differences to the values in the file. A cell without text matches any value."""
+    """Return the columns in which the existing object differs from the file: column, existing value, value in
+    file.
+
+    An empty cell matches any value.
+    """
     return [
         (column, _shown(there[column]), _shown(value))
         for column, value in values.items()

@@ -1,4 +1,6 @@
-"""Readers of cells: they convert text to the value for an operation, or refuse it and name the column."""
+"""Readers of cells. A reader converts the text of a cell to a value, or raises an error that
+names the column.
+"""
 
 import re
 from collections.abc import Callable, Collection
@@ -28,7 +30,8 @@ from portal.imports.errors import (
 )
 from portal.inventory.field_limits import is_interface_name
 
-# A reader takes a non-empty text and the name of its column, for errors. None means an empty cell.
+# A reader takes the text of a cell, which is not empty, and the name of the column for errors. It returns
+# None if the cell counts as empty.
 Reader = Callable[[str, str], Any]
 NAME, URL = 100, 200
 _SHOWN = 60
@@ -55,7 +58,10 @@ def text(most: int = NAME) -> Reader:
 
 
 def whole(cell: str, column: str) -> int:
-    """Read a whole number from 0 to 2^53 - 1, written in digits: a form such as 1E+10 has lost digits."""
+    """Read a whole number from 0 to 2^53 - 1, written in digits.
+
+    A form such as 1E+10 is refused, because the spreadsheet has lost digits. Raises CellNotANumber.
+    """
     number = whole_number(cell, most=_LARGEST)
     if number is None:
         raise CellNotANumber(value=cell[:_SHOWN], field=column)
@@ -63,12 +69,16 @@ def whole(cell: str, column: str) -> int:
 
 
 def rate(cell: str, column: str) -> int:
-    """Read a rate in whole bit/s, with or without a unit. Raises RateUnreadable, QuantityAmbiguous."""
+    """Read a rate in whole bit/s, with or without a unit. Raises RateUnreadable, QuantityAmbiguous,
+    CellNotANumber.
+    """
     return _quantity(whole_rate, cell, column)
 
 
 def size(cell: str, column: str) -> int:
-    """Read a size in whole bytes, with or without a unit. Raises SizeUnreadable, QuantityAmbiguous."""
+    """Read a size in whole bytes, with or without a unit. Raises SizeUnreadable, QuantityAmbiguous,
+    CellNotANumber.
+    """
     return _quantity(whole_size, cell, column)
 
 
@@ -77,7 +87,7 @@ def _quantity(read: Callable[[str], int], cell: str, column: str) -> int:
         value = read(cell)
     except DomainError as refusal:
         if _EXPONENT.fullmatch(cell):
-            # A spreadsheet wrote this form and has lost digits.
+            # The spreadsheet has written an exponent and has lost digits.
             raise CellNotANumber(value=cell[:_SHOWN], field=column) from None
         refusal.field = column
         raise
@@ -87,7 +97,7 @@ def _quantity(read: Callable[[str], int], cell: str, column: str) -> int:
 
 
 def degrees(cell: str, column: str) -> Decimal:
-    """Read degrees, to a tenth of a metre, with a point or a comma."""
+    """Read degrees with a point or a comma and at most six decimal places (a tenth of a metre)."""
     try:
         value = Decimal(cell.replace(",", "."))
     except InvalidOperation:
@@ -101,7 +111,7 @@ def degrees(cell: str, column: str) -> Decimal:
 
 
 def yes_or_no(cell: str, column: str) -> bool:
-    """Read yes or no, in the forms that people and the portal's exports write."""
+    """Read yes or no, in the forms that people write and that the portal's exports contain."""
     word = cell.casefold()
     if word not in _YES | _NO:
         raise CellNotYesOrNo(value=cell[:_SHOWN], field=column)
@@ -109,7 +119,7 @@ def yes_or_no(cell: str, column: str) -> bool:
 
 
 def one_of(*choices: str) -> Reader:
-    """Return a reader for one of these words, in upper or lower case."""
+    """Return a reader that accepts one of these words. Case does not matter."""
     known = {choice.casefold(): choice for choice in choices}
 
     def read(cell: str, column: str) -> str:
@@ -121,7 +131,9 @@ def one_of(*choices: str) -> Reader:
 
 
 def address(family: int) -> Reader:
-    """Return a reader for a host address of the family, in the notation of Python and PostgreSQL."""
+    """Return a reader for an IP address of the family, in a notation that Python and PostgreSQL
+    both accept.
+    """
 
     def read(cell: str, column: str) -> str:
         try:
@@ -158,8 +170,9 @@ def router_name(cell: str, column: str) -> str:
 
 
 def port(cell: str, column: str) -> tuple[str, str]:
-    """Read a port such as ``rhino:TenGigabitEthernet3/0/0``: router and interface, as in lists and
-    exports.
+    """Read a port such as ``rhino:TenGigabitEthernet3/0/0``. Return router and interface.
+
+    Lists and exports of the portal use the same form.
     """
     router, colon, interface = cell.partition(":")
     if not (router and colon and is_interface_name(interface)):

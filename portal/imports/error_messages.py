@@ -1,4 +1,4 @@
-"""Messages of imports: errors in a cell, a row, or of the whole import."""
+"""Messages of imports: errors of a cell, of a row, or of a whole import."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

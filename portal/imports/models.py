@@ -9,7 +9,10 @@ from portal.accounts.models import ApiToken, User
 
 
 class ImportState(models.TextChoices):
-    """The state of an import. It is checked and, after confirmation, imported; or imported immediately."""
+    """The state of an import. The rows are checked; after a confirmation, they are imported.
+
+    An import without a dry run is not checked first: it is imported immediately.
+    """
 
     CHECKING = "checking"
     CHECKED = "checked"
@@ -29,8 +32,9 @@ RUNNING = (ImportState.CHECKING, ImportState.IMPORTING)
 
 
 class Import(models.Model):
-    """One import. Counts are of its rows, by state. ``total`` minus all counts is the number of unchecked
-    rows.
+    """One import. ``new``, ``same``, ``refused`` and ``made`` are the numbers of rows in each state.
+
+    ``total`` minus their sum is the number of unchecked rows.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -40,31 +44,32 @@ class Import(models.Model):
     requested_by = models.ForeignKey(
         User, on_delete=models.PROTECT, related_name="+", db_column="asked_by_id"
     )
-    # The API token that sent it and whose rights it needs to continue; null for an upload on the page.
+    # The API token of the upload; null for an upload on the page. The import needs the token's rights to
+    # continue.
     made_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField()
-    # The time of the confirmation, its user and API token. From then on the import runs as this user, with
-    # the user's rights.
+    # The time of the confirmation, and the user and API token who confirmed. From then on the import has the
+    # rights of this user.
     begun_at = models.DateTimeField(null=True)
     begun_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     begun_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True)
-    # The user who cancelled it; null if nobody did.
+    # The user who cancelled the import; null if no user did.
     ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
-    # The time of its last batch, or of the last message after it had stalled.
+    # The time of the last batch, or the time when the import was queued again after it had stalled.
     moved_at = models.DateTimeField()
-    # The turn of the message that continues it. Messages of earlier turns do nothing.
+    # The number of the current turn. A message with an earlier number does nothing.
     turn = models.PositiveIntegerField(default=0)
-    # Rows that begin with "# ", like the examples in templates.
+    # The number of rows that begin with "# ", such as the examples in templates.
     remarks = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField()
     new = models.PositiveIntegerField(default=0)
     same = models.PositiveIntegerField(default=0)
     refused = models.PositiveIntegerField(default=0)
     made = models.PositiveIntegerField(default=0)
-    # Consecutive turns that were begun without completing a batch.
+    # The number of consecutive attempts without a completed batch.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # The reason if the portal cancelled it: {"code", "facts", "sentence"}.
+    # The reason why the portal cancelled the import: {"code", "facts", "sentence"}. Null if it did not.
     stopped_by = models.JSONField(null=True)
 
     class Meta:
@@ -106,25 +111,27 @@ class Import(models.Model):
 
     @property
     def done(self) -> int:
-        """The rows that are finished in the present phase."""
+        """The number of rows that are finished in the present phase."""
         checked = self.same + self.refused + self.made
         return checked if self.begun_at else checked + self.new
 
     @property
     def acting(self) -> tuple[User, ApiToken | None]:
-        """The user and token whose rights apply: those of the confirmation, before it those of the upload."""
+        """The user and the token whose rights apply: after the confirmation its user, before that
+        the uploader.
+        """
         if self.begun_by is None:
             return self.requested_by, self.made_with
         return self.begun_by, self.begun_with
 
     @property
     def origin(self) -> str:
-        """The request id of all its actions."""
+        """The request id of all actions of this import."""
         return f"import-{self.pk}"
 
 
 class ImportRow(models.Model):
-    """A row of the file. ``line``: its line number, from 1. ``cells``: the non-empty cells, by column."""
+    """A row of the file. ``line`` is its line number, from 1. ``cells`` has the non-empty cells by column."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -136,10 +143,10 @@ class ImportRow(models.Model):
     owner = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="rows", db_index=False)
     line = models.PositiveIntegerField()
     cells = models.JSONField()
-    # Cells beyond the last column of the header. Such a row is refused.
+    # The cells after the last column of the header. A row with such cells is refused.
     surplus = models.JSONField(default=list)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
-    # The refusals: [{"column", "code", "facts", "sentence"}], with sentences in English.
+    # The reasons: [{"column", "code", "facts", "sentence"}], with sentences in English.
     refusals = models.JSONField(default=list)
 
     class Meta:

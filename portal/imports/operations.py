@@ -1,4 +1,4 @@
-"""Actions of users on an import, and the handling of stalled and old imports."""
+"""The actions of users on an import, the turns of imports, and the handling of stalled and old imports."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,18 +15,21 @@ from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportState
 from portal.imports.refusals import refusal_record
 from portal.imports.task_names import RUN
 
-# Longer than a batch takes: an import without progress for this long has lost its worker or message.
+# Longer than a batch takes. An import without progress for this time has lost its worker or its message.
 STILL_AFTER = timedelta(seconds=60)
-# Consecutive tries without a complete batch, a minute apart.
+# The number of consecutive attempts without a complete batch, after which the import is cancelled. The
+# attempts are a minute apart.
 MOST_FAILURES = 10
 KEPT = timedelta(days=90)
-# An advisory lock (pg_try_advisory_xact_lock). The number has no other meaning.
+# The number of an advisory lock (pg_try_advisory_xact_lock). It has no other meaning.
 _TURN = 7_305_012
 
 
 @transaction.atomic
 def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
-    """Start the import of the rows that were found new, as ``actor``. Raises ImportIsOver."""
+    """Start to import the rows that the check found new. ``actor`` is the user who confirms. Raises
+    ImportIsOver.
+    """
     locked = _locked(this)
     _move(locked, ImportState.IMPORTING)
     locked.begun_at = locked.moved_at = now
@@ -39,7 +42,9 @@ def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
 
 @transaction.atomic
 def import_cancel(*, this: Import, user: User, now: datetime) -> Import:
-    """Cancel an import; imported rows stay. Waits for the current batch. Raises ImportIsOver."""
+    """Cancel an import. Rows that are already imported stay. Waits for the current batch. Raises
+    ImportIsOver.
+    """
     locked = _locked(this)
     import_end(locked, ImportState.CANCELLED, user=user, now=now)
     return locked
@@ -53,7 +58,10 @@ def import_end(
     user: User | None = None,
     stopped_by: dict[str, Any] | None = None,
 ) -> None:
-    """End an import that the caller has locked; ``user`` is the user who cancels it. Raises ImportIsOver."""
+    """End an import, which the caller has locked. Raises ImportIsOver.
+
+    ``user`` is the user who cancels the import; ``stopped_by`` is the reason if the portal cancels it.
+    """
     _move(this, state)
     this.ended_at, this.ended_by, this.stopped_by = now, user, stopped_by
     this.save(update_fields=["state", "ended_at", "ended_by", "stopped_by"])
@@ -62,11 +70,11 @@ def import_end(
 
 @transaction.atomic
 def imports_resume(*, now: datetime) -> None:
-    """Send another task for the import whose turn it is, if its worker was killed or its message was lost."""
+    """Queue the import whose turn it is again if its worker was killed or its message was lost."""
     first = first_running()
     if first is None or first.moved_at >= now - STILL_AFTER:
         return
-    # An import whose batch is being processed is locked: it has not stalled.
+    # While a worker processes a batch of the import, the row is locked. Such an import has not stalled.
     waiting = Import.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=first.pk)
     if waiting.exists():
         Import.objects.filter(pk=first.pk).update(moved_at=now)
@@ -75,10 +83,11 @@ def imports_resume(*, now: datetime) -> None:
 
 @transaction.atomic
 def import_try(this: Import, *, now: datetime) -> bool:
-    """Count a try and return whether to work on this import. Its first complete batch resets the count.
+    """Count an attempt. Return whether the caller may process this import now.
 
-    A try counts even if its worker is killed. An import that keeps failing is cancelled. Another import that
-    is in the middle of a batch has its turn first; it queues this one when it ends.
+    The attempt counts even if the worker is then killed. The first complete batch resets the count. An import
+    that has failed too often is cancelled here. Return False if another import is in the middle of a batch;
+    that import queues this one when it ends.
     """
     if not turn_take():
         return False
@@ -93,9 +102,10 @@ def import_try(this: Import, *, now: datetime) -> bool:
 
 
 def turn_take() -> bool:
-    """Take the right to work on imports until the transaction ends. Return False if another worker has it.
+    """Lock the work on imports until the transaction ends. Return False if another worker has the lock.
 
-    A try that has just begun counts as a failure: ``first_running`` may return another import meanwhile.
+    The lock is needed because an attempt counts as a failure until its first complete batch. Meanwhile,
+    ``first_running`` may return another import.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_TURN])
@@ -104,8 +114,8 @@ def turn_take() -> bool:
 
 
 def import_failed(this: Import, *, now: datetime) -> None:
-    """End the turn after a failed batch: the next import has its turn. The sweeper tries this one again
-    later.
+    """End the turn after a failed batch and queue the next import. The sweeper later tries this
+    import again.
     """
     Import.objects.filter(pk=this.pk).update(moved_at=now)
     following = first_running()
@@ -114,18 +124,20 @@ def import_failed(this: Import, *, now: datetime) -> None:
 
 
 def first_running() -> Import | None:
-    """Return the import whose turn it is: the oldest of those with the fewest consecutive failures.
+    """Return the import whose turn it is: the one with the fewest consecutive failures. Of several, the
+    oldest.
 
-    All others wait, so at most one message takes a turn. An import of a kind that only a newer release knows
-    waits for a worker of that release.
+    All other imports wait, so that at most one message begins a turn. If only a newer release knows the kind
+    of an import, the import waits for a worker of that release.
     """
     running = Import.objects.filter(state__in=RUNNING, kind__in=KINDS)
     return running.order_by("failures", "created_at", "pk").first()
 
 
 def first_queue(*, now: datetime) -> None:
-    """Queue the import whose turn it is, if there is one. Repeated calls are safe, because one message
-    counts.
+    """Queue the import whose turn it is, if there is one.
+
+    Repeated calls are safe: of several messages for the same turn, only one has an effect.
     """
     if first := first_running():
         send_task(RUN, str(first.pk), first.turn, now=now)
@@ -133,20 +145,24 @@ def first_queue(*, now: datetime) -> None:
 
 @transaction.atomic
 def turn_next(this: Import, *, turn: int, now: datetime) -> None:
-    """Queue the import that follows the ``turn``, once, even if several workers do so."""
+    """End the turn number ``turn`` of this import and queue its next turn.
+
+    If several workers call this for the same turn, only the first has an effect.
+    """
     if Import.objects.filter(pk=this.pk, turn=turn).update(turn=turn + 1):
         send_task(RUN, str(this.pk), turn + 1, now=now)
 
 
 def imports_forget(*, now: datetime) -> None:
-    """Delete old imports with the contents of their files."""
+    """Delete ended imports, and the contents of their files, after 90 days."""
     Import.objects.filter(created_at__lt=now - KEPT).exclude(state__in=RUNNING).delete()
 
 
 def actor_of(this: Import, *, now: datetime) -> Actor | None:
-    """Return the user for whom the import is checked or, after confirmation, imported, with current rights.
+    """Return the user whose rights apply to the import, with the user's present rights.
 
-    None if the account or the token is no longer valid.
+    This is the user who confirmed the import or, before the confirmation, the uploader. Return None if the
+    account or the token is no longer valid.
     """
     user, token = this.acting
     if not user.is_active:

@@ -1,4 +1,4 @@
-"""Queries about imports: refused rows, and tables to fill in or to correct."""
+"""Queries about imports: refused rows, templates to fill in, and tables of errors to correct."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,10 @@ from portal.uploads.table import refused_again
 
 
 def imports(user: User) -> QuerySet[Import]:
-    """Return the imports that this user may see, newest first; the NOC sees all imports.
+    """Return the imports that this user may see, newest first. NOC staff see all imports.
 
-    An import of a kind that only a newer release knows is left out, because its columns are unknown here.
+    If only a newer release knows the kind of an import, the import is left out: this release does not know
+    its columns.
     """
     if not user.is_noc:
         return Import.objects.none()
@@ -36,7 +37,7 @@ def refused_rows(this: Import) -> QuerySet[ImportRow]:
 
 
 def template_rows(kind: Kind) -> Iterator[list[object]]:
-    """Yield the header and an example row, which imports skip."""
+    """Yield the header of a template, and an example row. Imports skip the example row."""
     yield list(kind.column_names)
     examples = [column.example for column in kind.columns]
     first = next(n for n, example in enumerate(examples) if example)
@@ -45,10 +46,11 @@ def template_rows(kind: Kind) -> Iterator[list[object]]:
 
 
 def error_rows(this: Import) -> Iterator[list[object]]:
-    """Yield the refused rows as they were sent, each with its line number and errors, for correction.
+    """Yield the refused rows as they were sent, each with its line number and errors, so that users can
+    correct them.
 
-    Rows that are sent again unchanged are refused again. Cells without a column are therefore at the end,
-    where they again have no column.
+    If a row is sent again unchanged, it must be refused again. Cells that had no column are therefore put at
+    the end, where they have no column again.
     """
     kind = KINDS[this.kind]
     yield [*kind.column_names, *ERROR_COLUMNS]
@@ -61,6 +63,6 @@ def error_rows(this: Import) -> Iterator[list[object]]:
 
 
 def _refusal_text(refusal: dict[str, str]) -> str:
-    """Return the sentence, after the name of its column if there is one."""
+    """Return the sentence of a refusal. It begins with the name of the column, if there is one."""
     column = refusal["column"]
     return f"{column}: {sentence(refusal)}" if column else sentence(refusal)

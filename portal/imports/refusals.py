@@ -1,4 +1,4 @@
-"""Refusals of rows: their stored form and their sentences."""
+"""The refusals of rows: the form in which they are stored, and their sentences."""
 
 from dataclasses import fields
 from functools import cache
@@ -12,8 +12,9 @@ _SIDES = {"a_end.": "a_", "z_end.": "z_"}
 
 
 def refusal_record(error: DomainError) -> dict[str, Any]:
-    """Return the facts for programs, and the sentence in English for releases that no longer know the
-    error.
+    """Return a refusal in the form in which it is stored: facts for programs, and an English sentence.
+
+    The sentence is for releases that do not know the error.
     """
     with in_english():
         sentence = error.sentence
@@ -22,13 +23,13 @@ def refusal_record(error: DomainError) -> dict[str, Any]:
 
 
 def sentence(refusal: dict[str, Any]) -> str:
-    """Return the sentence in the reader's language, if the facts suffice.
+    """Return the sentence of a stored refusal in the reader's language.
 
-    Facts are stored as JSON, perhaps by an earlier release with other facts. If they do not make a sentence,
-    the stored English one is returned.
+    The facts are stored as JSON, perhaps by another release with other facts. If no sentence can be made from
+    them, return the stored English sentence.
     """
     kind = _by_code().get(refusal["code"])
-    # TooSoon needs a datetime, and JSON has only its text.
+    # The facts of TooSoon contain a datetime. JSON has stored only its text.
     if kind is None or issubclass(kind, TooSoon):
         return stored_text_shown(str(refusal["sentence"]))
     try:
@@ -44,9 +45,7 @@ def _by_code() -> dict[str, type[DomainError]]:
 
 
 def _column(field: str) -> str:
-    """Return the column of a field: the field ``a_end.outer_vlan`` of an order is the column
-    ``a_outer_vlan``.
-    """
+    """Return the column for a field of an operation: ``a_end.outer_vlan`` of an order is ``a_outer_vlan``."""
     for of_order, of_table in _SIDES.items():
         if field.startswith(of_order):
             return of_table + field.removeprefix(of_order)

@@ -1,4 +1,4 @@
-"""Staging of files: a file is read once as a whole, and its rows are stored until they are imported."""
+"""Staging of files: a file is read once, completely, and its rows are stored until they are imported."""
 
 from bisect import bisect, insort
 from collections.abc import Iterable
@@ -27,10 +27,11 @@ _AT_ONCE = 2_000
 def import_stage(
     *, kind: Kind, data: bytes, file_name: str, actor: Actor, now: datetime, at_once: bool = False
 ) -> Import:
-    """Store the rows of a file to be checked; with ``at_once``, to be imported without a confirmation.
+    """Store the rows of a file, and queue the import. The rows will be checked; with ``at_once``, also
+    imported.
 
-    Errors within a row, and conflicts between rows, are found here. Nothing else is written. Raises one of
-    portal.uploads.errors, or TableEmpty.
+    This function finds errors within a row and conflicts between rows. It creates no objects. Raises an error
+    of portal.uploads.errors, or TableEmpty.
     """
     if not data.strip():
         raise TableEmpty
@@ -75,7 +76,7 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
     first = _Claimed()
     for row in rows:
         values, refusals = kind.read(row.cells)
-        # A row that is malformed as a table row is not checked further.
+        # If the row is malformed, its cells are not checked.
         refusals = [*row.refusals, *([] if row.refusals else refusals)]
         if not refusals:
             refusals = first.claim(row.line, list(kind.claims(values)))
@@ -96,21 +97,23 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
 
 
 class _Claimed:
-    """The claims of the previous rows, each with its line number."""
+    """The claims of the rows that were read so far, each with its line number."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], int] = {}
-        # By port, ordered and without overlaps: the first and last key of some frames, and the line number.
+        # For each port, the claimed ranges of frames: first key, last key and line number. They are sorted
+        # and do not overlap.
         self._frames: dict[str, list[tuple[int, int, int]]] = {}
 
     def claim(self, line: int, claims: list[Claim]) -> list[DomainError]:
-        """Record the claims of a row. If another row has the same claim, return the conflicts and record
-        nothing.
+        """Record the claims of a row. If an earlier row has one of the claims, record nothing and return the
+        conflict.
         """
         for claim in claims:
             if (other := self._other(claim)) is not None:
                 return [RowTwice(value=claim.value, line=other, field=claim.column)]
-        # The widest first: if both ends of a line overlap, which ordering refuses, only one is recorded.
+        # Record the widest range first. The two ends of a line may overlap (the order refuses this later);
+        # then only the wider range is recorded.
         for claim in sorted(claims, key=lambda each: each.keys[0] - each.keys[1] if each.keys else 0):
             if claim.keys is None:
                 self._values[claim.key] = line

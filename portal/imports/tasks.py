@@ -11,13 +11,13 @@ from portal.imports import batches, operations, task_names
 
 @shared_task(name=task_names.RUN)
 def run_import(import_id: str, turn: int) -> None:
-    """Process batches for two seconds; then queue the rest again."""
+    """Process batches for about two seconds. If rows are left, queue the import again."""
     batches.import_run(import_id=UUID(import_id), turn=turn)
 
 
 @shared_task(name=task_names.SWEEP)
 def sweep_imports() -> None:
-    """Queue stalled imports again and delete old ones."""
+    """Queue a stalled import again, and delete old imports."""
     now = clock.now()
     parts = (operations.imports_resume, operations.imports_forget)
     each_row(parts, lambda part: part(now=now), what="a part of sweeping imports")

@@ -1,1 +1,1 @@
-"""Derivation of alarms from rows: one file for each part of the portal."""
+"""Derivation of alarms from rows of the database. Each module covers one part of the portal."""

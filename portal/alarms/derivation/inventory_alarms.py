@@ -15,7 +15,7 @@ from portal.inventory.models import Port, Router
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.operations.oper_status import FRESH
 
-# The fraction of the bookable bandwidth from which the ISP must build more.
+# From this fraction of the bookable bandwidth or cores on, the ISP must extend the network.
 NEARLY_FULL = 0.8
 
 
@@ -28,7 +28,10 @@ def links(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def full_ports(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield the ports on which nearly all bandwidth is booked that the present speed of the link allows."""
+    """Yield ports on which nearly all bandwidth is booked.
+
+    The bandwidth is what can be booked at the present speed of the link.
+    """
     booked = port_link_state.booked_ports(Port.objects.select_related("router"))
     full = booked.filter(Q(booked_part__gte=NEARLY_FULL) | Q(booked_part=None))
     for port in full.order_by("pk"):
@@ -42,8 +45,9 @@ def full_ports(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def slow_ports(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield the customer ports whose link is slower than agreed: it negotiated less, or a bond
-    lost a member.
+    """Yield customer ports whose link is slower than agreed.
+
+    The link negotiated a lower speed, or a bond has lost a member.
     """
     reporting = Q(router__observed__reported_at__gte=now - FRESH, router__observed__vpp_connected=True)
     ports = Port.objects.filter(reporting, retired_at=None, customer__isnull=False).select_related("router")

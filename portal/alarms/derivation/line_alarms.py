@@ -1,7 +1,7 @@
-"""Alarms about lines that are down or differ, grouped by cause: one alarm for a port with any number of
-lines.
+"""Alarms about lines that are down or differ from their order.
 
-Lines that a silent router or a router without VPP explains cause no alarm.
+The alarms are grouped by cause: a port causes one alarm, however many lines it carries. A line causes no
+alarm if a silent router or a router without VPP explains its state.
 """
 
 from collections.abc import Collection, Iterator
@@ -25,17 +25,17 @@ from portal.vll.path_sentences import black_hole_facts
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
 
-# The far agent must set up a port within this time after the link of the other end returned.
+# After the link of one end has returned, the agent of the other end must set up its port within this time.
 _SET_UP_WITHIN = timedelta(seconds=60)
-# At most this many foreign changes are named.
+# An alarm names at most this many changes by other programs.
 _CHANGES_NAMED = 3
 
 
 def _kept_down_for_a_reason(near: str, far: str) -> str:
-    """Return SQL that is true while a port is rightly kept down.
+    """Return SQL that is true if the ``near`` port of a line is kept down for a valid reason.
 
-    The far link is lost, or returned only lately, or the port is just being set up. The state of a dead
-    router's link is unknown.
+    The link of the ``far`` port is lost or returned only recently; or the ``near`` port is just being set up;
+    or the far router is declared dead, so that the state of its link is unknown.
     """
     return f"""
         {near}.held_down AND coalesce(
@@ -45,8 +45,9 @@ def _kept_down_for_a_reason(near: str, far: str) -> str:
     """
 
 
-# The order is that of the diagnosis: a port without link explains a silent path, and not the reverse. As in
-# portal.core.path_bfd, a path is down if one router receives nothing and both have a session.
+# The order of causes is that of the diagnosis: a port without link explains a silent path, but a silent path
+# does not explain a port without link. As in portal.core.path_bfd, a path is down if both routers have a
+# session and one of them receives nothing.
 _DOWN = f"""
 WITH down AS (
     SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,
@@ -81,7 +82,8 @@ WITH down AS (
 )
 SELECT object, min(since), {SUMMARY} FROM cause GROUP BY object ORDER BY object
 """  # noqa: S608 - constants
-# A running order explains a difference too. Where somebody else changes VPP, that is the alarm.
+# Lines with an open order are left out, because the order explains the difference. Lines that another program
+# changes are left out, because they have an alarm of their own.
 _DIFFERING = f"""
 WITH differing AS (
     SELECT line.id, line.created_at, line.customer_id, line.in_sync_since AS since, line.revision
@@ -108,7 +110,7 @@ SELECT object, min(since), {SUMMARY} FROM cause GROUP BY object ORDER BY object
 
 
 class _Cause(NamedTuple):
-    """The cause of an alarm: ``what`` and ``ids`` of its object."""
+    """The cause of an alarm: its object, and the object's parts ``what`` (the type) and ``ids``."""
 
     object: str
     what: str
@@ -118,8 +120,8 @@ class _Cause(NamedTuple):
 
 
 def down(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield ports, paths and single lines that are the cause of lines being down, and watched paths that are
-    down.
+    """Yield the causes of lines being down: ports, paths, or the line itself. Also yield watched paths that
+    are down.
     """
     troubled = troubled_routers(now)
     set_up_since = now - _SET_UP_WITHIN
@@ -163,7 +165,7 @@ def differing(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def contested(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield the routers on which another writer changes VPP."""
+    """Yield the routers on which another program changes the VPP configuration of lines."""
     ends = VllEnd.objects.exclude(contested=[]).filter(vll__lifecycle__in=IN_SERVICE)
     of_router: dict[Router, list[VllEnd]] = {}
     for end in ends.select_related("vll__customer", "port__router").order_by("port__router__name", "pk"):
@@ -188,9 +190,10 @@ def contested(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def vlan_losses(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm for each line whose frames an end drops, or may drop without a way to examine it.
+    """Yield an alarm for each line if an end drops frames with the line's VLANs, or if drops cannot be
+    excluded.
 
-    An end that was just rebuilt has some minutes to receive frames.
+    An end that was just rebuilt causes no alarm for some minutes, until it has received frames.
     """
     lossy = VllEnd.objects.filter(vlan_loss__isnull=False, vll__lifecycle__in=IN_SERVICE)
     ends = lossy.exclude(vlan_loss__state="rebuilt").select_related("vll__customer", "port")
@@ -253,8 +256,9 @@ def black_holes(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[AlarmCondition]:
-    """Yield paths in ``state`` (down or unheard) if both routers have a session (is_path_down), each pair
-    once.
+    """Yield paths in ``state`` (down or unheard), each pair of routers once.
+
+    Only paths with a session on both routers count (see is_path_down).
     """
     with connection.cursor() as cursor:
         cursor.execute(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})

@@ -14,7 +14,7 @@ from portal.vll.line_test_sentences import line_test_facts, line_test_sentence
 from portal.vll.models import LineTest, Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
-# After a repair, the next test that passes clears the alarm. By then a line's own test is history.
+# A failed test causes an alarm until a later test between the same routers passes, at most for this time.
 FAILED_TESTS_FOR = timedelta(days=7)
 
 
@@ -30,7 +30,9 @@ def orders(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield lines whose order was ended by force; their resources stay reserved."""
+    """Yield lines whose order was ended by force before the routers confirmed. Their resources
+    stay reserved.
+    """
     under_way = Order.objects.filter(vll=OuterRef("pk")).exclude(state__in=TERMINAL_ORDER_STATES)
     left = Vll.objects.filter(~Exists(under_way), wanted_present=False)
     left = left.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
@@ -40,7 +42,7 @@ def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield the newest failed test of each pair of routers, in either direction."""
+    """Yield the newest failed test of each pair of routers. The direction does not matter."""
     newest: dict[tuple[str, ...], LineTest] = {}
     for test in _failed_tests(now).order_by("finished_at"):
         newest[tuple(sorted(test.conditions["routers"][side]["router"] for side in "az"))] = test
@@ -63,7 +65,9 @@ def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def _failed_tests(now: datetime) -> QuerySet[LineTest]:
-    """Return failed tests after which no test with frames as large has passed between the same routers."""
+    """Return failed tests without a later passed test between the same routers that used frames at least as
+    large.
+    """
     a, z = "conditions__routers__a__router", "conditions__routers__z__router"
     passed = LineTest.objects.filter(
         Q(**{a: OuterRef(a), z: OuterRef(z)}) | Q(**{a: OuterRef(z), z: OuterRef(a)}),

@@ -13,14 +13,18 @@ from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook
 from portal.telemetry.models import Quarantine
 
-# After this many attempts a mail has waited twenty minutes. Servers that greylist accept it by then.
+# After this number of attempts, a mail has waited for twenty minutes. Servers that greylist accept it by
+# then.
 TRIES_OF_A_MAIL = 4
 # The relay normally sends a message within a second.
 UNSENT_AFTER = timedelta(seconds=10)
 
 
 def relay(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm if messages wait. None is lost: the sweeper eventually does the work."""
+    """Yield an alarm if messages wait too long for the relay.
+
+    No message is lost: the sweeper does the work later.
+    """
     unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
     first = unsent.order_by("id").first()
     if first is not None:
@@ -29,9 +33,7 @@ def relay(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def queues_without_worker(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield queues in which messages wait and that no worker consumes; a new release may have
-    added a queue.
-    """
+    """Yield queues that contain messages but have no worker. A new release may have added such a queue."""
     for queue, messages in unserved_queues().items():
         yield AlarmCondition(
             kind=Kind.QUEUE_UNSERVED, object=f"queue:{queue}", name=queue, facts={"messages": messages}
@@ -39,7 +41,7 @@ def queues_without_worker(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def webhooks(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield disabled webhooks, except those that a user disabled."""
+    """Yield webhooks that the portal disabled. Webhooks that a user disabled cause no alarm."""
     disabled = Webhook.objects.filter(disabled_because__in=(Webhook.Disabled.GONE, Webhook.Disabled.FAILING))
     for webhook in disabled.select_related("customer").order_by("pk"):
         yield AlarmCondition(
@@ -59,7 +61,7 @@ def mails(now: datetime) -> Iterator[AlarmCondition]:
         facts = {
             "mails": totals["mails"],
             "reader": str(first.user),
-            # For the previous release, which does not read "reader".
+            # The previous release reads "first" and does not know "reader".
             "first": f"{first.kind} → {first.user}",
             "error": first.error,
         }
@@ -67,8 +69,9 @@ def mails(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def netbox(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm if NetBox cannot be read. Orders do not depend on NetBox, but the inventory becomes
-    outdated.
+    """Yield an alarm if NetBox cannot be read, and an alarm if lines cannot be written to NetBox.
+
+    Orders do not depend on NetBox, but without it the inventory becomes outdated.
     """
     status = netbox_status(now)
     if status is None:

@@ -22,16 +22,20 @@ from portal.telemetry.router_losses import (
 )
 from portal.vll.operations.oper_status import FRESH
 
-# The agent API records every ten seconds that it runs; a restart takes less than this.
+# The agent API records every ten seconds that it runs. A restart takes less than this time.
 _AWAY_AFTER = timedelta(seconds=45)
-# A started agent reports within seconds after its enrolment.
+# An agent that has started reports within seconds. Without a report within this time after the enrolment, the
+# router counts as silent.
 _REPORTS_WITHIN = timedelta(minutes=5)
-# Nine days after the certificate should have been renewed.
+# Alarm if a certificate expires within this time. The agent should have renewed it nine days before.
 NOT_RENEWED = timedelta(days=21)
 
 
 def reports_away(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm if no process of the agent API runs, although one did: no router's state is known."""
+    """Yield an alarm if the agent API has run before but no process of it runs now.
+
+    Meanwhile the state of all routers is unknown.
+    """
     newest = (
         AgentApiUptime.objects.order_by("-last_recorded_at")
         .values_list("last_recorded_at", flat=True)
@@ -42,8 +46,10 @@ def reports_away(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def silent(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield silent routers, by the product's one definition (portal.telemetry.router_silences): the agent API
-    ran meanwhile.
+    """Yield silent routers, as portal.telemetry.router_silences defines them.
+
+    A router is silent only if the agent API ran during the silence. A router that never reported after its
+    enrolment counts too.
     """
     routers = list(_silent_routers(now).order_by("name"))
     affected = on_routers([router.pk for router in routers])
@@ -55,7 +61,10 @@ def silent(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield routers without a VPP, by fresh reports only: for a silent router the silence is the alarm."""
+    """Yield routers whose VPP is down or does not respond, according to a recent report.
+
+    A router without a recent report has the alarm about its silence instead.
+    """
     routers = list(_without_vpp(now).select_related("observed").order_by("name"))
     affected = on_routers([router.pk for router in routers])
     for router in routers:
@@ -65,7 +74,9 @@ def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def troubled_routers(now: datetime) -> set[int]:
-    """Return routers with an alarm that explains the faults of their lines and paths."""
+    """Return the routers that are silent or have no VPP. This explains the faults of their lines
+    and paths.
+    """
     troubled = _silent_routers(now).values("pk").union(_without_vpp(now).values("pk"))
     return {row["pk"] for row in troubled}
 
@@ -78,7 +89,7 @@ def agents(now: datetime) -> Iterator[AlarmCondition]:
     for router in unread.select_related("observed"):
         yield _of(router, Kind.FILES_ASIDE, facts={"files": router.observed.set_aside})
     good = Q(certificates__revoked_at__isnull=True)
-    # The certificate in use, if known: the agent may not have stored the one that it was given.
+    # The certificate that the agent presents, if known. The agent may not have stored the newest certificate.
     in_use = good & Q(certificates__fingerprint=F("observed__certificate_shown"))
     expires = "certificates__expires_at"
     ending = with_agent.annotate(ends=Coalesce(Max(expires, filter=in_use), Max(expires, filter=good)))
@@ -92,7 +103,7 @@ def agents(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def lossy(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield routers that dropped frames in the last ten minutes."""
+    """Yield interfaces that dropped frames in the last ten minutes, and routers with few free buffers."""
     yield from map(_lossy_interface, losing(recent_losses(now)))
     yield from map(_short_of_buffers, short_of_buffers(recent_buffers(now)))
 
@@ -129,7 +140,7 @@ def _with_agent() -> QuerySet[Router]:
 
 def _silent_routers(now: datetime) -> QuerySet[Router]:
     going_on = RouterSilence.objects.filter(until__isnull=True)
-    # A router that was never enrolled cannot report.
+    # A router that was never enrolled cannot report, so it is not silent.
     enrolled = RouterCertificate.objects.filter(router=OuterRef("pk"), issued_at__lt=now - _REPORTS_WITHIN)
     never = Q(observed__isnull=True) & Exists(enrolled)
     found = _with_agent().filter(never | Exists(going_on.filter(router=OuterRef("pk"))))
@@ -142,7 +153,7 @@ def _without_vpp(now: datetime) -> QuerySet[Router]:
 
 
 def _vpp_state(silence: RouterSilence) -> str:
-    """Return the state of the router's VPP during the silence."""
+    """Return the state of the router's VPP during the silence: down, unknown or forwards."""
     if silence.counts_as_down:
         return "down"
     return "unknown" if silence.forwarded_at is None else "forwards"

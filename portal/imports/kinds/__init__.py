@@ -1,4 +1,4 @@
-"""The kinds of imports, in the order of building a network: each refers to objects of earlier kinds."""
+"""The kinds of imports, in the order in which a network is built: a kind refers only to kinds before it."""
 
 from portal.imports.kinds.customers import Customers
 from portal.imports.kinds.kind import Kind

@@ -1,4 +1,4 @@
-"""A kind of import: the columns of its tables, and the operation that makes an object from a row."""
+"""A kind of import: the columns of its tables, and the operation that creates an object from a row."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ from portal.imports.cells import Reader
 from portal.imports.errors import CellMissing, NamedNowhere
 
 Text = str | Promise
-# The values of a row's non-empty cells, by column.
+# The values of a row's non-empty cells, keyed by column.
 RowValues = Mapping[str, Any]
-# Columns of error tables, which users correct and upload again.
+# Extra columns of error tables. Users correct error tables and upload them again.
 ERROR_COLUMNS = ("import_line", "import_errors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column. ``example``: a cell for templates. ``unit``: the unit of a number, "" for none."""
+    """A column. ``example`` is a cell for templates. ``unit`` is the unit of a number, or ""."""
 
     name: str
     read: Reader
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """The user who imports, with the API token of the upload."""
+    """The user for whom rows are imported, with the API token of the request, if any."""
 
     user: User
     token: ApiToken | None = None
@@ -44,11 +44,13 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A unique value that a row claims: ``value`` in ``column``, as the column's reader returns it.
+    """A value that must be unique in the file: ``value`` in ``column``, as the column's reader returns it.
 
-    Columns of one ``group`` claim the same things: both ends of a link, for example, claim interfaces. "" is
-    the column's own group. With ``keys``, the row claims these frames of the port that is the group. Another
-    row may claim other frames of it, but none of the same.
+    Columns with the same ``group`` share their values: for example, both ends of links claim interfaces. With
+    ``group=""``, the values are only compared within the column.
+
+    With ``keys``, the row claims a range of frames of the port that ``group`` names. Other rows may claim
+    other frames of this port.
     """
 
     column: str
@@ -62,23 +64,23 @@ class Claim:
 
 
 class Batch(ABC):
-    """Some rows of a kind, with all objects that they name read and locked together.
+    """Some rows of a kind. All objects that the rows name are read and locked together.
 
-    A batch is opened inside the transaction that imports its rows.
+    A batch is created inside the transaction that imports its rows.
     """
 
     @abstractmethod
     def find(self, values: RowValues) -> Mapping[str, Any] | None:
-        """Return the existing object of this row, by column; None if there is none."""
+        """Return the existing object of a row, keyed by column, or None if the object does not exist."""
 
     @abstractmethod
     def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
-        """Create the object with the operation that pages and the API use. Raises DomainError."""
+        """Create the object with the same operation as pages and the API. Raises DomainError."""
 
 
 class Kind(ABC):
-    """A kind. ``slug``: its name in addresses. ``passed_over``: columns of the portal's exports that are
-    ignored.
+    """A kind of import. ``slug`` is its name in addresses. ``passed_over``: columns of the portal's exports
+    that the import ignores.
     """
 
     slug: ClassVar[str]
@@ -86,24 +88,28 @@ class Kind(ABC):
     about: ClassVar[Text]
     columns: ClassVar[tuple[Column, ...]]
     passed_over: ClassVar[tuple[str, ...]] = ()
-    # Rows per transaction. Other transactions wait for the locks of these rows.
+    # Rows per transaction. While it runs, other transactions wait for the locks of its rows.
     batch: ClassVar[int] = 200
 
     def may_import(self, actor: Actor) -> bool:
-        """Return whether the user may import, by the rule of the page that creates one such object."""
+        """Return whether the actor may import this kind. The rule is that of the page that creates one such
+        object.
+        """
         return permissions.may_run_the_network(actor.user)
 
     def name(self, values: RowValues) -> str:
-        """Return the row's name for its reader. By default its column ``name``."""
+        """Return a name of the row for readers. By default it is the column ``name``."""
         return str(values["name"])
 
     def claims(self, values: RowValues) -> Iterator[Claim]:
-        """Yield the values that no other row of the file may have. By default its name."""
+        """Yield the values of the row that no other row of the file may have. By default this is the column
+        ``name``.
+        """
         yield Claim("name", values["name"])
 
     @abstractmethod
     def open(self, rows: Sequence[RowValues]) -> Batch:
-        """Open the batch of these rows."""
+        """Return a batch of these rows."""
 
     @property
     def column_names(self) -> list[str]:
@@ -114,7 +120,7 @@ class Kind(ABC):
         return [column.name for column in self.columns if column.required]
 
     def read(self, cells: Mapping[str, str]) -> tuple[dict[str, Any], list[DomainError]]:
-        """Return the values of a row's cells, and the errors in some of them."""
+        """Return the values of a row's cells, and the errors of the cells that could not be read."""
         values: dict[str, Any] = {}
         refusals: list[DomainError] = []
         for column in self.columns:
@@ -134,7 +140,9 @@ class Kind(ABC):
 
 
 def named(found: Mapping[str, Any], values: RowValues, column: str, what: str) -> Any:
-    """Return the row that a cell names; None for an empty cell. Raises NamedNowhere."""
+    """Return the object in ``found`` that the cell names, or None if the cell is empty. Raises
+    NamedNowhere.
+    """
     name = values.get(column)
     if name is None:
         return None
@@ -144,5 +152,5 @@ def named(found: Mapping[str, Any], values: RowValues, column: str, what: str) -
 
 
 def names(rows: Sequence[RowValues], *columns: str) -> set[Any]:
-    """Return all values of these columns."""
+    """Return all values that the rows have in these columns."""
     return {row[column] for row in rows for column in columns if column in row}

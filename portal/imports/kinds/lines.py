@@ -1,5 +1,5 @@
-"""Imports of lines. Each row becomes an order, with the rules, approval and activation test of an order on a
-page.
+"""Imports of lines. Each row becomes an order, with the same rules, approval and activation test
+as on a page.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +27,14 @@ _PORTS = ("a_port", "z_port")
 
 
 def _vlan(cell: str, column: str) -> Any:
-    """Read a VLAN or ``any``. Ordering checks that it lies in 1..4094."""
+    """Read a VLAN id or ``any``. The order later checks the range 1 to 4094."""
     return _ANY if cell.casefold() == _ANY else cells.whole(cell, column)
 
 
 def _lifecycle(cell: str, column: str) -> None:
-    """Refuse lines that have ended: nobody sends the whole list to get them back."""
+    """Refuse a line that has ended. The portal's list contains such lines, and nobody wants to
+    order them again.
+    """
     if cell in TERMINAL_LIFECYCLES:
         raise LineIsOver(lifecycle=cell, field=column)
 
@@ -76,8 +78,9 @@ class Lines(Kind):
         "Their ports come first. The list of lines as CSV can be sent as it is: what it has besides is passed"
         " over."
     )
-    # An order locks leases by type, and the sums of routers last. A second order in the same transaction
-    # would start over while it still has these locks, and could deadlock with other orders.
+    # One row per transaction. An order locks leases by type, and the sums of routers last. A second order in
+    # the same transaction would begin again while it still has these locks, and could deadlock with other
+    # orders.
     batch = 1
     columns = (
         Column(
@@ -151,7 +154,7 @@ class Lines(Kind):
             example="",
         ),
     )
-    # Columns of vlls.csv that describe a line beyond its order.
+    # Columns of vlls.csv that an order does not need.
     passed_over = (
         *("id", "created_at", "decommission_at", "health", "health_cause", "admin_status"),
         *("oper_status", "in_sync", "vni", "gre_key", "a_site", "z_site"),
@@ -210,7 +213,7 @@ class _Batch(Batch):
         place = (port.customer_id, values["description"])
         if place in self._leaving and place not in self._there:
             raise LineBeingRemoved(description=values["description"], field="description")
-        # Of several lines with the same name, the most similar one.
+        # If several lines have the same name, take the line that is most similar to the row.
         return max(
             (_as_requested(line, values) for line in self._there.get(place, [])),
             key=lambda line: sum(line[name] == value for name, value in values.items()),
@@ -250,7 +253,7 @@ class _Batch(Batch):
 
 
 def _tagging(values: RowValues, side: str) -> Tagging:
-    """Return the tagging that the row names, or the one that its VLANs need."""
+    """Return the tagging in the row. If the cell is empty, return the tagging that the row's VLANs need."""
     if named := values.get(f"{side}_tagging"):
         return Tagging(named)
     if values.get(f"{side}_inner_vlan") is not None:
@@ -284,7 +287,11 @@ def _end_facts(end: VllEnd) -> dict[str, Any]:
 
 
 def _as_requested(line: Mapping[str, Any], values: RowValues) -> dict[str, Any]:
-    """Return the line's facts, with "any" and "auto" where the row leaves that choice to the portal too."""
+    """Return the line's facts in the form of the row.
+
+    Where the row has "any" or "auto" and the line was ordered with this choice, the fact is also "any" or
+    "auto".
+    """
     facts = dict(line)
     if values.get("transport") == facts["requested_transport"]:
         facts["transport"] = facts["requested_transport"]

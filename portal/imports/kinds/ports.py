@@ -100,7 +100,8 @@ class _Batch(Batch):
     def __init__(self, rows: Sequence[RowValues]) -> None:
         routers = Router.objects.filter(name__in=names(rows, "router"), retired_at__isnull=True)
         customers = Customer.objects.filter(name__in=names(rows, "customer"))
-        # Lock kinds in the order that each port uses, and rows of a kind by id, to avoid deadlocks.
+        # To avoid deadlocks, lock routers before customers, as the operation for a single port does, and each
+        # by id.
         of_rows = routers.select_for_update(no_key=True).order_by("pk")
         self._routers = {router.name: router for router in of_rows}
         owners = customers.select_for_update(no_key=True).order_by("pk")

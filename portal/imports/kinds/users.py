@@ -1,4 +1,4 @@
-"""Imports of customers' users. Each is invited, as on the team page. Tables contain no passwords."""
+"""Imports of customers' users. Each user is invited, as on the team page. Tables contain no passwords."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -44,9 +44,7 @@ class Users(Kind):
     )
 
     def may_import(self, actor: Actor) -> bool:
-        """Return the right to invite, without users who are only NOC admins: they run every team and belong
-        to none.
-        """
+        """Return whether the actor is a NOC admin. A token also needs the scope team."""
         return actor.user.is_noc_admin and (actor.token is None or Scope.TEAM in actor.token.scopes)
 
     def name(self, values: RowValues) -> str:
@@ -68,7 +66,7 @@ class _Batch(Batch):
         invited = open_invitations(clock.now()).annotate(address=Lower("email"))
         members = Membership.objects.annotate(address=Lower("user__email"))
         self._there: dict[tuple[str, str], str] = {}
-        # A member has already accepted an invitation.
+        # Memberships come second: they replace an open invitation of the same person.
         for found in (invited, members):
             of_batch = found.filter(customer__in=self._customers.values(), address__in=addresses)
             for customer, address, role in of_batch.values_list("customer__name", "address", "role"):

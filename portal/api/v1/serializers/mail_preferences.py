@@ -23,7 +23,8 @@ class MailsSerializer(StrictSerializer):
     noc = _wanted("Orders to approve, overdue orders, drift; for NOC staff.")
 
     def get_fields(self) -> Any:
-        """Return a field for each group of the caller. Without a caller (in the schema), return all groups.
+        """Return a field for each group of the caller. Without a caller (in the schema), return fields for
+        all groups.
         """
         fields = super().get_fields()
         reader = getattr(self.context.get("request"), "user", None)

@@ -24,8 +24,7 @@ from portal.core import clock
 
 
 class NocWrites(BasePermission):
-    """Allows every user to read within the user's tenant scope, NOC staff to write, and NOC admins to remove.
-    """
+    """Allows all users to read within their tenant scope, NOC staff to write, and NOC admins to remove."""
 
     message = _("Only NOC staff may change this, and only NOC admins remove it.")
 
