@@ -1,6 +1,6 @@
-"""The settings of every installation. Environment variables configure the differences (12factor.net/config).
+"""The settings of every installation. Environment variables configure what differs (12factor.net/config).
 
-Each variable may also be read from a file: NAME_FILE is the path of a file with the value of NAME.
+Each variable NAME can also come from a file: NAME_FILE is the path of a file that contains the value.
 """
 
 import sys
@@ -27,14 +27,14 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
 
 SECRET_KEY = env.str("SECRET_KEY")
-# Earlier keys, newest first: their signatures and encrypted values stay valid.
+# Earlier keys, newest first. Signatures and encrypted values that were made with them stay valid.
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 TOKEN_PEPPER = env.str("TOKEN_PEPPER")
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"])
 BASE_URL = env.str("BASE_URL", default="http://localhost:8000")
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-# The provider's name and contact, shown to customers on each page and in each mail.
+# The provider's name and contact, which customers see on each page and in each mail.
 LONGLINE_PROVIDER = Provider.read(
     name=env.str("LONGLINE_PROVIDER_NAME", default="Longline"),
     logo=env.str("LONGLINE_PROVIDER_LOGO", default=""),
@@ -109,7 +109,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "portal.web.partial_requests.PartialRequestMiddleware",
     "portal.web.live_parts.LivePartMiddleware",
-    # Before any view, and before Django reads the CSRF token from the request body.
+    # This must come before any view, and before Django reads the CSRF token from the request body.
     "portal.web.upload_limit.UploadLimitMiddleware",
 ]
 
@@ -130,11 +130,11 @@ TEMPLATES = [
     },
 ]
 
-# Only PostgreSQL is supported: its constraints enforce the invariants.
+# The portal supports only PostgreSQL, because PostgreSQL's constraints enforce the invariants.
 _DIRECT_URL = env.str("DATABASE_DIRECT_URL", default="")
-# Repeated statements are planned once per connection, because planning an order's statements took longer than
-# running them. Not in tasks (portal.celery). Off by default with a pooler, which would have to carry prepared
-# statements from client to client.
+# After this number of executions, a statement is planned once per connection: planning the statements of an
+# order took longer than running them. Tasks do not use this (portal.celery). It is off by default with a
+# pooler, because prepared statements belong to a session.
 _PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3 if not _DIRECT_URL else 0) or None
 _OPTIONS = {"server_side_binding": True, "prepare_threshold": _PREPARE_AFTER}
 _DATABASE = read_database_url(env.str("DATABASE_URL"), variable="DATABASE_URL")
@@ -143,22 +143,24 @@ DATABASES: dict[str, Any] = {
         **_DATABASE,
         "CONN_MAX_AGE": env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": True,
-        # A cursor that outlives its transaction needs its own session.
+        # A cursor that is used after its transaction needs the same session, which a pooler does not
+        # guarantee.
         "DISABLE_SERVER_SIDE_CURSORS": bool(_DIRECT_URL),
         "OPTIONS": {**_DATABASE["OPTIONS"], **_OPTIONS},
     },
 }
-# For connections that bypass the pooler of DATABASE_URL (portal.core.direct_connection).
+# The database for connections that bypass the pooler in DATABASE_URL (portal.core.direct_connection).
 DATABASE_DIRECT = read_database_url(_DIRECT_URL, variable="DATABASE_DIRECT_URL") if _DIRECT_URL else {}
-# A streaming replica for graphs, lists and exports (portal.core.replica); "" queries only the primary.
+# A streaming replica for graphs, lists and exports (portal.core.replica). With "", all queries go to the
+# primary.
 if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
     _REPLICA = read_database_url(_REPLICA_URL, variable="DATABASE_REPLICA_URL", takes_writes=False)
     DATABASES["replica"] = {
         **_REPLICA,
         "CONN_MAX_AGE": DATABASES["default"]["CONN_MAX_AGE"],
         "CONN_HEALTH_CHECKS": True,
-        # Queries that the replica does not answer in time go to the primary. Writes are refused, even if the
-        # address leads to a server that accepts writes.
+        # If the replica does not answer in time, the query goes to the primary. Writes are refused, even if
+        # the address belongs to a server that accepts writes.
         "OPTIONS": {
             **_REPLICA["OPTIONS"],
             "server_side_binding": True,
@@ -168,12 +170,12 @@ if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
             "options": "-c default_transaction_read_only=on",
         },
     }
-# The maximum age of the replica's newest commit, in seconds. An older replica is not used.
+# The maximum age of the replica's newest commit, in seconds. A replica that is further behind is not used.
 LONGLINE_REPLICA_MAX_AGE_S = env.int("LONGLINE_REPLICA_MAX_AGE_S", default=10)
-# Here, because connections copy the registered adapters when the first connection is made.
+# Call this here, because a connection copies the registered adapters when it is opened.
 require_integers_to_fit()
-# The audit trail stores the acting user with each event, and events never change. Its triggers belong to the
-# audit app, although they are on tables of other apps: portal/audit/post_migrate.py updates them after every
+# The audit trail stores the acting user with each event, and events never change. The triggers belong to the
+# audit app, although they are on tables of other apps. portal/audit/post_migrate.py updates them after each
 # migrate.
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
@@ -202,22 +204,24 @@ ACCOUNT_FORMS = {
     "reset_password": "portal.accounts.password_reset.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-# Addresses come from the NOC, or from an invitation mail to that address.
+# Addresses need no verification: the NOC enters them, or an invitation mail has reached them.
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
-# Each request sends a mail to an address that may belong to another person.
+# Each request sends a mail to an address that may belong to another person, so the number is limited.
 ACCOUNT_RATE_LIMITS = {"manage_email": "5/h/user"}
 ACCOUNT_PRESERVE_USERNAME_CASING = True
 MFA_ADAPTER = "portal.accounts.allauth_adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = LONGLINE_PROVIDER.name
-# A code is also valid one step later: typing takes time, and phones' clocks may be slow (RFC 6238, 5.2).
+# A code stays valid for one more step, because typing takes time and clocks of phones may be slow (RFC 6238,
+# 5.2).
 MFA_TOTP_TOLERANCE = 1
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Whether NOC staff must set up TOTP before they can open any page.
 LONGLINE_NOC_NEEDS_TOTP = env.bool("LONGLINE_NOC_NEEDS_TOTP", default=not DEBUG)
 
-# OpenID Connect: off until OIDC_SERVER_URL is set. Only users with an existing account can sign in with it.
+# OpenID Connect. It is off unless OIDC_SERVER_URL is set. Only users who already have an account can sign in
+# with it.
 SOCIALACCOUNT_ADAPTER = "portal.accounts.allauth_adapters.SocialAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
@@ -239,22 +243,25 @@ if OIDC_SERVER_URL:
         ],
     }
 
-# All mails: smtp+tls://user:password@host:587. Without a URL they are only logged.
+# The mail server for all mails, for example smtp+tls://user:password@host:587. By default, mails are only
+# logged.
 vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
 EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = f"[{LONGLINE_PROVIDER.name}] "
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default=formataddr((LONGLINE_PROVIDER.name, "longline@localhost")))
 
-# Networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, such as 10.0.0.0/29.
+# The networks of reverse proxies, such as 10.0.0.0/29. Only their X-Forwarded-For and X-Forwarded-Proto are
+# believed.
 LONGLINE_TRUSTED_PROXIES = env.list("LONGLINE_TRUSTED_PROXIES", default=[])
 
-# Text that is not for one reader is in English: stored text and text for programs (ADR 40).
+# The language of texts that are not for one reader: stored texts and texts for programs (ADR 40).
 LANGUAGE_CODE = "en"
-# Each language has its own name, for readers who understand no other.
+# The name of each language is written in that language, for readers who understand no other.
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-# The catalogues: `make messages` extracts them from the sources, `make translations` compiles them.
+# The message catalogues. `make messages` extracts them from the sources, and `make translations` compiles
+# them.
 LOCALE_PATHS = [BASE_DIR / "locale"]
-# A visitor's choice before signing in. Afterwards the account stores it.
+# The cookie with the language of a visitor who has not signed in. The account stores the language of a user.
 LANGUAGE_COOKIE_NAME = "language"
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -266,22 +273,22 @@ STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / ".run" / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
-# The documentation site that `make docs` builds.
+# The folder of the documentation site, which `make docs` builds.
 LONGLINE_DOCS_DIR = Path(env.str("LONGLINE_DOCS_DIR", default=str(BASE_DIR / "build" / "docs")))
-# Folder names contain versions, so their files never change.
+# The names of these folders contain versions, so the files in them never change.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/vendor/[^/]+-\d[^/]*/"
 
-# Cookies are HTTPS-only if the portal is.
+# Cookies are sent only over HTTPS if the portal's address begins with https.
 SECURE_COOKIES = BASE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
 CSRF_FAILURE_VIEW = "portal.processes.error_handlers.stale_form"
 LANGUAGE_COOKIE_SECURE = SECURE_COOKIES
-# The URL of the live process for browsers; "" disables it, and pages poll. If this URL leads to the web
-# processes, pages poll as well. A different origin must receive the portal's cookies: the same host with
-# another port.
+# The live process's URL for browsers. With "", or if the URL leads to the web processes, pages poll instead.
+# The browser must send the portal's cookies to this URL: another origin must be the same host with another
+# port.
 LONGLINE_LIVE_URL = env.str("LONGLINE_LIVE_URL", default="/live/")
-# How many pages one live process serves at a time, in total and per user.
+# The maximum number of pages that one live process serves at a time: in total, and for each user.
 LONGLINE_LIVE_PAGES = env.int("LONGLINE_LIVE_PAGES", default=5000)
 LONGLINE_LIVE_PAGES_EACH = env.int("LONGLINE_LIVE_PAGES_EACH", default=50)
 _live = urlsplit(LONGLINE_LIVE_URL)
@@ -311,19 +318,19 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
     "EXCEPTION_HANDLER": "portal.api.v1.exception_handler.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    # Each path has one format.
+    # No path has several formats, so the format is not a parameter of the URL.
     "URL_FORMAT_OVERRIDE": None,
     "STRICT_JSON": True,
 }
 
-# Limits of logins and of API calls: in a separate Redis database.
+# The cache with the limits of logins and API calls is in a separate Redis database.
 _REDIS = read_redis_url(env.str("REDIS_URL"), variable="REDIS_URL")
 _CACHE_URL = env.str("CACHE_URL", default="")
 _CACHE = read_redis_url(_CACHE_URL, variable="CACHE_URL") if _CACHE_URL else _REDIS.with_database(1)
 CACHES = {
     "default": {
         "BACKEND": "portal.core.fallback_cache.FallbackRedisCache",
-        # As a list, because an address may contain commas.
+        # This is a list, because a string with commas would be split into several addresses.
         "LOCATION": [_CACHE.url],
         "KEY_PREFIX": "longline",
         "OPTIONS": {"patience_s": 0.5},
@@ -345,16 +352,16 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     ],
 }
 
-# Whether POST requests with an API token need an Idempotency-Key.
+# Whether POST requests with an API token must have an Idempotency-Key.
 LONGLINE_REQUIRE_IDEMPOTENCY_KEY = env.bool("LONGLINE_REQUIRE_IDEMPOTENCY_KEY", default=False)
-# How many active tokens one user may have: neither revoked nor expired; 0 = no limit.
+# The maximum number of active tokens (neither revoked nor expired) of one user; 0 = no limit.
 LONGLINE_API_TOKENS_EACH = env.int("LONGLINE_API_TOKENS_EACH", default=100)
-# The limit of all tokens of one user together, as a multiple of the limit of one token; 0 = no limit.
+# All tokens of a user together may send this many times as many requests as one token; 0 = no limit.
 LONGLINE_API_USER_LIMIT_FACTOR = env.int("LONGLINE_API_USER_LIMIT_FACTOR", default=3)
-# The requests of one API token per minute; 0 = no limit.
+# The maximum number of requests per minute with one API token; 0 = no limit.
 LONGLINE_API_READS_PER_MIN = env.int("LONGLINE_API_READS_PER_MIN", default=3000)
 LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=1200)
-# How often one address may try to enrol a router per minute; 0 = no limit.
+# The maximum number of attempts per minute to enrol a router from one address; 0 = no limit.
 LONGLINE_ENROL_PER_MIN = env.int("LONGLINE_ENROL_PER_MIN", default=20)
 
 REDIS_URL = _REDIS.url
@@ -362,38 +369,41 @@ CELERY_BROKER_URL = _REDIS.broker_url
 CELERY_BROKER_TRANSPORT = "portal.processes.celery_transport:" + (
     "SentinelTransport" if _REDIS.sentinels else "Transport"
 )
-# PostgreSQL has the state. A message only speeds work up, so its result is never stored.
+# The results of tasks are not stored, because PostgreSQL has the state. A message only makes the work start
+# sooner.
 CELERY_TASK_IGNORE_RESULT = True
-# In seconds, for tasks without their own limit: longer than all timeouts of the two exchanges with a router
-# (provisioning.agent_client.TOTAL_S). A task that hangs longer is killed, and a sweeper resumes its work.
+# Seconds, for tasks without another limit. The limit is longer than all timeouts of the two exchanges with a
+# router (provisioning.agent_client.TOTAL_S). A task that takes longer is killed, and a sweeper resumes its
+# work.
 CELERY_TASK_TIME_LIMIT = 90
-# No task runs longer.
+# Seconds. No task may have a longer limit.
 LONGEST_TASK_S = 3600
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# By default Celery opens a database connection for each task. See portal.celery.keep_sound_connections.
+# By default, Celery opens a database connection for each task. See portal.celery.keep_sound_connections.
 CELERY_DB_REUSE_MAX = sys.maxsize
 CELERY_TASK_DEFAULT_QUEUE = "provisioning"
 CELERY_TASK_ROUTES = {task: {"queue": queue} for task, queue in TASK_QUEUES.items()}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # A message without acknowledgement is delivered again after this time: never while a task may still run.
-    # The work of a killed worker does not wait for it: sweepers send it again.
+    # Redis delivers a message again if it was not acknowledged for this time, which is longer than any task
+    # runs. The work of a killed worker resumes earlier, because sweepers request it again.
     "visibility_timeout": LONGEST_TASK_S + 600,
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
-    # A worker that waits for messages has no timeout. With these settings it notices a silent Redis after 1 +
-    # 2 * 5 s (default: 51 s, kombu.transport.redis), and a disconnected one after 5 + 3 * 2 s.
+    # A worker that waits for messages has no timeout. With these settings it notices after 1 + 2 * 5 s that
+    # Redis does not respond (51 s by default, see kombu.transport.redis), and after 5 + 3 * 2 s that the
+    # connection is broken.
     "health_check_interval": 5,
     "socket_keepalive": True,
     "socket_keepalive_options": KEEPALIVE,
     **_REDIS.broker_options(patience_s=2),
 }
-# NetBox (docs/integrate/netbox.md): off until NETBOX_URL is set.
+# NetBox (docs/integrate/netbox.md). The synchronization is off unless NETBOX_URL is set.
 NETBOX_URL = env.str("NETBOX_URL", default="")
 
-# Beat only sends sweepers that are safe to run twice. Of several started processes, one works.
+# Beat only sends tasks of sweepers, which may run twice. Of several beat processes, only one sends.
 CELERY_BEAT_SCHEDULER = "portal.processes.single_beat:SingleBeat"
 CELERY_BEAT_SCHEDULE = {
     task: {"task": task, "schedule": float(every_s), "options": {"expires": every_s}}
@@ -402,14 +412,14 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 NETBOX_TOKEN = env.str("NETBOX_TOKEN", default="")
-# A file of trusted certificates, instead of the system's.
+# A file of trusted certificates, which replaces those of the system.
 NETBOX_CA = env.str("NETBOX_CA", default="")
-# The timeouts of one read and of the whole response, in seconds, and the number of objects per page.
+# The timeout of one read and the timeout of a whole response, in seconds; and the number of objects per page.
 NETBOX_TIMEOUT_S = env.float("NETBOX_TIMEOUT_S", default=20)
 NETBOX_TOTAL_S = env.float("NETBOX_TOTAL_S", default=120)
 NETBOX_PAGE = env.int("NETBOX_PAGE", default=250)
 NETBOX_SYNC_EVERY_S = env.int("NETBOX_SYNC_EVERY_S", default=900)
-# Whether scheduled runs import changes, or only show them to a NOC admin.
+# Whether scheduled runs import the changes. Otherwise they only show the changes to NOC admins.
 NETBOX_APPLY = env.bool("NETBOX_APPLY", default=True)
 NETBOX_DEVICE_ROLES = env.list("NETBOX_DEVICE_ROLES", default=["router"])
 NETBOX_DEVICE_TAGS = env.list("NETBOX_DEVICE_TAGS", default=[])
@@ -417,89 +427,93 @@ NETBOX_TENANT_TAGS = env.list("NETBOX_TENANT_TAGS", default=[])
 NETBOX_UNI_TAG = env.str("NETBOX_UNI_TAG", default="longline-uni")
 NETBOX_ENNI_TAG = env.str("NETBOX_ENNI_TAG", default="longline-enni")
 NETBOX_CUSTOMER_FIELD = env.str("NETBOX_CUSTOMER_FIELD", default="longline_customer")
-# The interface with the addresses of tunnel endpoints; "" uses the device's primary addresses.
+# The interface that has the addresses of tunnel endpoints. With "", the device's primary addresses are used.
 NETBOX_LOOPBACK_INTERFACE = env.str("NETBOX_LOOPBACK_INTERFACE", default="loop0")
-# What happens to a line's L2VPN when the line ends: "remove", or "decommission" to keep it as a record.
+# What the portal does with the L2VPN of a line that ends: "remove" it, or "decommission" it and keep it as a
+# record.
 NETBOX_AT_END = env.str("NETBOX_AT_END", default="remove")
-# The secret of NetBox's webhook. Without a secret its address does not exist.
+# The secret of NetBox's webhook. With "", the webhook's address responds with 404.
 NETBOX_WEBHOOK_SECRET = env.str("NETBOX_WEBHOOK_SECRET", default="")
 
-# The CA and the portal's certificate: ca.pem, portal.pem, portal.key.
+# The folder with the CA and the portal's certificate: ca.pem, portal.pem, portal.key.
 LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))
-# "planning" leaves room for options, keys and any single failure; "exact" does not (docs/reference/mtu.md).
+# "planning" reserves space for options, keys and any single failure; "exact" does not
+# (docs/reference/mtu.md).
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
-# The cool-down of a released VNI, GRE key or GRE pair, in seconds, before another customer may get it.
+# Seconds from the release of a VNI, GRE key or GRE pair until another customer can get it (cool-down).
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
-# How long a removal can be undone, in seconds, for customers without their own agreement; 0: not at all.
+# Seconds during which a removal can be undone, for customers without another agreement; 0 = never.
 LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=604_800)
 
-# The smallest bandwidth that is sold, in bit/s or with a unit. Existing smaller lines keep theirs.
+# The smallest bandwidth that can be ordered, in bit/s or with a unit. Existing lines may be smaller.
 LONGLINE_MIN_CIR_BPS = env.rate("LONGLINE_MIN_CIR_BPS", default=1_000_000)
-# How much of a new port's speed may be booked by default, in per cent: 200 means 2 to 1.
+# The default for the bookable bandwidth of a new port, in per cent of its speed. 200 means 2 to 1.
 LONGLINE_OVERSUBSCRIPTION_PERCENT = env.int("LONGLINE_OVERSUBSCRIPTION_PERCENT", default=100)
-# The bookable part of a router's cores, and the assumed frame size (bytes) of a full line.
+# The fraction of a router's cores that can be booked, and the frame size (bytes) that is assumed for a full
+# line.
 LONGLINE_CORE_HEADROOM = env.float("LONGLINE_CORE_HEADROOM", default=0.7)
 LONGLINE_CAPACITY_FRAME = env.int("LONGLINE_CAPACITY_FRAME", default=512)
 
-# How long counters are kept, in days: raw samples, 5 minutes, hours and days.
+# How many days counters are kept: samples as reported, 5-minute values, hourly values and daily values.
 LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=2)
 LONGLINE_FIVE_MINUTE_DAYS = env.int("LONGLINE_FIVE_MINUTE_DAYS", default=40)
 LONGLINE_HOUR_DAYS = env.int("LONGLINE_HOUR_DAYS", default=731)
 LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
-# How long quarantined samples wait for a decision, in days after the end of their month.
+# How many days quarantined samples wait for a decision after the end of their month.
 LONGLINE_QUARANTINE_DAYS = env.int("LONGLINE_QUARANTINE_DAYS", default=60)
-# How long events of agents are kept, and duplicates of them recognized, in days.
+# How many days events of agents are kept. Duplicates are recognized for the same time.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
-# How long attempts to converge routers are kept, in days, except the last one of each router and those of
-# open orders.
+# How many days attempts to converge routers are kept. The last attempt of each router and those of open
+# orders are kept longer.
 LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
-# How long cleared alarms are kept, in days.
+# How many days cleared alarms are kept.
 LONGLINE_ALARM_DAYS = env.int("LONGLINE_ALARM_DAYS", default=365)
 # Whether a line must pass an activation test before it is handed over: required, advisory or off.
 LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="required"))
-# The rate of test frames, in packet/s.
+# The rate of test frames, in frames per second.
 LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
-# How paths between tunnel endpoints are watched: 300x3 sends a packet every 300 ms; 3 lost packets mean down.
+# How paths between tunnel endpoints are watched. 300x3 sends a packet every 300 ms, and 3 lost packets mean
+# down.
 LONGLINE_PATH_WATCH = PathWatch.read(env.str("LONGLINE_PATH_WATCH", default="300x3"))
 
-# Alarms report backbone interfaces that lose more than this part of their frames over ten minutes, and
-# routers whose VPP had no more than this part of its buffers free.
+# The limits of two alarms: the fraction of its frames that a backbone interface loses in ten minutes, and the
+# fraction of its buffers that the VPP of a router has free.
 LONGLINE_LOSS_ALARM_RATIO = env.float("LONGLINE_LOSS_ALARM_RATIO", default=0.0001)
 LONGLINE_BUFFER_ALARM_RATIO = env.float("LONGLINE_BUFFER_ALARM_RATIO", default=0.1)
-# The interval of test frames between all routers that have lines between them, in seconds; 0: never.
+# Seconds between two probes of a path. All pairs of routers with lines between them are probed. 0 = never.
 LONGLINE_PROBE_EVERY_S = env.int("LONGLINE_PROBE_EVERY_S", default=300)
 
-# The time in seconds after which a silent router without other signs of life counts as down. The minimum is
-# 600: the far ends' counters are added up per 5 minutes.
+# Seconds after which a silent router without other signs of life counts as down. The minimum is 600, because
+# the counters of the far ends are added up per 5 minutes.
 LONGLINE_SILENCE_IS_DOWN_S = max(600, env.int("LONGLINE_SILENCE_IS_DOWN_S", default=600))
 
-# Link loss forwarding: after this many seconds without a link the other end's link is taken down; after this
-# many seconds with a link it is set up again (portal.vll.link_loss_decision).
+# Link loss forwarding (portal.vll.link_loss_decision): after DOWN_S seconds without a link at one end, the
+# port at the other end is taken down. After UP_S seconds with a link, that port is set up again.
 LONGLINE_LINK_LOSS_DOWN_S = max(2, env.int("LONGLINE_LINK_LOSS_DOWN_S", default=10))
 LONGLINE_LINK_LOSS_UP_S = max(2, env.int("LONGLINE_LINK_LOSS_UP_S", default=10))
 
-# Targets of webhooks: private networks that are allowed nevertheless, for all webhooks and for the NOC's own,
-# on any port; and the allowed ports for all other targets.
+# The targets of webhooks. Private networks are refused unless they are in the first list, or for the NOC's
+# own webhooks in the second list. In these networks any port is allowed; elsewhere, only the listed ports.
 LONGLINE_WEBHOOK_NETWORKS = env.list("LONGLINE_WEBHOOK_NETWORKS", default=[])
 LONGLINE_WEBHOOK_NOC_NETWORKS = env.list("LONGLINE_WEBHOOK_NOC_NETWORKS", default=[])
 LONGLINE_WEBHOOK_PORTS = env.list("LONGLINE_WEBHOOK_PORTS", cast=int, default=[443, 8443])
 LONGLINE_WEBHOOK_ALLOW_HTTP = env.bool("LONGLINE_WEBHOOK_ALLOW_HTTP", default=False)
-# Additional trusted certificates (PEM), such as the CA of the ISP's own systems.
+# Additional trusted certificates (PEM), for example the CA of the ISP's own systems.
 LONGLINE_WEBHOOK_CA_FILE = env.str("LONGLINE_WEBHOOK_CA_FILE", default="")
-# A webhook is disabled after this many days with failures only.
+# A webhook is disabled after it has only failed for this number of days.
 LONGLINE_WEBHOOK_DISABLE_DAYS = env.int("LONGLINE_WEBHOOK_DISABLE_DAYS", default=5)
-# How long the log of webhook deliveries and mails is kept, in days.
+# How many days the log of webhook deliveries and mails is kept.
 LONGLINE_WEBHOOK_LOG_DAYS = env.int("LONGLINE_WEBHOOK_LOG_DAYS", default=30)
 
-# The folder of each process's counters, which the metrics process of this machine adds up. A restart of the
-# machine should empty it, such as /run/longline/metrics. Without it, metrics of requests and tasks are not
-# shown.
+# The folder for the counters of each process; the machine's metrics process adds them up. Use a folder that
+# is emptied when the machine restarts, such as /run/longline/metrics. With "", there are no metrics of
+# requests and tasks.
 LONGLINE_METRICS_DIR = env.str("LONGLINE_METRICS_DIR", default="")
 
-# The file that a worker, beat or the relay touches every few seconds while it works, for health checks.
+# A file that a worker, beat or the relay touches every few seconds while it works. Health checks use it.
 LONGLINE_ALIVE_FILE = env.str("LONGLINE_ALIVE_FILE", default="")
 
-# Paths whose rest is a secret from a mailed link. No log shows the rest.
+# Paths from links in mails. The part of such a path after the prefix is a secret, which no log contains.
 SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/", "/account/email/confirm/")
 LOGGING = {
     "version": 1,
@@ -508,9 +522,10 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {
-        # The senders log requests to agents and webhook receivers themselves, with their results.
+        # httpx does not log requests to agents and webhook receivers: the senders log them, with their
+        # results.
         "httpx": {"level": "WARNING"},
-        # Without Django's own handlers, which print and mail whole URLs.
+        # Remove Django's own handlers, which print and mail whole URLs.
         "django": {"handlers": [], "level": "INFO"},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
     },

@@ -1,4 +1,4 @@
-"""The actor of changes, for the audit triggers: set once in each transaction that writes."""
+"""The actor of changes, for the audit triggers. It is set once in each transaction that writes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,15 +19,15 @@ from portal.core.request_id import current_request_id
 
 _READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 _WRITING = ("insert", "update", "delete", "merge", "with")
-# Settings that pghistory's triggers read. They end with the transaction, so no later user of the connection
-# inherits them.
+# Settings that pghistory's triggers read. PostgreSQL forgets them at the end of the transaction, so the next
+# user of the connection does not inherit them.
 _SET_ACTOR = (
     "SELECT set_config('pghistory.context_id', %s, true), set_config('pghistory.context_metadata', %s, true)"
 )
 
 
 class AuditMiddleware:
-    """Record the session's user and the request with all changes of the request."""
+    """Record the session's user and the id of the request with all changes of the request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -42,7 +42,9 @@ class AuditMiddleware:
 
 
 def acting(*, user_id: int, username: str, token: str = "") -> None:
-    """Record this user for the rest of the request, and the prefix of the API token, if there is one."""
+    """Record this user with all later changes of the request, and the prefix of the API token if
+    it used one.
+    """
     if work := _at_work.get():
         work.add(user=user_id, username=username, **({"token": token} if token else {}))
 
@@ -53,7 +55,7 @@ def _signed_in(*, user: User, **_sent: object) -> None:
 
 
 class AuditedTask(Task):  # type: ignore[type-arg]
-    """A task that records its name with all its changes."""
+    """A Celery task that records its name with all its changes."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with working(task=self.name):
@@ -62,7 +64,9 @@ class AuditedTask(Task):  # type: ignore[type-arg]
 
 @contextmanager
 def working(**who: Any) -> Iterator[None]:
-    """Record ``who`` with all changes inside the block. A nested block adds to the outer one."""
+    """Record ``who`` with all changes inside the block. A nested block adds its facts to those of the outer
+    block.
+    """
     if outer := _at_work.get():
         outer.add(**who)
         yield
@@ -77,9 +81,9 @@ def working(**who: Any) -> Iterator[None]:
 
 
 class _Work:
-    """Send the actor with the first statement of each transaction that writes.
+    """Send the actor together with the first statement of each transaction that writes.
 
-    pghistory's own context sends it with every statement, which costs as much as the statement itself.
+    pghistory's own context would send the actor with every statement, which costs as much as the statement.
     """
 
     def __init__(self, who: dict[str, Any]) -> None:
@@ -103,8 +107,8 @@ class _Work:
             return execute(sql, params, many, context)
 
     def _is_set(self, database: Any) -> bool:
-        # Django creates a new list with each transaction, and when it rolls back to a savepoint. These are
-        # exactly the cases in which PostgreSQL forgets the settings.
+        # Django creates a new list for each transaction and after each rollback to a savepoint. In exactly
+        # these cases, PostgreSQL has no settings or has forgotten them.
         return bool(database.in_atomic_block) and self._set_in is database.run_on_commit
 
 

@@ -1,8 +1,9 @@
 """The complete audit trail, newest first, in pages.
 
-Each table of events has its own numbers, so a position in the trail contains the smallest number of each
-table so far. A page reads a page of every table by its primary key, at any depth, and the event before each
-change. The changes of one person have an index (sql/changes_by_person.sql).
+The events of each table have their own numbers. A position in the trail therefore has, for each table, the
+smallest number so far. A page reads at most one page of each table by primary key, which costs the same at
+any depth, and the event before each change. An index serves the changes of one person
+(sql/changes_by_person.sql).
 """
 
 from collections import defaultdict
@@ -17,13 +18,15 @@ from portal.audit.models import EVENTS
 
 PAGE_SIZE = 50
 MODELS: dict[str, type[models.Model]] = {model._meta.model_name or "": model for model in EVENTS}
-# A number higher than any event.
+# A number that is higher than the number of any event.
 _FROM_THE_TOP = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A change, and the audited columns of the row after it (before it, if the row was deleted)."""
+    """A change, and the row's audited columns after the change. If the row was deleted, the
+    columns before it.
+    """
 
     change: Change
     pk: Any
@@ -32,17 +35,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of entries. ``below``: the position of the next page, by model name; empty on the last page."""
+    """A page of entries. ``below`` is the position of the next page, by model name; it is empty on the last
+    page.
+    """
 
     entries: list[Entry]
     below: dict[str, int]
 
 
 def newest(*, of: str = "", by: str = "", below: Mapping[str, int] | None = None) -> Page:
-    """Return the newest changes of all audited tables, or of one table ``of`` (a key of MODELS), below
-    ``below``.
+    """Return a page of the newest changes that are below the position ``below``.
 
-    ``by``: a user name, for changes on pages or with API tokens; changes of others are left out.
+    ``of``: only changes of this table, a key of MODELS. ``by``: only changes that this user made, by user
+    name, on pages or with API tokens.
     """
     names = [of] if of else list(MODELS)
     place = {name: min(_FROM_THE_TOP, (below or {}).get(name, _FROM_THE_TOP)) for name in names}
@@ -59,7 +64,9 @@ def newest(*, of: str = "", by: str = "", below: Mapping[str, int] | None = None
 
 
 def _places(place: dict[str, int], by: str) -> list[tuple[str, int]]:
-    """Return model name and number of the newest changes, one more than a page."""
+    """Return (model name, number) of the newest changes of all tables together, at most one more than a page
+    has.
+    """
     only = " AND pgh_context ->> 'username' = %s" if by else ""
     each = [
         f"(SELECT '{name}' AS what, pgh_id, pgh_created_at AS at FROM {EVENTS[MODELS[name]]._meta.db_table}"  # noqa: S608 - our own names

@@ -1,4 +1,4 @@
-"""The history of rows: each change with its values before and after, and its author."""
+"""The history of rows. Each change has its author and the values before and after it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change. ``before`` and ``after`` contain the columns that differ; an insert has no before, a delete
-    no after.
+    """A change of a row. ``before`` and ``after`` contain the columns that differ.
 
-    ``by`` contains ``username``, ``user``, ``token`` (an API token's prefix), ``task`` and ``request_id``, as
-    far as they are known. It is empty for a change that bypassed the portal.
+    ``before`` is empty for an insert, ``after`` for a delete. ``by`` contains ``username``, ``user``,
+    ``token`` (the prefix of an API token), ``task`` and ``request_id``, as far as they are known. It is empty
+    if the change bypassed the portal.
     """
 
     at: datetime
@@ -40,9 +40,9 @@ class Change:
 
 
 def vll_history(vll: Vll) -> list[Change]:
-    """Return the newest changes of a VLL, its ends (prefetch them) and its orders.
+    """Return the newest changes of a VLL, its ends and its orders, newest first.
 
-    The caller has read the VLL in the user's scope.
+    The ends should be prefetched. The caller must have read the VLL in the user's tenant scope.
     """
     sides = {end.pk: f"{end.side}_end" for end in vll.ends.all()}
     found = [
@@ -56,12 +56,17 @@ def vll_history(vll: Vll) -> list[Change]:
 
 
 def object_history(model: type[models.Model], pk: int) -> list[Change]:
-    """Return the newest changes of one row, also of a deleted row, for a reader who may know of it."""
+    """Return the newest changes of one row, newest first, also of a deleted row.
+
+    The caller must have checked that the reader may know the row.
+    """
     return _newest(changes(model, {pk: model._meta.model_name or ""}))
 
 
 def router_history(pk: int) -> list[Change]:
-    """Return the newest changes of a router, its certificates, its freezes and its enrolment tokens."""
+    """Return the newest changes of a router and of its certificates, freezes and enrolment
+    tokens, newest first.
+    """
     return _newest(
         [
             *changes(Router, {pk: "router"}),
@@ -73,9 +78,7 @@ def router_history(pk: int) -> list[Change]:
 
 
 def customer_history(pk: int) -> list[Change]:
-    """Return the newest changes of a customer, its members, its invitations and its bandwidth
-    reservations.
-    """
+    """Return the newest changes of a customer and of its members, invitations and holds, newest first."""
     return _newest(
         [
             *changes(Customer, {pk: "customer"}),
@@ -87,8 +90,10 @@ def customer_history(pk: int) -> list[Change]:
 
 
 def person_history(pk: int) -> list[Change]:
-    """Return the newest changes of a user, the user's roles, mail preferences and means to sign in:
-    addresses, external identities, second factor and API tokens.
+    """Return the newest changes of a user, of the user's roles and mail preferences, and of means to sign in.
+
+    Means to sign in are addresses, external identities, the second factor and API tokens. The newest change
+    is first.
     """
     return _newest(
         [
@@ -104,7 +109,10 @@ def person_history(pk: int) -> list[Change]:
 
 
 def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return ``rows`` of an audited table with ``changed_at`` and ``changed_by`` (a user name, or None)."""
+    """Annotate ``rows`` of an audited table with the time and the user name of their last change.
+
+    The names are ``changed_at`` and ``changed_by``. The latter is None if no user made the change.
+    """
     newest = EVENTS[rows.model].objects.filter(pgh_obj_id=OuterRef("pk")).order_by("-pgh_id")
     found: QuerySet[Any] = rows.annotate(
         changed_at=Subquery(newest.values("pgh_created_at")[:1]),
@@ -114,7 +122,9 @@ def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _ever_of(model: type[models.Model], **owner: int) -> QuerySet[Any, Any]:
-    """Return all rows that ever belonged to the owner. Only events still name deleted rows."""
+    """Return the ids of all rows that ever belonged to the owner. They come from the events, to include
+    deleted rows.
+    """
     found: QuerySet[Any, Any] = EVENTS[model].objects.filter(**owner).values("pgh_obj_id")
     return found
 
@@ -128,7 +138,8 @@ def changes(
 ) -> list[Change]:
     """Return the newest changes of rows of ``model``, at most SHOWN, oldest first.
 
-    ``names`` gives a name to each row, or one name to all rows of ``among``.
+    ``names`` maps the key of each row to a name for ``what``. If ``among`` selects the rows, ``names`` is one
+    name for all of them.
     """
     rows = list(names) if among is None else among
     newest = EVENTS[model].objects.filter(pgh_obj_id__in=rows).order_by("-pgh_id")[:SHOWN]
@@ -141,10 +152,13 @@ def changes(
 def with_before(
     model: type[models.Model], events: QuerySet[Any]
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return each of ``events`` of ``model``, with the event before it of the same row, or nothing."""
+    """Return each event in ``events`` together with the previous event of the same row.
+
+    Instead of a missing previous event, the result has an empty dictionary.
+    """
     every = EVENTS[model].objects
     earlier = every.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
-    # The prefix marks a field of the event, so that it is not taken for a column of the row.
+    # The prefix ``pgh_`` shows that this is a field of the event and not a column of the row.
     found = events.annotate(pgh_previous=Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1]))
     rows = [_with_columns(model, row) for row in found.values()]
     was = {row["pgh_id"]: row for row in rows}
@@ -154,13 +168,13 @@ def with_before(
 
 
 def _with_columns(model: type[models.Model], row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row with the names of its columns, which stay the same when a field is renamed."""
+    """Return the row keyed by column names. They stay the same when a field is renamed."""
     columns = {field.attname: field.column for field in EVENTS[model]._meta.concrete_fields}
     return {columns.get(name, name): value for name, value in row.items()}
 
 
 def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Change:
-    """Return the change that an event describes; ``before``: the event before it, or nothing."""
+    """Return the change that an event describes. ``before`` is the previous event of the row, or empty."""
     was, now_is = _difference(event["pgh_label"], columns_of(before), columns_of(event))
     return Change(
         at=event["pgh_created_at"],
@@ -174,7 +188,7 @@ def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Ch
 
 
 def columns_of(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the row as an event stores it, without the fields of the event itself."""
+    """Return the columns of the row in an event, without the event's own fields."""
     return {name: value for name, value in event.items() if not name.startswith(_OWN)}
 
 

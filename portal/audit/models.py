@@ -1,5 +1,5 @@
-"""The audit trail: one table of events per tracked table, which triggers write and nothing changes
-afterwards.
+"""The audit trail. Each tracked table has a table of events, which triggers write and which nobody changes
+later.
 """
 
 from typing import Any

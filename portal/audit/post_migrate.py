@@ -1,8 +1,7 @@
-"""Installation of the audit triggers after each migrate: create those that differ, and leave the others
-alone.
+"""Installation of the audit triggers after each migrate. Only triggers that differ are created again.
 
-By default pgtrigger drops and creates every trigger each time. Each drop waits for all readers and writers of
-the table, and blocks new ones.
+By default, pgtrigger drops and creates all triggers each time. Each drop waits for all readers and writers of
+the table, and meanwhile blocks new ones.
 """
 
 from typing import Any
@@ -12,9 +11,9 @@ from pgtrigger.core import INSTALLED
 
 
 def triggers_install(*, using: str, **_: Any) -> None:
-    """Install each trigger in a separate transaction: a table is never without its old or its new trigger.
+    """Install each trigger that differs, each in a separate transaction. Handles the signal post_migrate.
 
-    Handles post_migrate.
+    At no time is a table without a trigger: it has the old trigger until the new trigger is committed.
     """
     for model, trigger in pgtrigger.registered():
         if trigger.get_installation_status(model, database=using) != (INSTALLED, True):

@@ -1,7 +1,7 @@
-"""Objects that a token or a user made and that outlive it, so that an operator can review and end them.
+"""Objects that a token or a user created and that outlive it. An operator can review and end them.
 
-Webhooks and enrolments outlive a leaked token and a user who left. Only people know which of them serve the
-customer or the NOC. So the portal ends only those that somebody chooses.
+Webhooks and enrolments remain after a token is revoked or a user leaves. Only people know which of them still
+serve the customer or the NOC. The portal therefore ends only the objects that somebody chooses.
 """
 
 from collections.abc import Collection
@@ -25,10 +25,10 @@ from portal.notifications.webhook_operations import webhook_disable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """The objects that a token or a user made.
+    """The objects that a token or a user created.
 
-    ``webhooks`` are enabled and ``enrolments`` are open or led to a valid certificate; both end only if
-    chosen. ``tokens`` and ``invitations`` always end.
+    ``webhooks`` are enabled. ``enrolments`` are open, or led to a certificate that is still valid. Webhooks
+    and enrolments end only if they are chosen. ``tokens`` and ``invitations`` always end.
     """
 
     webhooks: dict[str, Webhook] = field(default_factory=dict)
@@ -38,11 +38,13 @@ class Made:
 
     @property
     def keys(self) -> set[str]:
-        """Return the keys that ``chosen`` takes: one for each webhook and enrolment."""
+        """Return the keys that ``chosen`` accepts: one for each webhook and each enrolment."""
         return {*self.webhooks, *self.enrolments}
 
     def chosen(self, keys: Collection[str]) -> "Made":
-        """Return only the objects with these keys; unknown keys are ignored."""
+        """Return a copy with only those webhooks and enrolments that have one of these keys. Unknown keys are
+        ignored.
+        """
         return replace(
             self,
             webhooks={key: row for key, row in self.webhooks.items() if key in keys},
@@ -51,7 +53,10 @@ class Made:
 
 
 def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
-    """Return the objects made with a token and with its descendants, as far as ``viewer`` may see them."""
+    """Return the objects that were created with a token or with tokens that descend from it.
+
+    Only objects that ``viewer`` may manage are included.
+    """
     tokens = lineage(token)
     by_them = Q(made_with__in=tokens)
     live = ApiToken.objects.filter(pk__in=tokens, revoked_at__isnull=True).exclude(pk=token.pk)
@@ -59,7 +64,10 @@ def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
 
 
 def made_by(person: User, *, viewer: User, now: datetime) -> Made:
-    """Return the objects that a user made on pages and with tokens, as far as ``viewer`` may see them."""
+    """Return the objects that a user created, on pages and with tokens.
+
+    Only objects that ``viewer`` may manage are included.
+    """
     live = ApiToken.objects.filter(user=person, revoked_at__isnull=True)
     return _made(
         viewer,
@@ -72,10 +80,10 @@ def made_by(person: User, *, viewer: User, now: datetime) -> Made:
 
 
 def made_by_member(membership: Membership, *, viewer: User, now: datetime) -> Made:
-    """Return the objects that a member made for this customer.
+    """Return the objects that a member created for the customer of the membership.
 
-    Objects for other customers do not concern its admins. Nor do tokens, which lose their rights to the
-    customer when the membership ends.
+    The admins of a customer need not see objects for other customers. Tokens are left out too: with the
+    membership, they lose their rights to the customer.
     """
     of_customer = Q(customer=membership.customer_id)
     return _made(
@@ -90,21 +98,25 @@ def made_by_member(membership: Membership, *, viewer: User, now: datetime) -> Ma
 
 @transaction.atomic
 def token_revoke_with(*, token: ApiToken, ending: Made, now: datetime) -> None:
-    """Revoke a token and end the chosen objects that were made with it."""
+    """Revoke a token, and end the chosen objects that were created with it."""
     token_revoke(token=token, now=now)
     _end(ending, now)
 
 
 @transaction.atomic
 def member_remove_with(*, membership: Membership, ending: Made, now: datetime) -> None:
-    """Remove a member and end the chosen objects that the member made. Raises as ``member_remove``."""
+    """Remove a member, and end the chosen objects that the member created. Raises the errors of
+    ``member_remove``.
+    """
     member_remove(membership=membership, now=now)
     _end(ending, now)
 
 
 @transaction.atomic
 def account_close_with(*, person: User, ending: Made, now: datetime) -> None:
-    """Close an account and end the chosen objects that its owner made. Raises as ``account_close``."""
+    """Close an account, and end the chosen objects that its owner created. Raises the errors of
+    ``account_close``.
+    """
     account_close(person=person, now=now)
     _end(ending, now)
 
@@ -138,7 +150,7 @@ def _made(
 
 
 def _end(chosen: Made, now: datetime) -> None:
-    """End the chosen objects. A webhook is disabled, not removed: its log is the only record of its
+    """End the chosen objects. A webhook is disabled and not removed, because only its log records its
     deliveries.
     """
     for webhook in chosen.webhooks.values():

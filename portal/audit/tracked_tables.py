@@ -1,9 +1,9 @@
 """The tables and columns that the audit trail records.
 
-TRACKED names the recorded tables, and UNTRACKED their columns that are not recorded. NOT_AUDITED names the
-other tables with the reason: they contain secrets, reports of routers or derived values, not decisions of
-people. A guard test requires every new table and column in one of them. After a change of tracked columns,
-run ``manage.py makemigrations audit``.
+TRACKED lists the recorded columns of each recorded table. UNTRACKED lists the columns of these tables that
+are not recorded. NOT_AUDITED lists all other tables, each with the reason: such tables contain secrets,
+reports of routers or derived values, but no decisions of people. A guard test requires each table and each
+column to be in one of these lists. After a change of TRACKED, run ``manage.py makemigrations audit``.
 """
 
 from allauth.account.models import EmailAddress
@@ -69,21 +69,22 @@ UNTRACKED: dict[type[models.Model], str] = {
     Invitation: "sending_until sent_at",
     ApiToken: "digest last_used_at",
     Authenticator: "data last_used_at",
-    # Data of the identity provider, which changes with each login.
+    # The identity provider's data, which change with each login.
     SocialAccount: "last_login extra_data",
     RouterCertificate: "der",
     RouterFreeze: "kept_since",
     RouterEnrolment: "digest",
     Router: "generation",
     Port: "booked_bps",
-    # Adoption and release follow from orders; the tags are those that routers reported.
+    # ``handover`` and the tags are not recorded: adoption and release follow from orders, and routers
+    # reported the tags.
     Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
     VllEnd: "status status_revision status_at status_observation reason link_up link_since held_down"
     " reachable observed_in_sync policed path_state path_since_ms drift contested vlan_loss"
     " changed_since_report access_tag_before tunnel_tag_before",
-    # The events' own context contains the request id of every change.
+    # The context of each event has the request id of the change, so the column is not needed.
     Order: "state_at alarmed_at request_id",
-    # The state of the routers at the time of the report.
+    # The diagnosis at the time of the report. It contains reports of routers.
     TroubleReport: "finding",
     Quarantine: "first_ms last_ms samples waited first_received_at last_received_at counted_at",
     Webhook: "secret previous_secret failures failing_since paused_until called_until claim claimed_until",

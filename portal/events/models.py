@@ -1,4 +1,4 @@
-"""Facts (Event), and the tasks that follow from them (Outbox)."""
+"""Facts (Event), and requests for the tasks that follow from facts (Outbox)."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,11 +7,9 @@ from django.db.models import Q
 class Event(models.Model):
     """A fact for timelines, audit and notifications.
 
-    Append-only, except for ``pending_notification`` and ``fan_out_retry_at``.
-
-    It contains ids instead of relations, so that any app may announce events.
-
-    Only events that agents report are deleted, after LONGLINE_ROUTER_EVENT_DAYS.
+    An event never changes, except for ``pending_notification`` and ``fan_out_retry_at``. It contains ids
+    instead of relations, so that any app can announce events. Only events that agents report are deleted,
+    after LONGLINE_ROUTER_EVENT_DAYS.
     """
 
     at = models.DateTimeField()
@@ -23,9 +21,11 @@ class Event(models.Model):
     actor = models.CharField(max_length=150, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     data = models.JSONField(default=dict)
-    # Notifications of the event are pending: portal.notifications selects rows by this column, in any order.
+    # True until the notifications about the event are created. portal.notifications selects the rows by this
+    # column.
     pending_notification = models.BooleanField(default=False, db_default=False, db_column="untold")
-    # Not before this time, because creating the notifications failed; null: no failure.
+    # The earliest time of the next attempt to create the notifications, after a failure. Null without a
+    # failure.
     fan_out_retry_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -42,7 +42,10 @@ class Event(models.Model):
 
 
 class Outbox(models.Model):
-    """A task name with ids, written in the transaction that requires the task; the relay publishes it."""
+    """The request for a task: its name, and arguments such as ids.
+
+    It is written in the transaction that makes the task necessary. The relay then sends it to Celery.
+    """
 
     task = models.CharField(max_length=100)
     args = models.JSONField(default=list)

@@ -1,4 +1,4 @@
-"""Kinds of events that lead to webhooks or mails; portal.notifications defines their form."""
+"""The kinds of events that lead to webhooks or mails. portal.notifications defines the content of both."""
 
 NOTIFIED_KINDS = frozenset(
     {

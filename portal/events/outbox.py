@@ -1,4 +1,4 @@
-"""Record a fact, or request a task, inside the caller's transaction."""
+"""Record a fact, or request a task, in the caller's transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,8 +15,8 @@ from portal.events.models import Event
 from portal.events.notified_kinds import NOTIFIED_KINDS
 
 CHANNEL = "longline_outbox"
-# A message that a sweeper sent for due work may wait for a worker this long; then it counts as lost. If each
-# sweep sent such messages again, overloaded workers would process nothing else.
+# A message that a sweeper sent may wait for a worker this long. Then it counts as lost and is sent again. If
+# each sweep sent it again, overloaded workers would process nothing but repeated messages.
 _RESENT_IS_LOST_AFTER = timedelta(seconds=30)
 _SEND = f"""
 INSERT INTO events_outbox (task, args, created_at)
@@ -40,7 +40,7 @@ def announce(
     actor: str = "",
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Record that ``kind`` happened. Must run in the transaction that made it true."""
+    """Record the event ``kind``. Must run in the transaction that makes the fact true."""
     insert(
         Event(
             at=now,
@@ -58,7 +58,10 @@ def announce(
 
 
 def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
-    """Record that ``kind`` happened to each of these lines, and when. Must run in the same transaction."""
+    """Record the event ``kind`` of several lines. ``at`` has the time of the event for each line.
+
+    Must run in the transaction that makes the facts true.
+    """
     if not at:
         return
     values: dict[str, Any] = {
@@ -73,24 +76,26 @@ def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
 
 
 def send_task(task: str, *args: int | str, now: datetime) -> None:
-    """Request ``task(*args)`` once this transaction commits; the relay wakes up by NOTIFY or by polling."""
+    """Request that Celery runs ``task(*args)`` after this transaction has committed.
+
+    NOTIFY wakes up the relay; if the notification is lost, the relay finds the request by polling.
+    """
     send_tasks(task, [args], now=now)
 
 
 def send_tasks(task: str, calls: Iterable[Sequence[int | str]], *, now: datetime) -> None:
-    """Request ``task(*args)`` for each ``args`` of ``calls``, in one statement."""
+    """Request ``task(*args)`` for each ``args`` in ``calls``, with one SQL statement."""
     parameters: dict[str, Any] = {"task": task, "calls": Jsonb([list(args) for args in calls]), "now": now}
     with connection.cursor() as cursor:
         cursor.execute(_SEND, parameters)
 
 
 def resend_tasks(task: str, rows: QuerySet[Any, Any], *, named_by: str, now: datetime) -> list[Any]:
-    """Request ``task(row.named_by)`` again for each row, unless an earlier message may still wait; for
-    sweepers.
+    """Request ``task(row.named_by)`` for each row again, and return the values of ``named_by``. For sweepers.
 
-    Return the requested values. The row's ``resent_at`` records the request; the worker that claims the row
-    clears it. Locked rows are skipped, because a worker processes them. The conditions of ``rows`` are
-    checked under the lock. Must run in a transaction.
+    Rows are left out if an earlier message may still wait for a worker. ``resent_at`` of a row records the
+    request; the worker that claims the row clears it. Locked rows are skipped, because a worker processes
+    them. The conditions of ``rows`` are checked after the lock was taken. Must run in a transaction.
     """
     lost = rows.exclude(resent_at__gt=now - _RESENT_IS_LOST_AFTER).select_for_update(skip_locked=True)
     found = dict(lost.order_by(named_by).values_list("pk", named_by))

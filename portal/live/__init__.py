@@ -1,1 +1,1 @@
-"""Topics of open pages, and the triggers that report committed changes."""
+"""The topics that open pages follow, and the triggers that report committed changes."""

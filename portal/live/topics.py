@@ -1,7 +1,7 @@
-"""The topics that pages follow, and the pages that a committed change concerns.
+"""The topics that pages follow, and the keys that connect a committed change with the pages.
 
-A page subscribes to topics. Each topic has keys, and a change is looked up by its keys. A customer receives
-nothing about changes of another customer's line.
+A page subscribes to topics. Each topic has keys, and each change has keys. A page is notified of a change if
+both share a key. A customer is never notified of changes of another customer's lines.
 
 * ``line:<id>``: one line, with its orders, ends and tests
 * ``lines``: all lines and orders that the reader may see
@@ -20,29 +20,30 @@ from django.core.exceptions import PermissionDenied
 from portal.accounts.models import User
 from portal.vll.models import Vll
 
-# The PostgreSQL channel that triggers notify: portal/live/sql, and page_changes.sql of other apps.
+# Triggers notify this PostgreSQL channel. They are defined in portal/live/sql and in page_changes.sql of
+# other apps.
 CHANNEL = "longline_live"
 MOST_TOPICS = 20
 _LINE = "line:"
 _OF_A_CUSTOMER = frozenset({"lines", "ports", "webhooks"})
 _OF_THE_NOC = frozenset({"network", "alarms", "netbox"})
 
-# The keys of each topic.
+# For each topic, its keys.
 Followed = Mapping[str, frozenset[str]]
 
 
 class BadTopics(Exception):
-    """No topics, too many topics, or an unknown one. The text says which."""
+    """A request has no topic, too many topics, or an unknown topic. The text of the exception says which."""
 
 
 class UnknownLine(Exception):
-    """A line that does not exist for this reader."""
+    """The line does not exist, or the reader may not see it."""
 
 
 def follow(user: User, topics: Sequence[str]) -> Followed:
-    """Return the keys that ``user`` follows with these topics.
+    """Return the keys that ``user`` follows with each of these topics.
 
-    Raises BadTopics, UnknownLine for a line out of the user's scope, and PermissionDenied for topics of the
+    Raises BadTopics; UnknownLine for a line that the user may not see; PermissionDenied for topics of the
     NOC.
     """
     wanted = frozenset(topics)
@@ -66,9 +67,9 @@ def follow(user: User, topics: Sequence[str]) -> Followed:
 
 
 def keys_of(change: str) -> frozenset[str]:
-    """Return the keys of a change that a trigger reported; no keys for an unknown format.
+    """Return the keys of a change, from the text that a trigger sent.
 
-    During an upgrade the triggers may be newer than this process.
+    An unknown text has no keys: during an upgrade, the triggers may be newer than this process.
     """
     kind, _, rest = change.partition(":")
     match kind:
@@ -90,7 +91,9 @@ def _line_id(topic: str) -> UUID:
 
 
 def _scope(user: User) -> list[str]:
-    """Return [""] for access to all customers, else one key for each customer of the user."""
+    """Return the suffixes of keys for the customers of the user. For NOC staff, return [""]: all
+    customers.
+    """
     if user.is_noc:
         return [""]
     return [f":{pk}" for pk in user.memberships.values_list("customer_id", flat=True)]

@@ -9,7 +9,7 @@ from prometheus_client import Counter, Histogram
 from portal.metrics.multiprocess import REGISTRY
 
 _METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
-# Requests without a view: static files and unknown addresses.
+# The label of requests without a view, for example for static files or unknown addresses.
 _NO_ROUTE = "none"
 
 _requests = Counter(
@@ -25,7 +25,10 @@ _durations = Histogram(
 
 
 class RequestMetricsMiddleware:
-    """The outermost middleware, to measure the whole time of a response."""
+    """Count and time each request. It must be the outermost middleware, to include the time of all others.
+
+    The time ends when the response object exists. The transfer of the response is not included.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -34,7 +37,7 @@ class RequestMetricsMiddleware:
         began = perf_counter()
         response = self.get_response(request)
         route = request.resolver_match.route if request.resolver_match else _NO_ROUTE
-        # A client may send any method name, so labels come from a fixed list.
+        # Clients may send any text as method. A fixed list limits the number of series.
         method = request.method if request.method in _METHODS else "other"
         _durations.labels(route, method).observe(perf_counter() - began)
         _requests.labels(route, method, response.status_code).inc()

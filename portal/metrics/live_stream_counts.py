@@ -1,5 +1,6 @@
-"""Counters of the live process. Each machine has one live process, so the newest gauge value is the right
-one.
+"""Metrics of the live process.
+
+Each machine has one live process, so the most recently written value of a gauge is the right one.
 """
 
 from prometheus_client import Counter, Gauge, Histogram

@@ -1,4 +1,4 @@
-"""The view for Prometheus. A separate process serves it on its own address, for Prometheus only.
+"""The WSGI application for Prometheus. A separate process serves it on an address for Prometheus only.
 
 ``/metrics`` describes the installation and is the same on every machine. ``/metrics/processes`` describes the
 requests and tasks of the processes on this machine.

@@ -1,4 +1,4 @@
-"""The storage of this process's counters: files that the metrics process of this machine adds up."""
+"""The storage of this process's counters: files, which the metrics process of the machine adds up."""
 
 import os
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from prometheus_client.values import MultiProcessValue
 
 from portal.metrics.process_slots import Slots
 
-# A separate registry: the Python metrics that prometheus_client adds by default would belong to no particular
-# process.
+# Use a separate registry. prometheus_client's default registry also contains metrics of Python itself, which
+# would be added up over all processes.
 REGISTRY = CollectorRegistry()
 
-# A number that no slot has.
+# This number is never the number of a slot.
 _NOBODY = -1
 
 
 def _when_counting(slot: Callable[[], int]) -> Callable[[], int]:
-    """Return a function that takes a slot only when counting begins.
+    """Return a function that takes a slot when the first value is counted, and not before.
 
-    prometheus_client calls it once beforehand. A process that only imports this module, such as a command,
-    takes no slot.
+    prometheus_client calls the function once while this module is imported. That call returns no slot, so
+    that a process that never counts, such as a command, takes none.
     """
     called_before = False
 
@@ -37,7 +37,7 @@ def _when_counting(slot: Callable[[], int]) -> Callable[[], int]:
 
 
 if settings.LONGLINE_METRICS_DIR:
-    # prometheus_client reads this variable whenever it opens a file.
+    # prometheus_client reads this variable each time it opens a file.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = settings.LONGLINE_METRICS_DIR
     slots = Slots(Path(settings.LONGLINE_METRICS_DIR))
     values.ValueClass = MultiProcessValue(_when_counting(slots.of_this_process))

@@ -1,8 +1,8 @@
-"""Numbers for processes. A new process takes the lowest free number.
+"""Numbers (slots) for processes. A new process takes the lowest free number.
 
-prometheus_client keeps a process's counters in a file named after the process. Files named by pid would pile
-up with every restart, and deleting one would reduce the sums. With files named by slot, a process continues
-the counters of the previous process in that slot.
+prometheus_client keeps the counters of a process in a file that is named after the process. If the name
+contained the pid, each restart would leave files behind, and deleting a file would reduce the sums. With
+slots, a new process continues the counters of the process that had the slot before.
 """
 
 import fcntl
@@ -13,29 +13,32 @@ from typing import IO
 
 
 class NoSlot(Exception):
-    """The folder is not writable. The text names the folder and the reason."""
+    """The folder cannot be used. The text names the folder and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
     number: int
     owner: int
-    # The lock lasts as long as this file is open in the owner.
+    # The slot stays locked as long as the owner has this file open.
     lock: IO[bytes]
 
 
 class Slots:
-    """The slots of one folder. The kernel frees a slot when its process ends, for any reason."""
+    """The slots of one folder. The kernel frees a slot when its process ends for any reason."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._own: _Slot | None = None
 
     def of_this_process(self) -> int:
-        """Return this process's slot, from 0. After a fork the child has its own slot. Raises NoSlot."""
+        """Return the number of this process's slot, from 0. After a fork, the child takes another slot.
+
+        Raises NoSlot.
+        """
         if self._own is None or self._own.owner != os.getpid():
             if self._own is not None:
-                # Close only this process's copy of the file: the parent keeps its lock.
+                # This closes only the child's copy of the file. The parent keeps its lock.
                 self._own.lock.close()
             self._own = self._take()
         return self._own.number

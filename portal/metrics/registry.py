@@ -1,7 +1,7 @@
-"""The figures of the whole installation, read from PostgreSQL and Redis on each scrape.
+"""The figures of the whole installation. Each scrape reads them from PostgreSQL and Redis.
 
-The figures are read and not counted. They are therefore correct after any restart, and the same in every
-process.
+The processes do not count them in memory. The figures are therefore correct after any restart, and the same
+in each process.
 """
 
 import logging
@@ -35,11 +35,11 @@ from portal.metrics.collectors import (
 
 log = logging.getLogger(__name__)
 
-# However many scrapes come, the tables are counted at most once in this time,
+# The tables are read at most once in this time, however often Prometheus scrapes.
 FRESH_S = 5.0
-# and for at most 1/_REST of the time: 100,000 rows take some tenths of a second.
+# They are read for at most 1/_REST of the time. With 100,000 rows, reading takes some tenths of a second.
 _REST = 50
-# JIT compilation of one of the statements took ten times as long as running all of them.
+# JIT compilation is off: for one of the statements it took ten times as long as running all statements.
 _FOR_THIS_TRANSACTION = "SELECT set_config('statement_timeout', '10s', true), set_config('jit', 'off', true)"
 _FROM_THE_DATABASE = tuple(
     part.families
@@ -48,7 +48,7 @@ _FROM_THE_DATABASE = tuple(
 
 
 class Installation(Collector):
-    """The collector of one registry; safe for threads."""
+    """The collector of the figures. Several threads may use it at once."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -56,7 +56,7 @@ class Installation(Collector):
         self._families: list[Metric] = []
 
     def describe(self) -> list[Metric]:
-        """Return nothing: registering the collector must not query the database."""
+        """Return nothing. Without this method, registering the collector would query the database."""
         return []
 
     def collect(self) -> list[Metric]:
@@ -69,7 +69,7 @@ class Installation(Collector):
 
 
 def fresh_for(taken_s: float) -> float:
-    """Return the lifetime (s) of figures that took ``taken_s`` to read."""
+    """Return for how many seconds figures are used again, if reading them took ``taken_s`` seconds."""
     return max(FRESH_S, _REST * taken_s)
 
 
@@ -85,7 +85,8 @@ def _read(now: datetime) -> Iterator[Metric]:
     except DatabaseError as error:
         log.warning("metrics: the database does not answer: %s", error)
         if not connection.is_usable():
-            # No Django request ends here and closes the connection. The next scrape opens a new one.
+            # No Django request closes this connection, so close it here. The next scrape opens a new
+            # connection.
             connection.close()
         counted = []
     yield GaugeMetricFamily(

@@ -1,4 +1,4 @@
-"""The server of server-sent events; ``portal.processes.gunicorn_live`` serves it."""
+"""The ASGI application for server-sent events. ``portal.processes.gunicorn_live`` serves it."""
 
 import os
 

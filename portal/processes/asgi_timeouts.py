@@ -1,7 +1,8 @@
-"""Connections for gunicorn's ASGI worker, with a limit on the wait for a request.
+"""Connections of gunicorn's ASGI worker with a time limit for the first request.
 
-gunicorn limits the wait for the next request of a connection (``keepalive``), but not for the first one. A
-client could open any number of connections and send a byte now and then (CWE-400; "slowloris").
+gunicorn limits the time until the next request of a connection (``keepalive``), but not the time until the
+first request. A client could open any number of connections and send a byte now and then (CWE-400;
+"slowloris").
 """
 
 import asyncio
@@ -12,16 +13,18 @@ from gunicorn.workers import gasgi
 
 
 class TimeoutProtocol(ASGIProtocol):
-    """A connection whose first request, with all headers, must also arrive within ``keepalive`` seconds."""
+    """A connection on which the first request, with all its headers, must arrive within
+    ``keepalive`` seconds.
+    """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        # gunicorn disarms the timer when the headers have arrived. A stream lasts as long as its page.
+        # gunicorn stops this timer when the headers have arrived. A stream has no limit after that.
         self._arm_keepalive_timer()
 
 
 class TimeoutWorker(gasgi.ASGIWorker):
-    """gunicorn's own worker. It looks up its protocol by name in its module."""
+    """gunicorn's own worker with TimeoutProtocol. The worker finds its protocol by a name in its module."""
 
     def init_process(self) -> None:
         gasgi.ASGIProtocol = cast("type[ASGIProtocol]", TimeoutProtocol)

@@ -1,15 +1,17 @@
 """Redis as Celery's broker, without losing a worker's slots for tasks.
 
-kombu 5.7 frees the slot of a message only after Redis has accepted the acknowledgement. If that fails (for
-example because Redis was frozen for longer than `socket_timeout`), the slot stays taken until the connection
-is closed. A worker with all slots taken requests no more messages. This transport frees the slot in any case.
-Redis delivers the message again after `visibility_timeout`; every task may run twice.
+kombu 5.7 frees the slot of a message only after Redis has accepted the acknowledgement. If the
+acknowledgement fails, the slot stays occupied until the connection is closed. This happens, for example, if
+Redis is frozen for longer than `socket_timeout`. A worker with all slots occupied requests no more messages.
+This transport frees the slot in any case. Redis then delivers the message again after `visibility_timeout`;
+every task may run twice.
 
 This transport also prevents two crashes of a worker:
 
-* Redis disconnects while the worker has a message. To return the message, kombu 5.7 asks the connection that
-  it has just closed for its address. Here the message is not returned; Redis delivers it again as above.
-* A task ends after its channel was closed. kombu 5.7 then uses the connection that the channel no longer has.
+* Redis disconnects while the worker has a message. To return the message, kombu 5.7 looks for an address in
+  the
+  connection that it has just closed. This transport does not return the message; Redis delivers it again.
+* A task ends after its channel was closed. kombu 5.7 then uses a connection that the channel no longer has.
 """
 
 import logging
@@ -41,7 +43,7 @@ class PlaceFreeingQoS(redis.QoS):
             raise
 
     def _is_closed(self) -> bool:
-        """Return whether the channel was closed. If so, its unfinished messages are returned or will come
+        """Return whether the channel was closed. Redis delivers the unfinished messages of a closed channel
         again.
         """
         return self.channel.connection is None
@@ -70,6 +72,6 @@ class SentinelChannel(redis.SentinelChannel):
 
 
 class SentinelTransport(redis.SentinelTransport):
-    """The same transport for a Redis master that Sentinels name."""
+    """The same transport for Redis with Sentinels, which name the current master."""
 
     Channel: Any = SentinelChannel

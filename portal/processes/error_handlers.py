@@ -1,4 +1,4 @@
-"""Responses to errors that no view handled: a page, or JSON below an API path."""
+"""Responses to errors outside a view's own handling: an HTML page, or JSON for API paths."""
 
 import sys
 
@@ -16,23 +16,25 @@ _API = "/api/"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Handle 400 (handler400): a foreign host, or a request that Django distrusts."""
+    """Handle status 400 (handler400): the Host header is not allowed, or Django considers the request
+    suspicious.
+    """
     return (
         problem_details.bad_request(request) if _is_api(request) else defaults.bad_request(request, exception)
     )
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Handle a failed CSRF check (CSRF_FAILURE_VIEW): the form's token is from an earlier sign-in, or
-    missing.
+    """Handle a failed CSRF check (CSRF_FAILURE_VIEW): the form's token is missing or from an
+    earlier sign-in.
     """
     own_language_use(request)
     return stale_form_refusal(request) if is_partial(request) else csrf_failure(request, reason=reason)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Handle 404 (handler404)."""
-    # An address without a view has not yet set the reader's language.
+    """Handle status 404 (handler404)."""
+    # If no view was found, nothing has set the language of the reader yet.
     own_language_use(request)
     if _is_api(request):
         return problem_details.not_found(request)
@@ -40,8 +42,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Handle 500 (handler500). Django calls it while it handles the error. Without a database the status is
-    503.
+    """Handle status 500 (handler500) while Django handles the exception. Respond 503 if the database is
+    unavailable.
     """
     if _is_api(request):
         return problem_details.server_error(request)

@@ -2,7 +2,8 @@
 
     gunicorn --config python:portal.processes.gunicorn_agent_api --bind 0.0.0.0:8443
 
-TLS 1.3 with required client certificates of the portal's own CA. The view maps each certificate to a router.
+Connections use TLS 1.3 and need a client certificate of the portal's own CA. The view finds the router that
+the certificate belongs to.
 """
 
 import resource
@@ -21,33 +22,37 @@ wsgi_app = "portal.processes.wsgi_agent_api"
 logger_class = GunicornLog
 worker_class = "gthread"
 threads = 8
-# Each process has its own listening socket, and the kernel distributes new connections evenly. Agents keep
-# their connections open, so the load of a process depends on the connections that it has accepted.
+# Each process has its own listening socket, and the kernel distributes new connections evenly over them. This
+# matters because agents keep their connections open: a process has the load of the connections that it
+# accepted.
 reuse_port = True
-# Import once: worker processes share the memory and start immediately.
+# Import the code before the fork: the worker processes share its memory and start immediately.
 preload_app = True
-# Longer than an agent keeps a connection idle (60 s): it is never closed under a report.
+# Longer than the 60 s for which an agent keeps an idle connection. So the portal never closes a connection
+# while the agent sends a report.
 keepalive = 75
-# An agent keeps two connections, because a TLS handshake for each report would be expensive.
+# Each agent keeps two connections open, because a TLS handshake per report would be expensive.
 worker_connections = 10_000
 certfile = str(LONGLINE_PKI_DIR / "portal.pem")
 keyfile = str(LONGLINE_PKI_DIR / "portal.key")
 ca_certs = str(LONGLINE_PKI_DIR / "ca.pem")
 cert_reqs = ssl.CERT_REQUIRED
-# Contexts by the modification times of their files.
+# The TLS context for the certificate files, keyed by the modification times of the files.
 _contexts: dict[tuple[int, ...], ssl.SSLContext] = {}
 
 
 def post_worker_init(worker: Any) -> None:
-    """gunicorn's hook: record the uptime of this process, because silence counts only while a process
-    listens.
+    """gunicorn's hook: record from now on that this process runs.
+
+    A router counts as silent only for times in which a process of the agent API ran.
     """
     import_module("portal.telemetry.agent_api_uptime").note_regularly(threads=worker.cfg.threads)
 
 
 def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """gunicorn's hook for each connection: return a context with the newest certificate, without a
-    restart.
+    """gunicorn's hook for each connection: return a context with the newest certificate files.
+
+    A renewed certificate is thus used without a restart.
     """
     written = tuple(Path(file).stat().st_mtime_ns for file in (certfile, keyfile, ca_certs))
     context = _contexts.get(written)
@@ -55,7 +60,7 @@ def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> s
         context = default_factory()
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.sslsocket_class = TimeoutTlsSocket
-        # Each connection must show its certificate: no TLS session is resumed.
+        # Disable TLS session resumption, so that each connection must present its certificate.
         context.num_tickets = 0
         _contexts.clear()
         _contexts[written] = context
@@ -63,6 +68,6 @@ def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> s
 
 
 def on_starting(server: Any) -> None:
-    """gunicorn's hook: raise the limit of open files to the maximum, because each connection is a file."""
+    """gunicorn's hook: raise the limit of open files to the maximum. Each connection is an open file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))

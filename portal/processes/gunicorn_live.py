@@ -1,8 +1,8 @@
-"""gunicorn's settings for server-sent events of open pages.
+"""gunicorn's settings for the server-sent events of open pages.
 
     gunicorn --config python:portal.processes.gunicorn_live --bind 127.0.0.1:8001
 
-Bind it to an address that the proxy reaches, like the web process. The proxy buffers for slow clients.
+Bind it to an address that the proxy can reach, like the web process. The proxy buffers for slow clients.
 """
 
 import resource
@@ -16,20 +16,21 @@ worker_class = TimeoutWorker
 asgi_loop = "asyncio"
 asgi_lifespan = "on"
 logger_class = GunicornLog
-# One process serves thousands of pages; each has its own task.
+# One process serves thousands of pages. Each page has an asyncio task.
 workers = 1
-# A request has to arrive within this time (s): the first of a connection, and each after a response.
+# Seconds within which the next request of a connection must arrive. TimeoutWorker also applies this to the
+# first request.
 keepalive = 5
-# Free the memory of a closed page immediately.
+# Free the memory of a page as soon as the page is closed.
 asgi_disconnect_grace_period = 0
-# Streams never end on their own, and their pages reconnect. Waiting for them would not help.
+# Do not wait for streams at shutdown: they never end on their own. Their pages connect again.
 graceful_timeout = 1
-# Only LONGLINE_TRUSTED_PROXIES decides which proxy headers to believe (portal.core).
+# Only LONGLINE_TRUSTED_PROXIES decides which proxies' headers are believed (portal.core).
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 
 
 def on_starting(server: Any) -> None:
-    """gunicorn's hook: raise the limit of open files to the maximum, because each stream is a file."""
+    """gunicorn's hook: raise the limit of open files to the maximum. Each stream is an open file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))

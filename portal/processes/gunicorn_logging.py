@@ -1,4 +1,4 @@
-"""gunicorn's own messages in the log format of the portal. portal.core.request_log logs requests."""
+"""gunicorn's messages in the log format of the portal. Requests are logged by portal.core.request_log."""
 
 import logging.config
 from typing import Any
@@ -15,6 +15,6 @@ class GunicornLog(Logger):
         self.error_log.propagate = True
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
-        """Log nothing: the portal logs requests itself, because it knows the request id and the secret
-        addresses.
+        """Log nothing. The portal logs requests itself: it knows the request id, and which
+        addresses are secret.
         """

@@ -1,8 +1,8 @@
-"""gunicorn's settings for Prometheus.
+"""gunicorn's settings for the metrics process, which Prometheus scrapes.
 
     gunicorn --config python:portal.processes.gunicorn_metrics --bind 127.0.0.1:9471
 
-It has no authentication: bind it to loopback or to an address of the management network.
+The process has no authentication. Bind it to loopback or to an address of the management network.
 """
 
 from portal.processes.gunicorn_logging import GunicornLog

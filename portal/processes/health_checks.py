@@ -1,4 +1,4 @@
-"""Liveness and readiness of this process, for load balancers and container engines."""
+"""Liveness and readiness checks of this process, for load balancers and container engines."""
 
 from threading import Lock
 from time import monotonic
@@ -11,14 +11,15 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from portal.core.broker_client import broker_client
 from portal.core.view_permission import public
 
-# Redis is checked at most once in this time, and never by two requests at once: anybody may call the check.
+# Redis is checked at most once in this time and by one request at a time, because anybody may call the check.
 _BROKER_FRESH_S = 5.0
 _BROKER_PATIENCE_S = 0.5
 
 
 class _Broker:
-    """The state of Redis: reported, but no condition. While Redis is away, orders are accepted and wait in
-    the outbox.
+    """The state of Redis. It is shown but does not affect readiness.
+
+    While Redis is unavailable, the portal still accepts orders; they wait in the outbox.
     """
 
     def __init__(self) -> None:
@@ -27,9 +28,9 @@ class _Broker:
         self._state = "unknown"
 
     def state(self) -> str:
-        """Return ``ok`` or ``unreachable``.
+        """Return ``ok`` or ``unreachable``; ``unknown`` before the first check has ended.
 
-        While another request checks, the last known state is returned.
+        While another request checks Redis, this returns the result of the previous check.
         """
         if self._lock.acquire(blocking=False):
             try:
@@ -49,15 +50,16 @@ class _Broker:
 
 
 class _Migrations:
-    """The check that the tables fit this release's code. A positive result is kept for the life of the
-    process.
+    """The check that the database has the tables of this release.
+
+    If they are found once, the process does not check again.
     """
 
     def __init__(self) -> None:
         self._applied = False
 
     def state(self) -> str:
-        """Return ``applied`` or ``pending``. Raises DatabaseError."""
+        """Return ``applied`` if all migrations are applied, else ``pending``. Raises DatabaseError."""
         if not self._applied:
             executor = MigrationExecutor(connection)
             self._applied = not executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -70,20 +72,20 @@ _migrations = _Migrations()
 
 @public
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Return 200 as long as this process responds."""
+    """Return 200. It shows that this process responds."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 @public
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Return 200 if requests can be served: the database is writable and has this release's tables.
+    """Return 200 if this process can serve requests, else 503.
 
-    Else 503.
+    The database must be writable and must have this release's tables.
     """
     facts = {"database": "unreachable", "migrations": "unknown"}
     try:
         with connection.cursor() as cursor:
-            # Also "on" for a standby.
+            # On a standby, the value is "on" too.
             cursor.execute("SHOW transaction_read_only")
             (read_only,) = cursor.fetchone()
         facts["database"] = "ok" if read_only == "off" else "read-only"

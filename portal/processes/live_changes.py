@@ -1,7 +1,7 @@
-"""The listener for committed changes in PostgreSQL. It detects when notifications no longer arrive.
+"""The listener for committed changes in PostgreSQL. It detects if notifications no longer arrive.
 
-It notifies itself every few seconds. If its own notification does not come back, it reports that it receives
-nothing. Causes are a broken connection, or a pooler that gives each transaction another session.
+Every few seconds it sends a notification to itself. If this notification does not arrive, it reports that it
+hears nothing. The cause is a broken connection, or a pooler that gives each transaction a different session.
 """
 
 import asyncio
@@ -20,22 +20,23 @@ from portal.metrics import live_stream_counts as metrics
 log = logging.getLogger(__name__)
 
 BEAT_S = 15.0
-# A notification that is later than this is lost.
+# A notification that takes longer than this counts as lost.
 PATIENCE_S = 5.0
-# Each of several hosts has its own share of this time (connect_timeout).
+# Seconds to connect. If the address has several hosts, each of them has its own part of this time
+# (connect_timeout).
 CONNECT_S = 15.0
 AGAIN_S = 1.0
 _BEAT = "beat:"
 
 
 class NotificationsMissing(Exception):
-    """PostgreSQL responds, but its notifications do not arrive."""
+    """PostgreSQL responds, but the listener's own notification does not arrive."""
 
 
 async def listen(on_keys: Callable[[frozenset[str]], None], on_hearing: Callable[[bool], None]) -> None:
-    """Call ``on_keys`` with each change and ``on_hearing`` whenever reception begins or ends.
+    """Call ``on_keys`` with the keys of each change, and ``on_hearing`` when reception begins or ends.
 
-    Never returns.
+    Never returns: after an error, it connects again.
     """
     while True:
         try:
@@ -60,7 +61,7 @@ class _Listener:
         self._session = session
         self._on_keys = on_keys
         self._on_hearing = on_hearing
-        # The channel also carries the heartbeats of other live processes.
+        # The channel also carries the heartbeats of other live processes, so this one needs a unique text.
         self._beat = f"{_BEAT}{uuid4().hex}"
         self._sent_at = 0.0
         self._awaited = False

@@ -1,8 +1,8 @@
-"""Server-sent events for open pages (HTML Living Standard, section 9.2): an ASGI application.
+"""Server-sent events for open pages (HTML Living Standard, section 9.2), as an ASGI application.
 
-The portal's own view (portal.web.views.live) decides who may follow a topic. It runs with the portal's
-middleware, in a thread of a small pool. It runs again once a minute, to end the streams of users who have
-signed out. The streams themselves use no threads. An event contains only the name of a topic.
+The portal's own view (portal.web.views.live) decides who may follow a topic. The view runs with the portal's
+middleware, in a thread of a small pool. It runs again once a minute for each stream, to end the streams of
+users who have signed out. The streams themselves need no threads. An event contains only the name of a topic.
 """
 
 import asyncio
@@ -32,27 +32,27 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-# The interval of heartbeats. A page that receives nothing for more than two of them polls, also behind a
-# proxy that buffers everything.
+# Seconds between heartbeats. If a page receives nothing for more than two of these intervals, it polls. This
+# also helps behind a proxy that buffers everything.
 BEAT_S = 15.0
-# The minimum time between two events to one page: it need not reload ten times a second.
+# The minimum number of seconds between two events to one page, so that the page does not reload too often.
 GAP_S = 0.5
-# A page that does not accept an event for this long has left, or should poll.
+# A page that does not accept an event for this number of seconds has left, or should poll instead.
 SLOW_READER_S = 10.0
-# The permissions of each stream's reader are checked again after this time.
+# Seconds after which the permissions of each stream's reader are checked again.
 CHECKED_EVERY_S = 60.0
 RETRY_AFTER_S = 60
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    # nginx must not buffer the stream.
+    # With this header, nginx does not buffer the stream.
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
 
 
 class LiveEvents:
-    """The application, for one event loop."""
+    """The application. It belongs to one event loop."""
 
     def __init__(self) -> None:
         self._streams = Streams(
@@ -63,7 +63,7 @@ class LiveEvents:
         self._view.load_middleware()
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="live-check")
         self._hearing = False
-        # Open streams, with the requests that opened them.
+        # The request that opened each open stream.
         self._requests: dict[Stream, Scope] = {}
         self._background: list[asyncio.Task[None]] = []
 
@@ -109,7 +109,8 @@ class LiveEvents:
     async def _admit(self, scope: Scope, send: Send) -> None:
         found = await self._check_access(scope)
         if not isinstance(found, Following):
-            # The view redirects to sign in or to set up a second factor. A stream cannot follow a redirect.
+            # The view has redirected the reader to the sign-in or to the set-up of a second factor. A stream
+            # cannot follow a redirect.
             status = 401 if 300 <= found.status_code < 400 else found.status_code
             await self._refuse(send, status, "This page cannot be followed.")
             return
@@ -128,7 +129,9 @@ class LiveEvents:
             del self._requests[stream]
 
     async def _stream(self, stream: Stream, send: Send) -> None:
-        """Send events until the page is closed, which cancels this task, or until ``stream`` is to end."""
+        """Send events until the stream ends or the page is closed. When a page is closed, this task is
+        cancelled.
+        """
         await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *_cors()]})
         text = _event("following")
         while not stream.ended:
@@ -152,7 +155,10 @@ class LiveEvents:
         await _text(send, status, reason, *again, *_cors())
 
     async def _check_repeatedly(self) -> None:
-        """Check the readers of all streams, one after the other, to keep threads free for new streams."""
+        """Check the readers of all streams again and again.
+
+        One reader is checked at a time, so that a thread of the pool remains free for new streams.
+        """
         while True:
             began = monotonic()
             for stream in self._streams:
@@ -169,7 +175,9 @@ class LiveEvents:
         return await loop.run_in_executor(self._pool, self._call_view, request)
 
     def _call_view(self, request: Scope) -> HttpResponseBase:
-        """Call the view in a thread, with a new request each time: Django caches the user in it."""
+        """Call the view with a new request object, because Django caches the user in a request. Runs in a
+        thread.
+        """
         close_old_connections()
         try:
             return self._view.get_response(ASGIRequest(request, BytesIO()))
@@ -186,19 +194,26 @@ async def _text(send: Send, status: int, text: str, *headers: tuple[bytes, bytes
 
 
 def _event(name: str, data: str = "") -> str:
-    """Return an event. It always has data, because a browser ignores events without data."""
+    """Return an event in the format of the stream. It always has data: browsers ignore events
+    without data.
+    """
     return f"event: {name}\ndata: {data}\n\n"
 
 
 def _age_s(scope: Scope) -> float:
-    """Return the age of the page's content in seconds. A page that sends no number counts as old."""
+    """Return the age in seconds of the content that the page shows, as the page sent it.
+
+    If the page sent no number, its content counts as too old.
+    """
     given = parse_qs(scope["query_string"].decode("latin-1")).get("age_ms", [""])[-1]
     age_ms = whole_number(given, most=10**8 - 1)
     return REMEMBERED_S if age_ms is None else age_ms / 1000
 
 
 def _cors() -> list[tuple[bytes, bytes]]:
-    """Return CORS headers: if the process has its own origin, the portal's pages may read its responses."""
+    """Return CORS headers with which the portal's pages may read responses of this process's separate origin,
+    if it has one.
+    """
     if not urlsplit(settings.LONGLINE_LIVE_URL).netloc:
         return []
     portal = urlsplit(settings.BASE_URL)

@@ -1,7 +1,8 @@
-"""The open pages of one live process, with the topics that each follows and its unsent changes.
+"""The open pages of one live process. For each page: the topics that it follows and the topics that have
+changed.
 
-All in memory, and all in one event loop. A page that reads slowly costs only a set of topics: it receives one
-event per changed topic, however often the topic changed.
+Everything is in memory and belongs to one event loop. A page that reads slowly needs little memory: the
+process keeps only the names of changed topics, and sends one event per topic however often the topic changed.
 """
 
 import asyncio
@@ -12,16 +13,18 @@ from time import monotonic
 from portal.live.topics import Followed
 from portal.metrics import live_stream_counts as metrics
 
-# Changes are remembered for this time (s). A page with older content must reload everything.
+# Seconds for which changes are remembered. A page with older content must reload everything.
 REMEMBERED_S = 120.0
 
 
 class Full(Exception):
-    """The limit of streams is reached, in total or for this user."""
+    """The limit of streams is reached, either in total or for this user."""
 
 
 class Stream:
-    """The stream of one page. ``wake`` is set when it has topics to send or must end."""
+    """The stream of one page. The event ``wake`` is set if there are topics to send or the stream
+    must end.
+    """
 
     __slots__ = ("_topics", "_waiting", "ended", "followed", "user_id", "wake")
 
@@ -49,7 +52,7 @@ class Stream:
         self.wake.set()
 
     def take(self) -> list[str]:
-        """Return the topics that were not yet sent, and mark them as sent."""
+        """Return the changed topics that were not sent yet, and mark them as sent."""
         taken = sorted(self._waiting)
         self._waiting.clear()
         self.wake.clear()
@@ -57,7 +60,7 @@ class Stream:
 
 
 class Streams:
-    """All streams, by the keys that they follow."""
+    """All streams of the process, also by the keys that they follow."""
 
     def __init__(self, *, most: int, most_each: int) -> None:
         self._most = most
@@ -65,7 +68,8 @@ class Streams:
         self._by_key: defaultdict[str, set[Stream]] = defaultdict(set)
         self._of_user: defaultdict[int, int] = defaultdict(int)
         self._all: set[Stream] = set()
-        # The time of each key's last change, oldest first. Changes before `_known_since` are unknown.
+        # For each key, the time of its last change, oldest first. Nothing is known about changes before
+        # `_known_since`.
         self._changed_at: dict[str, float] = {}
         self._known_since = monotonic()
 
@@ -73,13 +77,13 @@ class Streams:
         return len(self._all)
 
     def __iter__(self) -> Iterator[Stream]:
-        """Iterate over a copy: streams may open and close meanwhile."""
+        """Iterate over a copy, because streams may be opened and closed during the iteration."""
         return iter(list(self._all))
 
     def open(self, user_id: int, followed: Followed, *, age_s: float) -> Stream:
-        """Return a stream for a page with content of age ``age_s``, with the changes since then.
+        """Open a stream for a page whose content is ``age_s`` seconds old.
 
-        Raises Full.
+        Topics that have changed since that time are to be sent immediately. Raises Full.
         """
         if len(self._all) >= self._most or self._of_user[user_id] >= self._most_each:
             raise Full
@@ -109,7 +113,7 @@ class Streams:
         """Record that a change with these keys was committed."""
         now = monotonic()
         for key in keys:
-            # Remove the key first, to keep the order of last changes.
+            # Remove the key first, so that the dictionary stays sorted by time.
             self._changed_at.pop(key, None)
             self._changed_at[key] = now
             for stream in self._by_key.get(key, ()):
@@ -117,8 +121,8 @@ class Streams:
         self._forget(now - REMEMBERED_S)
 
     def end_all(self) -> None:
-        """End all streams, because changes may have been missed. Pages poll, and reload everything on
-        reconnect.
+        """End all streams, because changes may have been missed. The pages connect again and
+        reload everything.
         """
         for stream in self._all:
             stream.end()

@@ -1,16 +1,17 @@
-"""Objects that were imported before processes fork, and Python's garbage collection of them."""
+"""Garbage collection of the objects that exist before a process forks."""
 
 import gc
 from typing import Any
 
 
 def preloaded_objects_freeze() -> None:
-    """Exclude all imported objects from garbage collection, before the first process forks.
+    """Exclude all existing objects from garbage collection, and collect new objects more often.
 
-    Python collects old objects only after a quarter as many new ones exist. An import makes 200,000 objects.
-    Cycles that requests and tasks leave would then wait for a long time, and all threads stop during a
-    collection. From here on, Python also collects as often as Python 3.11 does by default. During start-up
-    that is too often (`portal/__init__.py`).
+    Call it after the imports and before the first fork. Python collects old objects only when a quarter as
+    many new objects exist, and the imports create 200,000 objects. Without this call, cycles that requests
+    and tasks leave behind would remain for a long time, and all threads would wait during a collection. The
+    new thresholds are the defaults of Python 3.11. During start-up they would be too low
+    (`portal/__init__.py`).
     """
     gc.collect()
     gc.freeze()
@@ -18,5 +19,5 @@ def preloaded_objects_freeze() -> None:
 
 
 def when_ready(server: Any) -> None:
-    """gunicorn's hook for servers that import the portal before they fork."""
+    """gunicorn's hook. It is for servers that import the portal before they fork."""
     preloaded_objects_freeze()

@@ -1,5 +1,6 @@
-"""Settings of the agent API's process: the portal's settings, with other paths and without parts for
-browsers.
+"""The settings of the agent API's process.
+
+They are the portal's settings with other URLs and without the parts for browsers.
 """
 
 from portal.settings import *  # noqa: F403
@@ -13,9 +14,10 @@ MIDDLEWARE = [
     "portal.core.request_log.RequestLogMiddleware",
     "portal.core.request_id.RequestIdMiddleware",
 ]
-# A report on a broken connection gets 503, and the agent sends it again. A health check would cost one
-# statement for each report.
+# Without health checks, a report on a broken connection gets 503 and the agent sends it again. A health check
+# would cost one more SQL statement for each report.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
-# Only people sign in, and allauth requires its middleware wherever it is installed. Triggers write the audit
-# trail. Only its readers need its models, which include those of second factors.
+# allauth is left out, because agents do not sign in, and it needs its middleware wherever it is installed.
+# portal.audit is left out, because its models include those of second factors; the triggers write the audit
+# trail without it.
 INSTALLED_APPS = [app for app in _APPS if not app.startswith("allauth") and app != "portal.audit"]

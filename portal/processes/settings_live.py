@@ -1,4 +1,6 @@
-"""Settings of the live process: the portal's settings, with only the middleware for access control."""
+"""The settings of the live process. They are the portal's settings with only the middleware for
+access control.
+"""
 
 from portal.settings import *  # noqa: F403
 from portal.settings import MIDDLEWARE as _ALL

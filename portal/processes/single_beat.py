@@ -1,9 +1,9 @@
-"""Celery's beat with a lock in Redis: of any number of started processes, one works.
+"""Celery's beat with a lock in Redis: of any number of started beat processes, only one sends tasks.
 
-The lock lasts for seconds and its holder renews it. The next process takes over soon after the holder, its
-machine or its connection to Redis has failed. If Redis loses the lock, after a failover or a flush, two
-processes may send for as long as a renewal takes. Every task that beat sends may therefore run twice (ADR
-50).
+The lock expires after some seconds unless its holder renews it. If the holder, its machine or its connection
+to Redis fails, another process soon takes over. If Redis loses the lock, after a failover or a flush, two
+processes may send tasks until the next renewal. Every task that beat sends must therefore allow to run twice
+(ADR 50).
 """
 
 import logging
@@ -28,7 +28,7 @@ _PATIENCE_S = 2.0
 
 
 class Turn:
-    """The right to send. It is valid while ``is_ours`` confirms it every few seconds."""
+    """The right to send tasks. The holder must call ``is_ours`` every few seconds."""
 
     def __init__(
         self, client: redis.Redis, *, lasts_s: float = LASTS_S, renewed_every_s: float = RENEWED_EVERY_S
@@ -39,9 +39,9 @@ class Turn:
         self._renew_at = 0.0
 
     def is_ours(self) -> bool:
-        """Return whether this process has the lock, and renew or take it when due.
+        """Return whether this process has the lock. Take or renew the lock if it is time to.
 
-        Raises redis.RedisError; then assume that nobody has the lock.
+        Raises redis.RedisError. After an error, nobody should assume to have the lock.
         """
         if self._ours and monotonic() < self._renew_at:
             return True
@@ -51,7 +51,9 @@ class Turn:
         return self._ours
 
     def give_up(self) -> None:
-        """Release the lock, so that the next process need not wait. Raises redis.RedisError."""
+        """Release the lock, so that another process can take over without waiting. Raises
+        redis.RedisError.
+        """
         if self._ours:
             self._ours = False
             self._lock.release()
@@ -64,7 +66,7 @@ class Turn:
 
 
 class SingleBeat(PersistentScheduler):
-    """A scheduler that sends due tasks while it has the lock, and otherwise waits for the lock."""
+    """A scheduler that sends due tasks while it has the lock. Otherwise it waits for the lock."""
 
     max_interval = int(RENEWED_EVERY_S)
 
@@ -75,7 +77,7 @@ class SingleBeat(PersistentScheduler):
         self._logged = ""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Return the seconds until the next call."""
+        """Send due tasks if this process has the lock. Return the seconds until the next call."""
         try:
             ours = self._turn.is_ours()
         except redis.RedisError as error:
@@ -85,7 +87,8 @@ class SingleBeat(PersistentScheduler):
             self._log_once("this one works")
             return float(super().tick(*args, **kwargs))
         self._log_once("another one works, and this one waits")
-        # While it has the lock, sending tasks is its sign of life (portal.celery).
+        # A process that sends tasks thereby shows that it is alive (portal.celery). A waiting process must
+        # call ``beat``.
         beat()
         return RENEWED_EVERY_S
 

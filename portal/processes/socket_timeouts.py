@@ -1,7 +1,7 @@
-"""Sockets for gunicorn's threads with time limits.
+"""Sockets for gunicorn's threads, with time limits.
 
 A thread reads a request from a blocking socket. Without limits, slow clients that each send a byte now and
-then could occupy all threads and block other clients (CWE-400; "slowloris").
+then could occupy all threads and so block other clients (CWE-400; "slowloris").
 """
 
 import socket
@@ -9,17 +9,18 @@ import ssl
 import time
 from typing import Any
 
-# The limit between two pieces, and for a whole request: headers, body and TLS handshake.
+# Seconds: the limit between two pieces of a request, and the limit for a whole request with TLS handshake and
+# body.
 STALL_S = 5.0
 REQUEST_S = 60.0
 
 
 class _Impatient(socket.socket):
-    # The deadline of the current request; None before the first one.
+    # The deadline of the current request. None before the first request.
     _until: float | None = None
 
     def setblocking(self, flag: bool) -> None:
-        """Set the deadline: gunicorn's threads begin each request on a connection with this call."""
+        """Set the deadline. gunicorn's threads begin each request on a connection with this call."""
         if flag:
             self._until = time.monotonic() + REQUEST_S
         self.settimeout(None if flag else 0.0)
@@ -38,8 +39,8 @@ class _Impatient(socket.socket):
 
 
 class TimeoutSocket(_Impatient):
-    """A socket without TLS."""
+    """A socket without TLS, with time limits."""
 
 
 class TimeoutTlsSocket(_Impatient, ssl.SSLSocket):
-    """A socket with TLS; its handshake has the same limits."""
+    """A socket with TLS. The limits apply to the handshake too."""

@@ -1,4 +1,4 @@
-"""The paths of the agent API, which requires client certificates."""
+"""The URLs of the agent API. It requires client certificates."""
 
 from django.urls import path
 

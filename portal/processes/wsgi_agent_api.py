@@ -1,6 +1,4 @@
-"""The WSGI application of the agent API; ``portal.processes.gunicorn_agent_api`` serves it with client
-certificates.
-"""
+"""The WSGI application of the agent API. ``portal.processes.gunicorn_agent_api`` serves it."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -15,6 +13,8 @@ _uptime = import_module("portal.telemetry.agent_api_uptime")
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Count the request, to know whether this process keeps up with the routers."""
+    """Handle a request. While it is handled, one thread counts as busy, to measure the load of
+    this process.
+    """
     with _uptime.answering():
         return _views(environ, start_response)

@@ -1,4 +1,4 @@
-"""The WSGI application for Prometheus; ``portal.processes.gunicorn_metrics`` serves it on its own address."""
+"""The WSGI application for Prometheus. ``portal.processes.gunicorn_metrics`` serves it."""
 
 import os
 

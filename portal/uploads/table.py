@@ -26,16 +26,16 @@ from portal.uploads.errors import (
 MAX_BYTES = 8 * 1024 * 1024
 _DELIMITERS = ",;\t"
 _APOSTROPHE = "'"
-# The prefix of a refused formula in an error file: spreadsheets do not calculate it, and the portal refuses
-# it again.
+# In an error file, this prefix marks a refused formula. Spreadsheets do not calculate such a cell, and the
+# portal refuses it again.
 _REFUSED = 2 * _APOSTROPHE
-# No text in the portal is longer; names have at most 100 characters.
+# No text in the portal is longer. Names have at most 100 characters.
 LONGEST_CELL = 500
 _LONGEST_SHOWN = 40
-# Spreadsheets and web pages leave these characters behind. Characters that change the writing direction are
-# refused with their row.
+# Invisible characters that spreadsheets and web pages leave behind, and that are removed. Characters that
+# change the writing direction are not among them: a row that contains them is refused.
 _ZERO_WIDTH = "\N{SOFT HYPHEN}\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}"
-# Excel's line for the separator, which Excel writes and reads above the header.
+# The line above the header with which Excel names the separator.
 _SEPARATOR = re.compile(r'"?sep=([,;\t])"?[,;\t]*(?:[\r\n]|\Z)', re.IGNORECASE)
 _BLANKS = _DELIMITERS + _ZERO_WIDTH + '" \r\n\N{NO-BREAK SPACE}'
 _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
@@ -43,11 +43,12 @@ _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table. ``line``: its first line in the file, from 1. ``cells``: by column, for all columns.
+    """A row of a table. ``line`` is the row's first line in the file, from 1. ``cells`` has a value for each
+    column.
 
-    ``refusals``: errors in the syntax of the row. A row with refusals keeps its cells as they are in the
-    file, and ``surplus`` has the cells without a column. If ``refused_again`` writes it, reading it refuses
-    it again.
+    ``refusals`` are errors in the syntax of the row. If there are any, ``cells`` contains the texts of the
+    file, and ``surplus`` the cells without a column. A table that is written with ``refused_again`` is
+    refused again when read.
     """
 
     line: int
@@ -59,8 +60,8 @@ class TableRow:
 def read_table(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
-    """Return ``table_rows`` of a table that is accepted as a whole: raises the first refusal of any row as
-    well.
+    """Return the rows like ``table_rows``, but raise the first refusal of any row: the table is accepted as a
+    whole.
     """
     rows = table_rows(data, columns=columns, required=required, max_rows=max_rows)
     for row in rows:
@@ -72,18 +73,19 @@ def read_table(
 def table_rows(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
-    """Return the rows below the header. Rows without any text are skipped, also those before the header.
+    """Return the rows below the header. Rows without any text are skipped, also before the header.
 
-    The header has all ``required`` columns and any of ``columns``, in any order and in upper or lower case.
-    Cells of absent columns are "". Commas, semicolons or tabs separate cells. A first line such as ``sep=;``
-    selects the separator; otherwise it is the most frequent one in the header.
+    The header must have all ``required`` columns and may have any of ``columns``. The order of columns and
+    the case of their names do not matter. The cells of absent columns are "". Commas, semicolons or tabs
+    separate cells. A first line such as ``sep=;`` selects the separator; otherwise it is the most frequent of
+    the three in the header.
 
-    Columns without a name are ignored while they are empty. Invisible characters around a cell, and within a
-    name of the header, are removed. An apostrophe before a text that begins like a formula is removed,
-    because the portal's exports write it. Other formulas, and formulas after two apostrophes, are refused,
-    except numbers.
+    Columns without a name are ignored if all their cells are empty. Invisible characters at both ends of a
+    cell, and anywhere in a name of the header, are removed. If a text begins like a formula and has one
+    apostrophe before it, the apostrophe is removed, because the portal's exports write it. A formula without
+    an apostrophe, or with two, is refused; plain numbers with a sign are accepted.
 
-    Raises one of portal.uploads.errors if no row can be read reliably.
+    Raises an error of portal.uploads.errors if the table as a whole cannot be read.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)
@@ -105,14 +107,14 @@ def table_rows(
         if header is None:
             _header([], columns, required)
     except csv.Error:
-        # Report the first line of the row: an unclosed quotation mark takes all following lines into its
-        # cell.
+        # Report the first line of the row: after an unclosed quotation mark, the cell contains all following
+        # lines.
         raise TableQuotes(line=begins) from None
     return rows
 
 
 def refused_again(cell: str) -> str:
-    """Return a cell that was refused as a formula, in a form that is refused again when it is read."""
+    """Return a cell that was refused as a formula in a form that will be refused again."""
     return f"{_REFUSED}{cell}" if begins_like_a_formula(cell) else cell
 
 
@@ -128,7 +130,9 @@ def _decoded(data: bytes) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """Return the separator of the first line, else the most frequent one in the header, else a comma."""
+    """Return the separator. A first line with ``sep=`` decides, else the most frequent in the header, else
+    the comma.
+    """
     if named := _SEPARATOR.match(text):
         return named[1]
     lines = (line for line in io.StringIO(text, newline=None) if line.strip(_BLANKS))
@@ -136,8 +140,8 @@ def _delimiter(text: str) -> str:
 
 
 def _trimmed(cell: str) -> str:
-    """Return the cell without invisible characters at its ends: spaces of all kinds and zero-width
-    characters.
+    """Return the cell without invisible characters at both ends: all kinds of spaces, and
+    zero-width characters.
     """
     start, end = 0, len(cell)
     while start < end and _is_invisible(cell[start]):

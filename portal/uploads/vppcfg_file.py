@@ -1,4 +1,4 @@
-"""Descriptions of interfaces in a vppcfg file (git.ipng.ch/ipng/vppcfg)."""
+"""Read the descriptions of interfaces from a vppcfg file (git.ipng.ch/ipng/vppcfg)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +12,8 @@ _LONGEST = 100
 
 
 class _Plain(yaml.BaseLoader):
-    """A loader that keeps each scalar as text and refuses aliases: a few aliases can make millions of
-    nodes.
+    """A YAML loader that keeps each scalar as text and refuses aliases. With aliases, a small file can expand
+    to millions of nodes.
     """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -23,10 +23,10 @@ class _Plain(yaml.BaseLoader):
 
 
 def vppcfg_descriptions(data: bytes) -> dict[str, str]:
-    """Return ``description`` by interface, and by sub-interface in VPP's form
-    ``TenGigabitEthernet3/0/0.100``.
+    """Return the ``description`` of each interface and sub-interface that has one, by its name in VPP.
 
-    Raises TableTooLarge, VppcfgUnreadable.
+    The name of a sub-interface has the form ``TenGigabitEthernet3/0/0.100``. Raises TableTooLarge,
+    VppcfgUnreadable.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)

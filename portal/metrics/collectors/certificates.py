@@ -1,5 +1,6 @@
-"""The expiry of the portal's own certificate and of the CA's. routers.py has the expiry of routers'
-certificates.
+"""The expiry times of the CA's certificate and of the portal's own certificate.
+
+The expiry times of routers' certificates are in routers.py.
 """
 
 import logging
@@ -22,7 +23,7 @@ def families() -> Iterator[Metric]:
     for name in ("ca", "portal"):
         path = settings.LONGLINE_PKI_DIR / f"{name}.pem"
         try:
-            # Two CAs are trusted during a rollover.
+            # During a rollover, the file contains two CAs. The earlier expiry counts.
             found = x509.load_pem_x509_certificates(path.read_bytes())
         except (OSError, ValueError) as error:
             log.warning("metrics: %s cannot be read: %s", path, error)

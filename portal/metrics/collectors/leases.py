@@ -1,5 +1,6 @@
-"""Leases by kind: in use, in cool-down, or waiting for a router's confirmation; and the number of free
-VNIs.
+"""The number of leases by kind and state, and the number of free VNIs.
+
+The states are: leased, in cool-down ("resting"), or waiting for a router's confirmation ("quarantined").
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ def families(now: datetime) -> Iterator[Metric]:
         leases.add_metric([pool, "leased"], of_pool.leased)
         leases.add_metric([pool, "resting"], of_pool.resting)
         leases.add_metric([pool, "quarantined"], of_pool.quarantined)
-    # These kinds have neither a cool-down nor a quarantine.
+    # VLAN leases have neither a cool-down nor a quarantine.
     leases.add_metric(["port_vlan", "leased"], PortVlanLease.objects.count())
     yield leases
     yield GaugeMetricFamily("longline_vnis_free", "VNIs that may be leased now.", counts.vni_free)

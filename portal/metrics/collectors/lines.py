@@ -1,4 +1,6 @@
-"""Lines by admin status and op-status, without lines that have ended."""
+"""The number of lines by lifecycle, op-status and whether they are in sync. Lines that have ended
+are left out.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime

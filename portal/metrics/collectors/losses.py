@@ -1,6 +1,7 @@
 """Losses of backbone interfaces in the last ten minutes, and the free buffers of routers.
 
-Ratios and no totals: agents report differences (ADR 1), and their own /metrics have VPP's counters.
+The metrics are ratios and not totals, because agents report differences (ADR 1). For totals, use VPP's
+counters in the agents' own /metrics.
 """
 
 from collections.abc import Iterator

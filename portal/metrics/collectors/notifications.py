@@ -1,6 +1,6 @@
-"""Waiting and failed mails and deliveries.
+"""Waiting and failed mails and webhook deliveries.
 
-Their rows are deleted after a while, so none of these metrics is a counter.
+Their rows are deleted after some time, so all of these metrics are gauges and not counters.
 """
 
 from collections.abc import Iterator

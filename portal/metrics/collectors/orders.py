@@ -1,8 +1,8 @@
-"""Orders: open ones, ended ones by result, and the durations of completed ones.
+"""The number of open orders, the number of ended orders by result, and the durations of completed orders.
 
-The times come from the rows, because no single process sees an order through: several take part, and any of
-them may be restarted. Terminal states never change and no order is deleted. These sums therefore only grow,
-as counters must.
+The durations come from the database, because several processes take part in an order and any of them may be
+restarted. Orders that have ended never change, and no order is deleted. The sums therefore only grow, as
+counters must.
 """
 
 from collections import defaultdict
@@ -17,9 +17,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
 
-# Upper bounds of the buckets, in seconds. The target for the 95th percentile is 2; an alarm is raised at 110.
+# The upper bounds of the histogram's buckets, in seconds. The target for the 95th percentile is 2 s. An order
+# that takes longer than 110 s causes an alarm.
 BOUNDS_S = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 120.0, 600.0]
-# The time until a person approves does not count as latency.
+# The duration begins with the approval if there was one. The time until a person approves is not counted.
 _ENDED = """
 SELECT action, state, width_bucket(seconds, %(bounds)s::float8[]), count(*), sum(seconds)
 FROM (

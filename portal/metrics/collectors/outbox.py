@@ -1,4 +1,4 @@
-"""The queue between an order's commit and Celery."""
+"""Requests for tasks that were committed and have not been sent to Celery yet."""
 
 from collections.abc import Iterator
 from datetime import datetime

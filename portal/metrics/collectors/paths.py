@@ -1,4 +1,4 @@
-"""Paths between routers: their state as routers report it, and the results of probes."""
+"""The number of paths between routers by the state that routers report, and the results of probes."""
 
 from collections.abc import Iterator
 from datetime import datetime

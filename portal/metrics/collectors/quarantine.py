@@ -1,4 +1,4 @@
-"""Samples in quarantine that wait for a decision, by router."""
+"""The number of quarantined samples that wait for a decision, by router."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from portal.telemetry.models import Quarantine
 
-# One series per router. With more wrong clocks than this, a longer list would not help.
+# The maximum number of routers. If more routers have wrong clocks, a longer list would not help.
 LISTED = 1000
 
 

@@ -1,5 +1,6 @@
-"""The messages that wait in Celery's queues. Losing them does no harm: the rows in PostgreSQL are
-authoritative.
+"""The number of messages that wait in Celery's queues.
+
+A lost message does no harm, because the rows in PostgreSQL say what remains to do.
 """
 
 import logging
@@ -16,7 +17,7 @@ from portal.core.served_queues import queue_names
 log = logging.getLogger(__name__)
 
 _PATIENCE_S = 1.0
-# kombu stores here the messages that workers have taken and not yet acknowledged.
+# In this hash, kombu keeps the messages that workers have received and not yet acknowledged.
 _TAKEN = "unacked"
 
 

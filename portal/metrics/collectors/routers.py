@@ -1,4 +1,6 @@
-"""Routers: the time of the last report, the attempts to reach them, and the expiry of their certificates."""
+"""Routers: the time of the last report, failed attempts to reach the agent, and the expiry of
+certificates.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from portal.inventory.models import Router, RouterSilence
 from portal.vll.operations.oper_status import FRESH
 
-# One series per router. Beyond this number only the counts are complete.
+# The maximum number of routers with series of their own. The counts include all routers.
 LISTED = 1000
 _NAMES_VALID_UNTIL = Max("certificates__expires_at", filter=Q(certificates__revoked_at__isnull=True))
 
