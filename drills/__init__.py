@@ -1,4 +1,4 @@
-"""Drills of the whole system under stress: failovers, chaos, restores, a large network.
+"""Drills of the whole system under stress: failovers, chaos, restores and a large network.
 
-Each prints its results.
+Each drill prints its results.
 """

@@ -1,1 +1,1 @@
-"""A storm of orders and faults, decided by a seed, and a check that the product kept its promises."""
+"""A storm of orders and faults that a seed determines, and a check that the product kept its promises."""

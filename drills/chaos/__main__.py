@@ -1,6 +1,7 @@
-"""Run a storm and print its result in one line: `python -m drills.chaos SEED SECONDS`; 1 after an error.
+"""Run a storm and print its result in one line: `python -m drills.chaos SEED SECONDS`.
 
-`python -m drills.chaos failed` runs the storms of seeds.txt, one after another.
+The exit code is 1 after an error. `python -m drills.chaos failed` runs all storms of seeds.txt, one after
+another.
 """
 
 import subprocess
@@ -42,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 
 def failed_once() -> list[tuple[str, str]]:
-    """Return seed and seconds of each storm that revealed a defect."""
+    """Return the seed and the duration (seconds) of each storm that once revealed a defect."""
     rows = [line.split() for line in SEEDS.read_text().splitlines() if line and not line.startswith("#")]
     return [(seed, seconds) for seed, seconds, *_ in rows]
 

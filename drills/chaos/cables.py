@@ -1,6 +1,6 @@
 """The network between the portal and a router: a HAProxy for both directions, which can be frozen.
 
-A frozen HAProxy acts like a pulled cable: sent data is lost, and neither side gets an error.
+A frozen HAProxy acts like an unplugged cable: data that is sent is lost, and neither side gets an error.
 """
 
 import shutil
@@ -30,14 +30,14 @@ listen to-portal
 
 
 class HaproxyMissing(Exception):
-    """Error: this machine has no haproxy."""
+    """This machine has no haproxy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A cable. The portal reaches the agent at ``agent_side``.
+    """A cable between the portal and an agent.
 
-    The agent reaches the portal at ``portal_side``.
+    The portal connects to the agent at ``agent_side``. The agent connects to the portal at ``portal_side``.
     """
 
     agent_side: int
@@ -45,9 +45,9 @@ class Cable:
 
 
 def lay(agent: Agent, *, portal_port: int, ports: tuple[int, int], folder: Path, family: Family) -> Cable:
-    """Put a cable between agent and portal. Raises HaproxyMissing.
+    """Start a HAProxy between the agent and the portal. Raises HaproxyMissing.
 
-    The caller still has to configure both to use it.
+    The caller must then configure the agent and the portal to use it.
     """
     program = shutil.which("haproxy", path=f"{TOOLS}:/usr/sbin:/usr/bin")
     if program is None:

@@ -1,4 +1,6 @@
-"""A careful client that orders in the storm: it sends each order under one key until it gets a response."""
+"""A careful client that sends the orders of the storm. It repeats each request with the same key until it
+gets a response.
+"""
 
 import threading
 import time
@@ -20,16 +22,18 @@ FOUND_WITHIN_S = 8
 ANSWERED_WITHIN_S = 45
 RETRY_AFTER_S = 0.5
 TIMEOUT_S = 10
-# Another order of the line is in progress: a patient customer retries for this time.
+# Seconds for which a customer retries while another order of the line is open.
 PATIENT_FOR_S = 6
-# Statuses that leave open whether the portal accepted the order.
+# After a response with one of these statuses, the client repeats the request.
 _UNDECIDED = {429, 500, 502, 503, 504}
 _ACTIONS = {"suspend": "suspend", "resume": "resume", "take-back": "restore", "let-go": "let-go"}
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A 202 response: the request, and the order that the portal says it created."""
+    """A response with status 202: the request (step), and the order and line that the portal says
+    it created.
+    """
 
     step: Step
     order: str
@@ -37,18 +41,18 @@ class Promise:
 
 
 class Unknown(Exception):
-    """Error: the line of a step was never ordered, or is not found."""
+    """The line of a step was never ordered, or it cannot be found."""
 
 
 class NoAnswer(Exception):
-    """Error: no response, and an unknown outcome."""
+    """No response came, so it is unknown whether the portal executed the request."""
 
 
 @dataclass
 class Customers:
-    """The customers of a storm. ``ports`` are ids by "router/interface".
+    """The customers of a storm. ``ports`` maps "router/interface" to the id of the port.
 
-    The storm fills ``promises`` and others.
+    The methods fill ``promises``, ``refusals``, ``unanswered`` and ``server_errors``.
     """
 
     plan: Plan
@@ -74,14 +78,14 @@ class Customers:
                 headers={"Authorization": f"Bearer {token}"},
                 timeout=TIMEOUT_S,
                 trust_env=False,
-                # A killed server leaves connections that look alive.
+                # Do not keep connections open: a connection to a killed server looks alive.
                 limits=httpx.Limits(max_connections=64, max_keepalive_connections=0),
             )
             for who, token in (("customer", self.customer_token), ("noc", self.noc_token))
         }
 
     def take(self, number: int, step: Step) -> None:
-        """Send the request of one step, and note the response."""
+        """Send the request of one step, and record the response."""
         key = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.plan.seed} {number} {self.customer_token}"))
         try:
             self._wait_for_turn(number, step)
@@ -100,15 +104,16 @@ class Customers:
                 self._changed.notify_all()
 
     def _wait_for_turn(self, number: int, step: Step) -> None:
-        """Wait for earlier steps: a release of a router waits for the response to its maintenance lock.
+        """Wait until all earlier steps about the same router have their responses.
 
-        In the reverse order the router would stay locked.
+        If, for example, a router's release overtook its maintenance lock, the router would stay locked.
         """
         if step.router is None:
             return
         earlier = {at for at, each in enumerate(self.plan.steps[:number]) if each.router == step.router}
         with self._changed:
-            # Twice the time of a step, because an earlier step may have begun to wait just now.
+            # Wait twice as long as a step may take, because an earlier step may itself have just begun to
+            # wait.
             if not self._changed.wait_for(lambda: earlier <= self._finished, 2 * ANSWERED_WITHIN_S):
                 raise NoAnswer("an earlier step of this router has none yet")
 
@@ -182,7 +187,7 @@ class Customers:
         port: str = "",
         tags: tuple[int | None, int | None] = (None, None),
     ) -> httpx.Response:
-        """Adopt the found line with an end on this interface, or with these VLANs on this port."""
+        """Adopt the found line that has an end on this interface, or an end with these VLANs on this port."""
 
         def matches(end: Json | None) -> bool:
             if end is None or end["router"] != router:
@@ -231,7 +236,7 @@ class Customers:
         return self._until_decided(lambda: self._http[who].request(method, path, json=body, headers=more))
 
     def _until_decided(self, send_request: Callable[[], httpx.Response]) -> httpx.Response:
-        """Repeat the request until its outcome is known. Raises NoAnswer."""
+        """Repeat the request until the response says whether it was executed. Raises NoAnswer."""
         began, last = time.monotonic(), ""
         deadline = began + ANSWERED_WITHIN_S
         while time.monotonic() < deadline:
@@ -250,7 +255,10 @@ class Customers:
 
 
 def _passes(response: httpx.Response, waited_s: float) -> bool:
-    """Return whether the refusal is temporary, according to the response."""
+    """Return whether the portal refused the request only for a temporary reason.
+
+    An open order of the line counts as temporary for PATIENT_FOR_S seconds.
+    """
     if response.status_code != 409:
         return False
     return "in-flight" in response.text or ("order-is-open" in response.text and waited_s < PATIENT_FOR_S)

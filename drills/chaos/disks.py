@@ -1,6 +1,6 @@
-"""Small disks for tests of full disks.
+"""Small disks for faults that fill a disk.
 
-Tmpfs in a private mount namespace, so that none remains afterwards.
+They are tmpfs mounts in a private mount namespace, so that none remains after the drill.
 """
 
 import os
@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# PostgreSQL's WAL alone may grow to 2 GB, but not within minutes.
+# PostgreSQL's WAL alone may grow to 2 GB, but it does not do so within minutes.
 DATABASE_BYTES = 2_000_000_000
 AGENT_BYTES = 20_000_000
 _BALLAST = "ballast"
@@ -16,7 +16,7 @@ _BALLAST = "ballast"
 
 @dataclass
 class Disks:
-    """Disks by their names in the plan, with the folders that they are mounted on."""
+    """Disks by the names that the plan uses, with the folders on which they are mounted."""
 
     folders: dict[str, Path]
     _mounted: list[Path] = field(default_factory=list)
@@ -34,14 +34,14 @@ class Disks:
             subprocess.run(["umount", "--lazy", str(self._mounted.pop())], check=False)
 
     def fill(self, name: str) -> None:
-        """Fill a disk to the last page."""
+        """Fill a disk completely."""
         with (self.folders[name] / _BALLAST).open("ab") as ballast:
             stat = os.fstatvfs(ballast.fileno())
             free = stat.f_bavail * stat.f_bsize
             try:
                 os.posix_fallocate(ballast.fileno(), 0, free)
             except OSError:
-                # Another process has used some of the space meanwhile.
+                # Another process has taken some of the space in the meantime.
                 pass
 
     def empty(self, name: str) -> None:

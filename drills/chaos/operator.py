@@ -1,7 +1,7 @@
-"""The manual configuration of the routers' operator.
+"""The configuration that the routers' operator has made by hand.
 
-The drill configures it again after each start of a VPP, like a startup configuration. At the end it must be
-unchanged.
+The drill configures it again after each start of a VPP, as a startup configuration does. At the end of the
+drill it must be unchanged.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from devstack.vpp import Vpp
 from devstack.vpp_network import commands_of
 from drills.chaos.plan import HANDMADE, MEMIFS, ROUTERS
 
-# Foreign addresses, bridge, line and policer; the portal manages none of them.
+# Addresses, a bridge, a line and a policer that the portal does not manage.
 _FOREIGN = (
     "create loopback interface instance 77",
     "set interface state loop77 up",
@@ -39,14 +39,16 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The operator. ``folder`` contains the sockets of the operator's ports to customers."""
+    """The operator. ``folder`` contains the sockets of the operator's memif ports to customers."""
 
     isp: Isp
     vpps: dict[str, Vpp]
     folder: Path
 
     def configure(self, router: str) -> None:
-        """Add to the ports and routes that `devstack` has configured. Raises CommandRefused."""
+        """Configure the operator's objects in addition to the ports and routes from `devstack`. Raises
+        CommandRefused.
+        """
         self.vpps[router].configure(*self._memifs(router))
         here, far = self._loopbacks(router)
         for command in _FOREIGN:
@@ -58,7 +60,7 @@ class Operator:
                 self.vpps[router].configure(text)
 
     def configure_again(self, router: str) -> None:
-        """Configure all of it in a VPP that has just started. Raises CommandRefused."""
+        """Configure all of the operator's objects in a VPP that has just started. Raises CommandRefused."""
         self.vpps[router].configure(*commands_of(self.isp.router(router), self.isp))
         self.configure(router)
 
@@ -80,7 +82,9 @@ class Operator:
     # -- lines that the portal adopts in the storm -----------------------------------------------------------
 
     def lay_lines(self) -> None:
-        """Configure the lines once. A VPP that dies loses its part permanently."""
+        """Configure the lines that the portal will adopt. This happens once: a VPP that dies loses its part
+        of them.
+        """
         for router in ROUTERS:
             here, far = self._loopbacks(router)
             for number in range(HANDMADE):
@@ -97,7 +101,9 @@ class Operator:
                 )
 
     def remove_lines(self) -> None:
-        """Remove the remaining lines. Ignore VPP's errors about lost ones."""
+        """Remove those of the lines that still exist. VPP's errors about lines that it has lost
+        are ignored.
+        """
         for router in ROUTERS:
             here, far = self._loopbacks(router)
             for number in range(HANDMADE):

@@ -1,7 +1,8 @@
-"""The orders and faults of a storm and their times, decided by the seed alone.
+"""The orders and faults of a storm with their times. The seed alone determines them.
 
-Lines are numbers here; the VLL of line 7 is known once it is ordered. The portal may refuse an order that has
-become invalid, because its line was refused or has an open order. That is a valid test too.
+In the plan, lines are numbers. The VLL of line 7, for example, is known only after it was ordered. An order
+can become invalid because its line was refused or has an open order. The portal must then refuse it, and this
+is tested too.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROUTERS = ("rhino", "hippo")
-# The ports by the tagging of their lines. VPP's host-interface does not support 802.1ad, but memif does.
+# The ports for each kind of tagging. VPP's host-interface does not support 802.1ad; memif does.
 TAGGED = ("host-cust1", "host-cust2")
 DOT1AD = ("memif1/0", "memif2/0")
 WHOLE = ("memif3/0", "memif4/0", "memif5/0")
@@ -20,10 +21,10 @@ TUNNELS = ("vxlan4", "vxlan6", "geneve4", "geneve6", "gre4", "gre6", "auto")
 TAGGINGS = ("dot1q", "dot1q", "qinq", "dot1ad", "untagged")
 MTUS = (1400, 1500, 2000)
 RATES_BPS = tuple(rate * 1_000_000 for rate in (1, 5, 10, 50))
-# Lines that the operator configures by hand before the storm; the portal adopts them during it.
+# The number of lines that the operator configures by hand before the storm. The portal adopts them during it.
 HANDMADE = 6
 MEAN_BETWEEN_ORDERS_S = 0.5
-# Until this time only cancellations touch a new line: a line that is not built yet can only be cancelled.
+# For this number of seconds, a new line is only cancelled: nothing else is possible before it is built.
 LEFT_ALONE_S = 6.0
 MEAN_BETWEEN_FAULTS_S = 4.0
 FAULTS_AT_ONCE = 3
@@ -41,7 +42,7 @@ _LONGEST_S = {"kill": 8.0, "freeze": 15.0, "cut": 20.0, "fill": 8.0}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A request to the portal, about a line of the plan or about a router."""
+    """A request to the portal about a line of the plan or about a router."""
 
     at_s: float
     do: str
@@ -74,12 +75,13 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash that is equal for equal plans."""
+        """A hash of the plan. Equal plans have equal hashes."""
         return hashlib.sha256(repr((self.steps, self.faults)).encode()).hexdigest()[:12]
 
 
 def make_plan(seed: int, seconds: float) -> Plan:
-    # Separate generators, so that a change of the faults does not change the orders of a seed.
+    # Orders and faults have separate generators, so that changed code for faults leaves the orders of a seed
+    # unchanged.
     orders, breaks = random.Random(f"orders {seed}"), random.Random(f"faults {seed}")
     steps = sorted(_Orders(orders, seconds).steps(), key=lambda step: step.at_s)
     return Plan(seed, seconds, tuple(steps), tuple(_faults(breaks, seconds)))
@@ -94,14 +96,14 @@ def _faults(chance: random.Random, seconds: float) -> Iterator[Fault]:
         target = chance.choice(FAULTS[kind])
         lasts = round(chance.uniform(0.5, _LONGEST_S[kind]), 2)
         if len(under_way) < FAULTS_AT_ONCE and target not in {busy for _, busy in under_way}:
-            # Longer than the fault lasts, because a killed process needs time to start before it is killed
-            # again.
+            # Keep the target busy for 3 s after the fault: a killed process needs this time to start before
+            # it is killed again.
             under_way.append((at + lasts + 3, target))
             yield Fault(round(at, 2), lasts, kind, target)
 
 
 class _Orders:
-    """A generator of orders that tracks the state of each line if all orders were executed."""
+    """Generate orders. For each line, keep the state that it would have if all orders were executed."""
 
     def __init__(self, chance: random.Random, seconds: float) -> None:
         self._chance, self._seconds = chance, seconds
@@ -152,9 +154,9 @@ class _Orders:
         yield Step(at, "create", line, requested=requested)
 
     def _end(self, line: int, tagging: str, router: str, port: str) -> dict[str, Any]:
-        """Return an end.
+        """Return an end for an order.
 
-        One line in twenty requests the VLAN of the previous line, which the portal may refuse.
+        One line in twenty requests the VLAN of the line before it. The portal may refuse such an order.
         """
         outer = 100 + (line - 1 if line and self._chance.random() < 0.05 else line)
         return {
@@ -186,13 +188,13 @@ class _Orders:
     def _adopt(self, at: float) -> Iterator[Step]:
         if self._handmade:
             number = self._handmade.pop(self._chance.randrange(len(self._handmade)))
-            # From then on it is a line like any other.
+            # After its adoption, this line is treated like any other line.
             line = len(self._states)
             self._states[line], self._taggings[line], self._born[line] = "active", "dot1q", at
             yield Step(at, "adopt", line, requested={"handmade": number})
 
     def _cancel(self, at: float) -> Iterator[Step]:
-        """Cancel the newest order of the newest line, which may still be in progress."""
+        """Cancel the newest order of the newest line. The order may still be in progress."""
         if self._states:
             yield Step(at, "cancel", max(self._states))
 

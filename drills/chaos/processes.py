@@ -1,4 +1,6 @@
-"""The processes of the product and their faults. A process that dies is started again, as by systemd."""
+"""The processes of the product, and faults of processes. A process that dies is started again, as
+systemd would.
+"""
 
 import os
 import signal
@@ -15,11 +17,11 @@ RESTART_AFTER_S = 1.0
 
 @dataclass
 class Processes:
-    """Processes by their names in the plan.
+    """Processes by the names that the plan uses.
 
-    ``revived`` contains, by name, a function that restores the configuration of a process after its restart.
-    It runs concurrently and may take some time. One thread starts all children and has to live as long as
-    they do, because the kernel ends them with it.
+    ``revived`` maps names to functions that restore the configuration of a process after its restart. Such a
+    function runs concurrently and may take some time. One thread must start all children and must live as
+    long as they do: the kernel ends a child when the thread that started it ends.
     """
 
     children: dict[str, Child]
@@ -56,11 +58,11 @@ class Processes:
         return self.children[name].process.poll() is None
 
     def is_configured(self, name: str) -> bool:
-        """Return whether the process runs with its operator's configuration."""
+        """Return whether the process runs, without a fault, and has its operator's configuration."""
         return self.is_alive(name) and not ({name} & (self._kept_down | self._frozen | self._busy))
 
     def tend(self) -> None:
-        """Start processes again that ended without a planned fault."""
+        """Start processes again that ended although no fault was planned for them."""
         for name, child in self.children.items():
             if self.is_alive(name) or name in self._kept_down | self._busy:
                 self._died_at.pop(name, None)
@@ -84,7 +86,7 @@ class Processes:
             revive()
             self.timeline.note(f"{name} is as it was configured")
         except Exception as problem:
-            # The process may have been killed again meanwhile; `tend` notices that it is dead.
+            # The process may have been killed again in the meantime. `tend` then finds it dead and starts it.
             self.timeline.note(f"{name} could not be configured ({str(problem).splitlines()[0]}): killed")
             try:
                 _signal_all(self.children[name].process.pid, signal.SIGKILL)
@@ -96,7 +98,9 @@ class Processes:
 
 
 def _signal_all(pid: int, number: signal.Signals) -> None:
-    """Signal a process and all its descendants: PostgreSQL's have their own sessions."""
+    """Send a signal to a process and to all its descendants. PostgreSQL's processes have their
+    own sessions.
+    """
     for each in [pid, *descendants(pid)]:
         try:
             os.kill(each, number)

@@ -1,4 +1,4 @@
-"""The routers of a storm: real VPPs with their operator's configuration, or stand-ins."""
+"""The routers of a storm: real VPPs with the configuration of their operator, or stand-ins for VPP."""
 
 import time
 from collections.abc import Callable
@@ -22,11 +22,11 @@ _TRIES = 20
 
 
 class CannotRun(Exception):
-    """The reason why the storm cannot run, in one sentence."""
+    """The storm cannot run. The text is the reason, in one sentence."""
 
 
 class Routers(Protocol):
-    """The routers. ``prefix`` is the prefix of their process names."""
+    """The routers. The names of their processes begin with ``prefix``."""
 
     prefix: str
 
@@ -34,20 +34,22 @@ class Routers(Protocol):
     def dataplane(self) -> VppDataplane | SimulatedDataplane: ...
 
     def lay(self, stack: Stack) -> None:
-        """Configure the operator's objects in each VPP."""
+        """Configure the objects of the operator in each VPP."""
 
     def lay_handmade(self) -> None:
-        """Configure the lines that the portal will adopt."""
+        """Configure the lines that the portal will adopt during the storm."""
 
     def revived(self, router: str) -> Callable[[], None]:
-        """Return a function that restores the configuration of a restarted VPP before any order."""
+        """Return a function that restores a VPP's configuration after a restart, before any order reaches the
+        VPP.
+        """
 
     def handmade_interface(self, number: int) -> tuple[str, str]: ...
 
     def past_the_agent(self, router: str) -> VppTestctl: ...
 
     def configuration(self, router: str) -> Configuration:
-        """Return the complete configuration, for comparison."""
+        """Return a VPP's complete configuration, for comparison."""
 
     def remove_handmade(self) -> None: ...
 
@@ -57,7 +59,7 @@ def isp() -> Isp:
 
 
 def routers(family: Family, *, folder: Path, logs: Path, undo: ExitStack) -> Routers:
-    """Return real routers if VPP is installed, else stand-ins. Raises CannotRun."""
+    """Return real routers if VPP is installed, otherwise stand-ins. Raises CannotRun."""
     try:
         installation = vpp.find()
     except vpp.NotInstalled:
@@ -110,9 +112,9 @@ class RealRouters:
 
 @dataclass
 class SimulatedRouters:
-    """Stand-ins for VPP. They have no command line: vpptestctl reads them.
+    """Stand-ins for VPP. They have no command line; vpptestctl reads and changes them.
 
-    The foreign object is a sub-interface.
+    The only object of the operator is a sub-interface.
     """
 
     dataplane: SimulatedDataplane
@@ -125,7 +127,7 @@ class SimulatedRouters:
             self._configure(router)
 
     def lay_handmade(self) -> None:
-        """Do nothing, because lines for adoption need a command line."""
+        """Do nothing: lines that the portal can adopt can only be configured on a command line."""
 
     def _configure(self, router: str) -> None:
         self._vpps[router].add_sub("host-cust3", 3999)
@@ -133,7 +135,7 @@ class SimulatedRouters:
     def revived(self, router: str) -> Callable[[], None]:
         def revive() -> None:
             self.dataplane.family[f"vppsim-{router}"].wait_until_ready()
-            # The sockets of the previous process outlive it.
+            # The sockets of the previous process still exist for a moment.
             for _ in range(_TRIES):
                 try:
                     return self._configure(router)
@@ -161,4 +163,4 @@ class SimulatedRouters:
         }
 
     def remove_handmade(self) -> None:
-        """Do nothing, because no line was configured."""
+        """Do nothing: ``lay_handmade`` has configured no line."""

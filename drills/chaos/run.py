@@ -1,4 +1,4 @@
-"""One storm: the product runs through it, settles, is checked, and is emptied."""
+"""One storm: the product runs through it and settles, is checked, and all its lines are removed."""
 
 import shutil
 import tempfile
@@ -38,11 +38,11 @@ REPORT_INTERVAL_S = 1
 _PORTAL = ("worker", "doubtful", "sweeper", "messenger", "relay", "beat", "web", "agent-api")
 _SETTINGS = {
     "LONGLINE_MIN_CIR_BPS": "1",
-    # Round-trip probes would add frames between the lines' routers and leave objects there.
+    # Round-trip probes would send frames between the routers of lines and leave objects there.
     "LONGLINE_PROBE_EVERY_S": "0",
-    # Removals in the storm say themselves whether they can be cancelled.
+    # In the storm, each removal says itself whether it can be undone.
     "LONGLINE_COOLING_OFF_S": "0",
-    # One customer sends the requests of many customers.
+    # One client sends the requests of many customers.
     "LONGLINE_API_WRITES_PER_MIN": "0",
     "LONGLINE_API_READS_PER_MIN": "0",
 }
@@ -50,7 +50,11 @@ _SETTINGS = {
 
 @dataclass
 class Outcome:
-    """The result. ``open_after_s``: from the last repair until no order is open and all lines are settled."""
+    """The result of a storm.
+
+    ``open_after_s``: seconds from the end of the last fault until no order was open and all lines were
+    settled.
+    """
 
     dataplane: str
     orders: int
@@ -109,7 +113,7 @@ class Chaos:
 
         if not self.storm.wait_until(calm, timeout_s=REST_WITHIN_S - (time.monotonic() - healed)):
             outcome.wrong += [f"{REST_WITHIN_S} s after the storm {each}" for each in left]
-            # Late or never: check the state anyway, once it no longer changes.
+            # The product settles late or never. Check the state anyway, after more time.
             self.storm.wait_until(calm, timeout_s=LATE_WITHIN_S)
         outcome.open_after_s = time.monotonic() - healed
         self.timeline.note(
@@ -117,7 +121,7 @@ class Chaos:
         )
 
     def _routers_are_free(self) -> bool:
-        """End maintenance locks and similar states of routers, until none remains."""
+        """End maintenance, holds and freezes of routers. Return whether there were none."""
         noc, ends = self.stack.client("noc"), 0
         try:
             for row in noc.routers():
@@ -156,7 +160,9 @@ class Chaos:
         return errors
 
     def _eventually(self, check: Callable[[], list[str]], *, within_s: float) -> list[str]:
-        """Return the problems that persist for this time; agents may still be repairing foreign changes."""
+        """Return the problems that still exist after this time. Until then, agents may still be repairing
+        foreign changes.
+        """
         errors: list[str] = []
 
         def is_right() -> bool:
@@ -171,7 +177,9 @@ class Chaos:
         return errors
 
     def _emptied(self, before: dict[str, Configuration]) -> list[str]:
-        """Remove all lines; return differences of each VPP to its state before the storm, and leases."""
+        """Remove all lines. Return differences of each VPP to its state before the storm, and
+        remaining leases.
+        """
         noc = self.stack.client("noc")
         for vll in self.verdict.lines():
             try:
@@ -207,10 +215,10 @@ class Chaos:
         ]
 
     def _remove_released(self) -> None:
-        """Remove released lines, as their new owners would.
+        """Remove the lines that the portal released, as their new owner would.
 
-        VPP may have lost them, entirely or on one router. If the line was suspended and had a whole port, its
-        owner gets back a port that is down.
+        A VPP may have lost such a line, or one router may have lost its part. If a suspended line had a whole
+        port, the port is down; the owner sets it up again.
         """
         for end in self.verdict.released_ends():
             vpp = self.routers.past_the_agent(end.router)
@@ -228,7 +236,9 @@ class Chaos:
 
 
 def run(plan: Plan) -> Outcome:
-    """Run the storm of a plan. Raises CannotRun, ChildFailed, HaproxyMissing, NotReached."""
+    """Run the storm of a plan and return the result. Raises CannotRun, ChildFailed,
+    HaproxyMissing, NotReached.
+    """
     home = RUN / "chaos" / f"seed-{plan.seed}"
     shutil.rmtree(home, ignore_errors=True)
     timeline = Timeline(home / "timeline.log")
@@ -240,7 +250,7 @@ def run(plan: Plan) -> Outcome:
 def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
     family = Family()
     with ExitStack() as undo:
-        # A short path, because a Unix socket's path has at most 107 bytes.
+        # Use a short path: the path of a Unix socket has at most 107 bytes.
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-chaos-")))
         folder.chmod(0o711)
         disk = folder / "disk"
@@ -267,7 +277,8 @@ def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
         stack.wait_for_reports(running)
         _lay_cables(running, folder, family)
         threads = undo.enter_context(ThreadPoolExecutor(max_workers=32))
-        # A separate pool: a VPP must not wait until customers have their responses.
+        # Use a separate pool, so that a VPP's configuration does not wait for customers who wait for
+        # responses.
         aside = undo.enter_context(ThreadPoolExecutor(max_workers=len(ROUTERS)))
         names = [*_PORTAL, *(f"{kind}-{router}" for kind in ("agent", "cable") for router in ROUTERS)]
         children = {name: family[name] for name in names}
@@ -303,7 +314,7 @@ def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
 
 
 def _lay_cables(running: stack.Stack, folder: Path, family: Family) -> None:
-    """Put cables between portal and agents; from now on they communicate over these alone."""
+    """Put a cable between the portal and each agent. From now on they communicate only through the cables."""
     noc = running.client("noc")
     free = free_ports(2 * len(running.agents))
     for agent, ports in zip(running.agents, zip(free[::2], free[1::2], strict=True), strict=True):

@@ -1,4 +1,6 @@
-"""The execution of a plan: many threads send orders; the thread that starts processes causes the faults."""
+"""The execution of a plan. Many threads send the orders. The thread that starts processes causes
+the faults.
+"""
 
 import time
 from collections.abc import Callable
@@ -27,7 +29,7 @@ class Storm:
     _under_way: list[tuple[float, Fault]] = field(default_factory=list)
 
     def rage(self) -> None:
-        """Run until all orders are sent and all faults are repaired, as far as that depends on this drill."""
+        """Run until all orders have been submitted to the threads and all faults have ended."""
         steps, faults = list(enumerate(self.plan.steps)), list(self.plan.faults)
         self.timeline.begin()
         while steps or faults or self._under_way:
@@ -43,7 +45,9 @@ class Storm:
         self.timeline.note("all is healed")
 
     def wait_until(self, condition: Callable[[], bool], *, timeout_s: float, every_s: float = 0.5) -> bool:
-        """Return whether the condition becomes true in time; meanwhile restart processes that die."""
+        """Wait for the condition, and meanwhile restart processes that die. Return whether it became true in
+        time.
+        """
         deadline, next_check = time.monotonic() + timeout_s, 0.0
         while time.monotonic() < deadline:
             self.processes.tend()
@@ -58,7 +62,7 @@ class Storm:
         return all(self.processes.is_configured(name) for name in self.processes.children)
 
     def all_finished(self) -> bool:
-        """Return whether all customers have responses. Raises the errors of customers' threads."""
+        """Return whether all requests have ended. Raises the errors of the threads that sent them."""
         return all(each.done() and each.result() is None for each in self._steps)
 
     def _begin(self, fault: Fault) -> None:

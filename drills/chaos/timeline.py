@@ -1,4 +1,4 @@
-"""The log of the storm: every order, response and fault with its time, in one file."""
+"""The log of the storm: one file with every order, response and fault, and their times."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ class Timeline:
         self.path = path
 
     def begin(self) -> None:
-        """Start the clock of the timeline."""
+        """Start the clock. All times in the log count from now on."""
         self._began = time.monotonic()
 
     @property

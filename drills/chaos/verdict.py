@@ -1,4 +1,4 @@
-"""The state after the storm compared with the promises: one sentence for each error."""
+"""Compare the state after the storm with the promises, and return one sentence for each error."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from drills.checks.vpptestctl import VppConfig
 
 OPEN = "SELECT id::text, action, state FROM vll_order WHERE state <> ALL(%s)"
 TERMINAL = ["completed", "failed", "rejected", "cancelled"]
-# Lines that are neither in service, nor stopped permanently, nor terminated; or not confirmed by a router.
+# Lines that are not settled: neither in service nor suspended nor ended, or not confirmed by a router.
 _UNSETTLED = """
 SELECT id::text, lifecycle, in_sync FROM vll_vll
 WHERE lifecycle NOT IN ('terminated', 'cancelled')
@@ -43,14 +43,14 @@ _ENDED = "SELECT action, state, failure ->> 'code', count(*) FROM vll_order GROU
 
 @dataclass(frozen=True)
 class Verdict:
-    """The checks. ``url`` and ``token`` are those of the REST API as the NOC."""
+    """The checks. ``url`` and ``token`` are for the REST API with the rights of the NOC."""
 
     database_url: str
     url: str
     token: str
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a query. Raises OperationalError."""
+        """Run a query and return its rows. Raises OperationalError."""
         with psycopg.connect(self.database_url, autocommit=True, connect_timeout=5) as database:
             return database.execute(query, values).fetchall()
 
@@ -58,7 +58,7 @@ class Verdict:
         return [f"order {order} ({action}) is {state}" for order, action, state in self.sql(OPEN, TERMINAL)]
 
     def unsettled(self) -> list[str]:
-        """Return the reasons why the rows are not settled."""
+        """Return the reasons why the product has not settled, according to the database."""
         return [
             *self.open_orders(),
             *(
@@ -69,39 +69,43 @@ class Verdict:
         ]
 
     def lines(self) -> list[str]:
-        """Return the lines that are not terminated."""
+        """Return the ids of the lines that have not ended."""
         query = "SELECT id::text FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')"
         return [vll for (vll,) in self.sql(query)]
 
     def released_ends(self) -> list[End]:
-        """Return ends that the portal no longer manages and that may exist in a VPP."""
+        """Return the ends that the portal has released and that may still exist in a VPP."""
         with psycopg.connect(self.database_url, autocommit=True) as database:
             return released_ends(database)
 
     def still_leased(self) -> list[str]:
-        """Return leases; without lines existing must be none."""
+        """Return sentences about existing leases. Call it when no line is left: then no lease may exist."""
         return [f"{what} is leased by {holder}, and no line is left" for what, holder in self.sql(_LEASED)]
 
     def ends_of_orders(self) -> list[str]:
-        """Return the final states of the orders, for the log."""
+        """Return the number of orders by action and final state, for the log."""
         return [
             f"{count} {action} {state}{f' ({code})' if code else ''}"
             for action, state, code, count in self.sql(_ENDED)
         ]
 
     def against_promises(self, promised: Iterable[str], *, unanswered: int) -> Iterator[str]:
-        """Yield promised orders that do not exist, and orders that nobody requested."""
+        """Yield promised orders that do not exist, too many orders that nobody was promised, and differences
+        to the API.
+
+        ``unanswered``: the number of requests without a response.
+        """
         existing = dict(self.sql("SELECT id::text, state FROM vll_order"))
         expected = set(promised)
         for order in sorted(expected - existing.keys()):
             yield f"order {order} was accepted and does not exist"
-        # A request without a response may have been executed, once.
+        # The portal may have executed a request without a response, but at most once.
         if len(more := existing.keys() - expected) > unanswered:
             yield f"{len(more)} orders exist that no customer sent, {unanswered} had no response"
         yield from self._against_the_api(existing)
 
     def _against_the_api(self, orders: dict[str, str]) -> Iterator[str]:
-        """Yield differences between the API and the rows."""
+        """Yield differences between the API and the database."""
         headers = {"Authorization": f"Bearer {self.token}"}
         with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as api:
             reported = {each["id"]: each["state"] for each in _all(api, "/api/v1/orders")}
@@ -117,7 +121,9 @@ class Verdict:
                 yield f"line {vll} is {facts}, and the API says {shown}"
 
     def against_vpp(self, configs: dict[str, VppConfig]) -> Iterator[str]:
-        """Yield missing and surplus objects of the portal in both VPPs, and double bookings."""
+        """Yield objects of the portal that a VPP lacks or has in excess, and resources that are
+        booked twice.
+        """
         with psycopg.connect(self.database_url, autocommit=True) as database:
             ends = expected_ends(database)
             yield from flaws(ends, configs)
@@ -125,9 +131,10 @@ class Verdict:
             yield from double_bookings(database)
 
     def against_policers(self, router: str, shown: list[str]) -> Iterator[str]:
-        """Yield ends without the right policer, and policers without an end.
+        """Yield ends whose policer is missing or has a wrong rate, and policers without an end.
 
-        A policed end has a policer with its rate in kbit/s. ``shown``: VPP's output about its policers.
+        A policed end needs a policer with its rate in kbit/s. ``shown``: the output of VPP's command about
+        policers.
         """
         found = {name: int(cir) for row in shown for name, cir in _POLICER.findall(row)}
         for where, name, policed, kbps in self.sql(_POLICED):
@@ -140,7 +147,7 @@ class Verdict:
 
 
 def difference(before: dict[str, list[str]], after: dict[str, list[str]], *, where: str) -> Iterator[str]:
-    """Yield the differences in a VPP's configuration."""
+    """Yield the differences between two configurations of the VPP ``where``."""
     for command, rows in before.items():
         for row in rows:
             if row not in after[command]:

@@ -1,4 +1,4 @@
-"""Checks of the product's promises, by SQL and from both VPPs, without the product's code."""
+"""Checks of the product's promises against the database and both VPPs, without the product's code."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ POLL_S = 0.25
 class Checker:
     database_url: str
     vpps: dict[str, VppTestctl]
-    # One connection per thread, because a new PostgreSQL process plans each query again.
+    # Keep one connection per thread, because each new process of PostgreSQL has to plan the queries again.
     _kept: threading.local = field(default_factory=threading.local, repr=False)
     _open: ExitStack = field(default_factory=ExitStack, repr=False)
 
@@ -34,7 +34,7 @@ class Checker:
 
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection[Any]]:
-        """Yield this thread's connection, and keep it unless it broke. Raises OperationalError."""
+        """Yield this thread's connection. A broken connection is replaced. Raises OperationalError."""
         database = getattr(self._kept, "connection", None)
         if database is None or not _is_alive(database):
             database = psycopg.connect(self.database_url, autocommit=True, connect_timeout=5)
@@ -43,7 +43,7 @@ class Checker:
         yield database
 
     def configs(self) -> dict[str, VppConfig]:
-        """Read both VPPs. Raises VppRefused while one does not respond."""
+        """Return the configurations of both VPPs. Raises VppRefused if a VPP does not respond."""
         return {router: vpp.config() for router, vpp in self.vpps.items()}
 
     def wanted(self) -> list[End]:
@@ -55,14 +55,15 @@ class Checker:
     def violations(self) -> list[str]:
         """Return violations of I1, I3 and I6, as far as these apply while orders are in progress.
 
-        VLLs that change during the check are left to the next check.
+        A VLL that changes during the check is not checked this time.
         """
         with self.connect() as database:
             before = _in_service(database)
             terminated = _terminated(database)
             configs = self.configs()
-            # Rows and VPPs cannot be read at the same instant. Therefore only a VLL that did not change
-            # between two readings of its rows must be complete in the reading of the VPPs between them.
+            # The database and the VPPs cannot be read at the same instant. The VPPs are therefore read
+            # between two readings of the database. Only a VLL that is equal in both readings must be complete
+            # in the VPPs.
             still = before & _in_service(database)
             found = double_bookings(database)
             unconfirmed = database.execute(_RELEASED_UNCONFIRMED).fetchall()
@@ -79,9 +80,9 @@ class Checker:
     # -- at rest ---------------------------------------------------------------------------------
 
     def unrest(self) -> list[str]:
-        """Return the reasons why the product is not settled, or the errors if it is.
+        """Return the reasons why the product has not settled. If it has, return the violations.
 
-        Empty when all is well.
+        The result is empty if the product has settled without violations.
         """
         with self.connect() as database:
             open_orders = database.execute(
@@ -99,7 +100,7 @@ class Checker:
         return [*flaws(ends, configs), *strays(ends, configs), *self.violations()]
 
     def require_rest(self, *, within_s: float) -> None:
-        """Check I1, I2, I3 and I6 after everything has settled."""
+        """Wait until the product has settled, and check I1, I2, I3 and I6. Raises AssertionError."""
         last: list[str] = []
 
         def calm() -> bool:
@@ -119,7 +120,7 @@ class Checker:
         return dict(rows)
 
     def require_terminal(self, orders: Iterable[str], *, within_s: float) -> dict[str, str]:
-        """Check I2 for these orders: all of them exist and end. Return their states."""
+        """Check I2 for these orders: all of them exist, and all of them end in time. Return their states."""
         wanted, states = set(orders), {}
 
         def ended() -> bool:
@@ -138,7 +139,7 @@ class Checker:
         return states
 
     def require_completed(self, orders: Iterable[str], *, within_s: float) -> None:
-        """Check that all of these orders, at least one, complete."""
+        """Check that there is at least one order and that all of these orders complete in time."""
         states = self.require_terminal(orders, within_s=within_s)
         others = [order for order, state in states.items() if state != "completed"]
         query = "SELECT id, action, state, failure FROM vll_order WHERE id = ANY(%s::uuid[])"
@@ -159,7 +160,7 @@ SELECT id, lifecycle, in_sync FROM vll_vll
 WHERE lifecycle NOT IN ('terminated', 'cancelled') AND (lifecycle <> 'active' OR NOT in_sync)
 """
 
-# Only the append-only evidence counts here, never the columns that the release itself uses.
+# Use only the append-only table of attempts as evidence, and not the columns that the release itself uses.
 _RELEASED_UNCONFIRMED = """
 SELECT v.id, e.side, r.name FROM vll_vll v
 JOIN vll_vllend e ON e.vll_id = v.id
@@ -174,7 +175,7 @@ WHERE v.lifecycle IN ('terminated', 'cancelled') AND NOT EXISTS (
 def _is_alive(database: psycopg.Connection[Any]) -> bool:
     """Return whether the connection still works.
 
-    The database may have been down or replaced since the last use.
+    The database may have failed or been replaced after the last use of the connection.
     """
     try:
         database.execute("SELECT")

@@ -1,4 +1,4 @@
-"""A customer at the API that records every response and never gives up."""
+"""A customer who uses the API and records every response."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -8,14 +8,16 @@ from typing import Any
 import httpx
 
 Json = dict[str, Any]
-# Twice the number of requests that the web processes serve at once (2 workers of 4 threads each).
+# Twice the number of requests that the web processes handle at the same time (2 workers with 4 threads each).
 CONCURRENT = 16
 TRANSPORTS = ("vxlan4", "geneve6", "auto", "vxlan6", "geneve4", "l2xc")
 
 
 @dataclass(frozen=True)
 class Response:
-    """A response. `status` is None if the connection broke; the outcome of the order is then unknown."""
+    """A response. `status` is None if the connection broke. Then it is unknown whether the portal accepted
+    the order.
+    """
 
     description: str
     status: int | None
@@ -35,7 +37,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Line:
-    """A pair of ports, one on each router, that one test uses exclusively; VLANs are drawn in turn."""
+    """A pair of ports, one on each router, that only one test uses. Each order gets the next VLAN."""
 
     interface: str
     rhino: int
@@ -43,7 +45,7 @@ class Line:
     _vlans: Any = field(default_factory=lambda: count(1))
 
     def order(self, *, vlan: int | str | None = None, **changes: Any) -> Json:
-        """Return the body of an order between the two ports."""
+        """Return the body of an order for a line between the two ports."""
         end = {"tagging": "dot1q", "outer_vlan": vlan or next(self._vlans), "inner_vlan": None}
         return {
             "a_end": end | {"port": self.rhino},
@@ -54,14 +56,15 @@ class Line:
         } | changes
 
     def local_order(self) -> Json:
-        """Return the body of an order between two VLANs of its port on rhino."""
+        """Return the body of an order for a line between two VLANs of the pair's port on rhino."""
         body = self.order(transport="l2xc")
         return body | {"z_end": body["a_end"] | {"outer_vlan": next(self._vlans)}}
 
     def orders(self, number: int) -> list[Json]:
-        """Return orders of all kinds.
+        """Return bodies of orders of all kinds.
 
-        Encapsulations, address families, one or two routers, one or two tags.
+        They differ in encapsulation, address family, number of routers (one or two) and number of tags (one
+        or two).
         """
         bodies = []
         for n in range(number):
@@ -87,7 +90,9 @@ class Customer:
         self._numbers = count(1)
 
     def post(self, body: Json, *, key: str | None = None) -> Response:
-        """Order once, under a unique description: the Idempotency-Key, if given."""
+        """Send an order once. Its description is unique: the Idempotency-Key if there is one,
+        else a number.
+        """
         description = key or f"order {next(self._numbers)}"
         headers = {"Idempotency-Key": key} if key else {}
         try:
@@ -100,7 +105,9 @@ class Customer:
         return Response(description, response.status_code, document, dict(response.headers))
 
     def validate(self, body: Json) -> Json:
-        """Return whether the portal would accept an order now, and the reasons if not."""
+        """Return the portal's response to a check of an order: whether it is possible now, and the reasons if
+        not.
+        """
         found: Json = self._http.post("/api/v1/vlls/validate", json=body).raise_for_status().json()
         return found
 
@@ -109,14 +116,14 @@ class Customer:
             return list(clients.map(self.post, bodies))
 
     def remove(self, vll: str) -> str:
-        """Order the immediate removal; return the order's id."""
+        """Order the removal of a line without cooling-off. Return the id of the order."""
         response = self._http.delete(f"/api/v1/vlls/{vll}?cooling_off=0")
         assert response.is_success, f"{response.status_code}: {response.text}"
         identity: str = response.json()["order"]["id"]
         return identity
 
     def import_table(self, kind: str, table: str) -> str:
-        """Import a table without a preview; return the import's id."""
+        """Import a table without a dry run. Return the id of the import."""
         response = self._http.post("/api/v1/imports", json={"kind": kind, "csv": table}).raise_for_status()
         identity: str = response.json()["id"]
         return identity
@@ -126,7 +133,7 @@ class Customer:
         return body
 
     def add_webhook(self, url: str, types: list[str]) -> int:
-        """Create a webhook; return its id."""
+        """Create a webhook and return its id."""
         response = self._http.post("/api/v1/webhooks", json={"url": url, "types": types}).raise_for_status()
         return int(response.json()["id"])
 
@@ -134,7 +141,7 @@ class Customer:
         self._http.delete(f"/api/v1/webhooks/{webhook}").raise_for_status()
 
     def raw(self, content: bytes) -> httpx.Response:
-        """POST /api/v1/vlls with exactly these bytes."""
+        """Send ``POST /api/v1/vlls`` with exactly these bytes as body."""
         return self._http.post("/api/v1/vlls", content=content, headers={"Content-Type": "application/json"})
 
 

@@ -1,11 +1,13 @@
-"""I1: no VNI, GRE key, (port, VLAN), bandwidth or core is booked twice, recounted from the VLLs."""
+"""I1: no VNI, GRE key, VLAN of a port, bandwidth or core is booked twice. The bookings are recounted from the
+VLLs.
+"""
 
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
-# A VLL keeps its resources until both routers have confirmed that it is deleted.
+# A VLL keeps its resources until both routers have confirmed that they have deleted it.
 _LIVE = """
 WITH live AS (SELECT * FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')),
      live_end AS (SELECT e.*, v.cir_bps FROM vll_vllend e JOIN live v ON v.id = e.vll_id),
@@ -68,7 +70,7 @@ _QUESTIONS = {
 
 
 def double_bookings(database: psycopg.Connection[Any]) -> list[str]:
-    """Return each violation as a sentence. All queries use one snapshot of the database."""
+    """Return a sentence for each violation. All queries read the same snapshot of the database."""
     found = []
     with database.transaction(), database.cursor(row_factory=dict_row) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

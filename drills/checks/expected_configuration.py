@@ -1,6 +1,8 @@
-"""The configuration that both VPPs should have, derived from the rows alone, compared with the real one.
+"""The configuration that both VPPs should have, derived only from the database, and its comparison with the
+real one.
 
-It does not use the product's code. A mistake that intent, agent and portal share would show here.
+The module does not use the product's code. It can therefore find a mistake that intent, agent and portal
+share.
 """
 
 from dataclasses import dataclass
@@ -12,12 +14,12 @@ from psycopg.rows import class_row
 
 from drills.checks.vpptestctl import VppConfig
 
-# VPP's tag rewrite operations: the number of tags that are popped on entry.
+# The tag rewrite operation in VPP for each tagging: the number of tags that VPP removes from arriving frames.
 POPS = {"untagged": 0, "dot1q": 3, "qinq": 4, "dot1ad": 4}
 TAGS = {"untagged": 0, "dot1q": 1, "qinq": 2, "dot1ad": 2}
 
 _WANTED = "v.wanted_present AND v.lifecycle NOT IN ('terminated', 'cancelled')"
-# Ends that the portal no longer knows, and that a router may keep forwarding.
+# Ends that the portal has released. A router may still forward frames at such an end.
 _RELEASED = "v.handover = 'release' AND v.lifecycle = 'terminated'"
 _ENDS = """
 SELECT v.id AS vll, e.side, v.revision, v.lifecycle, v.admin_status, r.name AS router, p.interface,
@@ -55,7 +57,7 @@ class End:
         return f"longline:{self.vll}:{self.side}:{self.revision}"
 
     def flaws(self, config: VppConfig, far: "End") -> list[str]:
-        """Return the errors of this end in its VPP; `far` is the VLL's other end."""
+        """Return the errors of this end in its VPP. `far` is the other end of the VLL."""
         who = f"{self.router}: {self.vll} {self.side} revision {self.revision}"
         access = self.access(config)
         if access is None:
@@ -110,7 +112,7 @@ def expected_ends(database: psycopg.Connection[Any]) -> list[End]:
 
 
 def released_ends(database: psycopg.Connection[Any]) -> list[End]:
-    """Return ends that the portal released, in their state at the release."""
+    """Return the ends that the portal has released, as they were at the time of the release."""
     return _ends(database, _RELEASED)
 
 
@@ -120,7 +122,7 @@ def _ends(database: psycopg.Connection[Any], which: LiteralString) -> list[End]:
 
 
 def flaws(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
-    """Return the differences between the VPPs and these ends."""
+    """Return the differences between these ends and the configurations of the VPPs."""
     by_key = {(end.vll, end.side): end for end in ends}
     found = []
     for end in ends:
@@ -130,7 +132,7 @@ def flaws(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
 
 
 def strays(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
-    """Return interfaces that have the portal's mark and belong to no row of that router."""
+    """Return interfaces that have the portal's mark although the database has no such end on this router."""
     wanted = {(end.router, end.tag) for end in ends}
     return [
         f"{router}: {each['name']} bears {each['tag']} and is wanted by nobody"

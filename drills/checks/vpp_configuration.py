@@ -1,4 +1,4 @@
-"""A VPP's configuration as its command line prints it, for comparison."""
+"""A VPP's configuration as its command line prints it, for comparisons."""
 
 import re
 
@@ -9,18 +9,18 @@ _COMMANDS = (
     *("show interface address", "show mode", "show bridge-domain"),
     *("show vxlan tunnel", "show geneve tunnel", "show gre tunnel"),
 )
-# Numbers that VPP assigns in the order of creation.
+# Numbers that depend on the order in which objects were created.
 _INDEX = re.compile(r"^\[\d+\] |(?:sw-if-idx|encap-dpo-idx|l2-adj-idx|(?<=bd-id )\d+ idx|fib-idx) \d+")
 
 
 def configuration(vpp: Vpp) -> Configuration:
     """Return the configuration without counters: interfaces, bridges, tunnels and tags.
 
-    Interfaces have index, state, MTUs, addresses and modes.
+    For each interface it contains index, state, MTUs, addresses and mode.
     """
     shown = {each: vpp.show(each).splitlines() for each in _COMMANDS}
     rows = [line for line in vpp.show("show interface").splitlines() if line and not line[0].isspace()]
-    # The columns after the MTUs are counters.
+    # Keep only the columns up to the MTUs; the others are counters.
     shown["show interface"] = [" ".join(row.split()[:4]) for row in rows]
     names = [row.split()[0] for row in rows[1:]]
     shown["tags"] = [f"{name}: {vpp.show(f'show interface {name} tag').strip()}" for name in names]
@@ -28,9 +28,10 @@ def configuration(vpp: Vpp) -> Configuration:
 
 
 def lasting_configuration(vpp: Vpp) -> Configuration:
-    """Return the same with policers, classify tables and BFD sessions, without numbers that VPP assigned.
+    """Return the configuration, with policers, classify tables and BFD sessions, but without numbers that VPP
+    assigned.
 
-    This allows comparisons between VPPs that were restarted in between.
+    It can be compared with that of the same VPP after a restart.
     """
     shown = configuration(vpp)
     shown["show interface"] = [

@@ -1,4 +1,4 @@
-"""Reads and changes of a VPP without its agent, by agent/cmd/vpptestctl."""
+"""Read and change a VPP without its agent, with agent/cmd/vpptestctl."""
 
 import json
 import subprocess
@@ -13,12 +13,12 @@ OURS = "longline:"
 
 
 class VppRefused(Exception):
-    """VPP's refusal, or a missing response."""
+    """VPP has refused a request or has not responded."""
 
 
 @dataclass(frozen=True)
 class VppConfig:
-    """The configuration of one VPP at one time; see agent/cmd/vpptestctl for the members."""
+    """The configuration of one VPP at one time. The members are described in agent/cmd/vpptestctl."""
 
     shown: dict[str, Any]
 
@@ -34,7 +34,9 @@ class VppConfig:
         return next((each for each in self.interfaces.values() if each["name"] == name), None)
 
     def tagged(self, vll: str | None = None) -> list[dict[str, Any]]:
-        """Return interfaces with a mark of the portal, of one VLL or of all."""
+        """Return the interfaces that have a mark of the portal: of one VLL, or of all VLLs if
+        ``vll`` is None.
+        """
         mark = f"{OURS}{vll}:" if vll else OURS
         return [each for each in self.interfaces.values() if each["tag"].startswith(mark)]
 
@@ -47,7 +49,7 @@ class VppTestctl:
         return VppConfig(json.loads(self._do("show")))
 
     def add_sub(self, port: str, vlan: int) -> str:
-        """Add a sub-interface that belongs to no line; return its name."""
+        """Add a sub-interface that belongs to no line. Return its name."""
         self._do("add-sub", port, str(vlan))
         return f"{port}.{vlan}"
 
@@ -55,7 +57,9 @@ class VppTestctl:
         self._do("delete-sub", name)
 
     def add_gre(self, local: str, remote: str, number: int) -> str:
-        """Add a tunnel for Ethernet over GRE; return its name. `vppctl create gre tunnel` may refuse IPv6."""
+        """Add a tunnel for Ethernet over GRE. Return its name. (`vppctl create gre tunnel` may
+        refuse IPv6.)
+        """
         self._do("add-gre", local, remote, str(number))
         return f"gre{number}"
 
@@ -63,7 +67,7 @@ class VppTestctl:
         self._do("delete-tunnel", name)
 
     def untag(self, name: str) -> None:
-        """Remove an interface's tag, as `vppctl clear interface tag` does."""
+        """Remove the tag of an interface, as `vppctl clear interface tag` does."""
         self._do("untag", name)
 
     def down(self, name: str) -> None:

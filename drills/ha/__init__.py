@@ -1,1 +1,1 @@
-"""Failovers of the reference deployment in deploy/ha/, on one machine: `make ha`."""
+"""Failovers of the reference deployment in deploy/ha/, all on one machine: `make ha`."""

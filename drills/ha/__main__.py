@@ -1,4 +1,4 @@
-"""Run the reference deployment and measure what its failures do to orders: `python -m drills.ha`."""
+"""Run the reference deployment and measure how its failures affect orders: `python -m drills.ha`."""
 
 import argparse
 import os
@@ -20,7 +20,8 @@ from drills.ha.faults import FAULTS, UPGRADE
 from drills.ha.reporters import Reporting
 from drills.ha.verdict import Verdict, bookings, flaws, longest_gap_s, lost_orders, lost_reports, still_open
 
-# Half a minute for a dead or isolated primary, 5 s for all other faults.
+# The maximum time without an accepted order, in seconds: 30 s if the primary dies or is isolated, 5 s for all
+# other faults.
 GOALS_S = {"primary-killed": 30.0, "primary-cut-off": 30.0}
 GOAL_S = 5.0
 WITHOUT_FAILURES = {"rolling-restart", UPGRADE}
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> int:
     if (UPGRADE in names) != bool(options.upgrade_from):
         print(f"{UPGRADE} takes --upgrade-from, and nothing else does", file=sys.stderr)
         return 2
-    # First, because it begins with the earlier release.
+    # The upgrade must come first, because it begins with the earlier release.
     names.sort(key=lambda name: name != UPGRADE)
     if os.geteuid() != 0:
         print("drills make machines of namespaces, which needs root", file=sys.stderr)
@@ -65,7 +66,8 @@ def main(arguments: list[str]) -> int:
     logs = RUN / "ha" / "log"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
-    # On a disk, because fsync matters here; the accounts of all programs can enter it.
+    # The folder is on a disk, because the time of fsync matters here. The accounts of all programs may enter
+    # it.
     folder = Path(tempfile.mkdtemp(prefix="longline-ha-", dir="/var/tmp"))
     folder.chmod(0o755)
     try:
@@ -78,10 +80,10 @@ def _drill(options: argparse.Namespace, names: list[str], folder: Path, logs: Pa
     upgraded = f", upgraded from {options.upgrade_from}" if options.upgrade_from else ""
     print(f"# {code_here()}{upgraded}", flush=True)
     settings = {
-        # One customer sends the requests of many customers.
+        # One client sends the requests of many customers.
         "LONGLINE_API_WRITES_PER_MIN": "0",
         "LONGLINE_API_READS_PER_MIN": "0",
-        # Two routers have all the lines; they could not run this many activation tests per second.
+        # All lines are on two routers, which could not run this many activation tests per second.
         "LONGLINE_LINE_TEST": "off",
     }
     missed = 0
@@ -96,7 +98,7 @@ def _drill(options: argparse.Namespace, names: list[str], folder: Path, logs: Pa
         pairs = [Pair(cluster, number) for number in range(1, PAIRS + 1)]
         with Reporting(cluster) as reporting:
             with Customers(cluster, pairs, orders_per_s=options.orders_per_s, readers=options.readers):
-                # Processes still load code for orders, and PostgreSQL its tables.
+                # Give the processes time to load the code for orders, and PostgreSQL time to load its tables.
                 time.sleep(_WARM_UP_S)
             for name in names:
                 verdict = _one(cluster, pairs, reporting, name, options)
@@ -169,7 +171,7 @@ def _one(
 
 
 def _wait_for_an_order(tally: Tally) -> None:
-    """Wait for an order that is accepted from now on, because a gap is known only after its end."""
+    """Wait until one more order is accepted. Until then, the length of the present gap is not known."""
     already, deadline = len(tally.accepted), time.monotonic() + _AT_LAST_S
     while len(tally.accepted) == already and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -1,4 +1,6 @@
-"""The two routers that orders end on: real agents and stand-ins for VPP, outside all machines."""
+"""The two routers that the orders' lines connect: real agents with stand-ins for VPP, outside of
+all machines.
+"""
 
 from devstack.agent import Agent
 from devstack.vppsim import SimulatedDataplane
@@ -11,7 +13,7 @@ _REPORTED = "SELECT count(*) FROM inventory_observedrouter WHERE vpp_connected"
 def start_agents(cluster: Cluster) -> None:
     """Start the agents and wait for their reports.
 
-    Before these, the portal refuses orders over their routers.
+    Without a report, the portal refuses orders for lines that use the router.
     """
     dataplane = SimulatedDataplane(cluster.isp, cluster.folder / "vppsim", cluster.logs, cluster.family)
     pki = cluster.machines["app1"].root / "var/lib/longline/pki"

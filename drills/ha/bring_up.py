@@ -1,4 +1,4 @@
-"""The start of the reference deployment: the steps of deploy/ha/README.md, in its order."""
+"""The start of the reference deployment: the steps of deploy/ha/README.md, in the same order."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from drills.ha.cluster import (
 from drills.ha.machines import Machine, switched
 from drills.ha.units import environment_file
 
-# PostgreSQL's disk on each database machine: small, so that it can be filled.
+# The size of PostgreSQL's disk on each database machine. It is small, so that a drill can fill it.
 _DATABASE_DISK_MIB = 1536
 
 
@@ -37,7 +37,7 @@ _DATABASE_DISK_MIB = 1536
 def running(
     *, folder: Path, logs: Path, synthetic: int, settings: dict[str, str], code: Path = ROOT
 ) -> Iterator[Cluster]:
-    """Run all of it, with the portal's code in `code`.
+    """Run the whole reference deployment with the portal's code in `code`.
 
     `synthetic` is the number of routers that report without an agent. `settings` are added to portal.env.
     """
@@ -82,7 +82,7 @@ def _start_databases(cluster: Cluster) -> None:
 def _write_configuration(
     folder: Path, machines: dict[str, Machine], settings: dict[str, str]
 ) -> dict[str, str]:
-    """Write each machine the files of deploy/ha/write-configuration; return the secrets by name."""
+    """Give each machine the files that deploy/ha/write-configuration writes. Return the secrets by name."""
     environment = folder / "machines.env"
     lines = [f"{name.upper()}={address}" for name, address in ADDRESSES.items()]
     lines += [f"VIRTUAL_IP={VIRTUAL_IP}", "PREFIX_LENGTH=24", f"NETWORK={NETWORK}.0/24", "INTERFACE=eth0"]
@@ -120,9 +120,8 @@ def _write_configuration(
 
 
 def _prepare(cluster: Cluster, synthetic: int) -> None:
-    """Create tables, certificates and rows on one machine of the portal.
-
-    Copy the certificates to the other.
+    """Create tables, certificates and rows on the first machine of the portal. Copy the certificates to the
+    second.
     """
     first, second = (cluster.machines[name] for name in APPS)
     cluster.manage("app1", "manage.py", "upgrade", hasty=True)
@@ -133,7 +132,7 @@ def _prepare(cluster: Cluster, synthetic: int) -> None:
         "synthetic": synthetic,
         "agent_ports": {router.name: 9443 + router.number for router in cluster.isp.agents},
     }
-    # Rows of routers without agents are written without triggers and constraints.
+    # The rows of routers without agents are written with triggers and foreign keys disabled.
     cluster.superuser_does("GRANT SET ON PARAMETER session_replication_role TO longline")
     cluster.rows = json.loads(
         cluster.manage("app1", "-m", "drills.ha.prepare", json.dumps(wanted), hasty=True)
@@ -143,7 +142,7 @@ def _prepare(cluster: Cluster, synthetic: int) -> None:
 
 
 def web_certificate(folder: Path) -> str:
-    """Return a self-signed certificate for browsers, with its key."""
+    """Return a self-signed certificate for browsers, together with its key."""
     key, certificate = folder / "web.key", folder / "web.pem"
     subprocess.run(
         [

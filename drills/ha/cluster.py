@@ -1,4 +1,4 @@
-"""The reference deployment: roles of its machines, and how to start each of its programs."""
+"""The reference deployment: its machines with their roles, and how to start each of its programs."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ ADDRESSES = {
     "app2": f"{NETWORK}.32",
 }
 DATABASES, BALANCERS, APPS = ("db1", "db2", "db3"), ("lb1", "lb2"), ("app1", "app2")
-# The reference's queues that have work here: no user sends webhooks or has a NetBox.
+# The queues of the reference deployment that have work here. No user has webhooks or a NetBox.
 QUEUES = ("provisioning", "sweepers", "doubtful", "telemetry", "batch", "notifications")
 APP_UNITS = (
     "longline-web",
@@ -41,15 +41,15 @@ APP_UNITS = (
     "longline-beat",
     *(f"longline-worker@{queue}" for queue in QUEUES),
 )
-# Pairs of ports that orders use.
+# The number of pairs of ports for orders.
 PAIRS = 16
 _POLL_S = 0.2
-# Persistent, because a client that reads the system's authorities again each time costs as much as an order.
+# One persistent client. A new client would read the system's certificates, which takes as long as an order.
 _http = httpx.Client(verify=False, trust_env=False, timeout=5)  # noqa: S501
 
 
 class NotReady(Exception):
-    """A condition that was not met in time; the text names it."""
+    """A condition was not met in time. The text names the condition."""
 
 
 @dataclass
@@ -60,16 +60,16 @@ class Cluster:
     logs: Path
     isp: Isp
     passwords: dict[str, str]
-    # The output of `drills.ha.prepare`: tokens, ports and the synthetic routers.
+    # The output of `drills.ha.prepare`: tokens, ports and the ends of the synthetic routers.
     rows: dict[str, Any] = field(default_factory=dict)
-    # Booking errors that existed before the first order.
+    # The booking errors that existed before the first order.
     known_flaws: set[str] = field(default_factory=set)
 
     # -- the database ----------------------------------------------------------------------------
 
     @property
     def database_url(self) -> str:
-        """Return the URL of the current primary, for checks."""
+        """The URL of the current primary, for the checks."""
         hosts = ",".join(ADDRESSES[name] for name in DATABASES)
         ports = ",".join(["5432"] * len(DATABASES))
         return (
@@ -98,7 +98,9 @@ class Cluster:
             database.execute(statement)
 
     def database_role(self, role: str) -> str | None:
-        """Return the machine that Patroni calls ``primary``, ``sync`` or ``async``; None if there is none."""
+        """Return the machine that has the role ``primary``, ``sync`` or ``async`` in Patroni, or None if no
+        machine has it.
+        """
         for name in DATABASES:
             try:
                 response = _http.get(f"http://{ADDRESSES[name]}:8008/{role}", timeout=1)
@@ -121,7 +123,11 @@ class Cluster:
         return found
 
     def wait_until_whole(self, timeout_s: float = 120) -> None:
-        """Wait for the primary, two standbys (one synchronous), both balancers and both portal machines."""
+        """Wait until there are a primary and two standbys (one synchronous), and both portal machines are
+        ready.
+
+        Then wait until the portal responds through the balancers.
+        """
         self.wait_for_role("primary", timeout_s=timeout_s)
         self.wait_for_role("sync", timeout_s=timeout_s)
         self.wait_for_role("async", timeout_s=timeout_s)
@@ -157,7 +163,7 @@ class Cluster:
             machine.start(self._unit(machine, unit, env or {}))
 
     def stop_app(self, name: str, *, units: Sequence[str] = APP_UNITS) -> None:
-        """Stop like systemd: signal all programs; each has its own timeout."""
+        """Stop programs as systemd does: signal all of them, and wait for each until its own timeout."""
         children = [self.machines[name].children[unit] for unit in units]
         for child in children:
             child.signal_stop()
@@ -168,9 +174,9 @@ class Cluster:
         wait(lambda: self._ready(name), f"{name} to be ready", timeout_s=timeout_s)
 
     def manage(self, app: str, *arguments: str, hasty: bool = False) -> str:
-        """Run a management command. `hasty` allows the loss of its commits.
+        """Run a management command and return its output.
 
-        Use it only before the first order.
+        `hasty`: a failure may lose the command's commits. Use it only before the first order.
         """
         unit = command("longline-relay", self.machines[app].root)
         argv = ["/opt/longline/.venv/bin/python", *arguments]
@@ -178,12 +184,14 @@ class Cluster:
         return self.machines[app].run(argv, env=unit.env | more, cwd=unit.cwd)
 
     def beat_works(self, app: str) -> bool:
-        """Return whether this machine's beat last logged that it is the active one."""
+        """Return whether, according to its log, this machine's beat is the one that sends tasks."""
         log = self.machines[app].children["longline-beat"].log.read_text()
         return log.rfind("beat: this one works") > log.rfind("beat: another one works")
 
     def balancer(self, name: str, order: str) -> str:
-        """Send a command to HAProxy's admin socket, as an operator does with socat."""
+        """Send a command to HAProxy's admin socket and return the response. An operator does this
+        with socat.
+        """
         path = self.machines[name].root / "run" / "haproxy" / "admin.sock"
         with socket.socket(socket.AF_UNIX) as admin:
             admin.settimeout(5)
@@ -272,7 +280,7 @@ def etcd_is_healthy(name: str) -> bool:
 
 
 def wait(condition: Callable[[], bool], what: str, *, timeout_s: float) -> None:
-    """Wait for a condition. Raises NotReady, with `what`."""
+    """Wait for a condition. If it is not met in time, raises NotReady with the text `what`."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:

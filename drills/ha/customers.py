@@ -1,4 +1,4 @@
-"""Customers who order continuously and retry after errors, and readers at the same time."""
+"""Customers who order continuously and retry after errors, and clients that read at the same time."""
 
 import http.client
 import json
@@ -14,19 +14,21 @@ from uuid import uuid4
 
 from drills.ha.cluster import PAIRS, PORTAL_NAME, VIRTUAL_IP, Cluster
 
-# Each customer keeps this number of lines; from then on every second order removes the oldest.
+# Each customer keeps this number of lines. After that, the oldest line is removed for every new line.
 _LINES_KEPT = 8
 _PATIENCE_S = 15.0
 _RETRY_S = 0.3
 _READ_EVERY_S = 0.5
 _ACCEPTED = 202
-# Statuses that mean a fault of the portal or of the path to it, not of the order.
+# These statuses mean a fault of the portal or of the path to it, and not a fault of the order.
 _SERVER_ERROR, _TOO_MANY = 500, 429
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An order with a 202 response at `at` (monotonic seconds); `description` is "" for a removal."""
+    """An order with a 202 response at the time `at` (monotonic seconds). `description` is "" for
+    a removal.
+    """
 
     at: float
     order: str
@@ -36,20 +38,20 @@ class Accepted:
 
 @dataclass
 class Tally:
-    """The responses so far. Lists only grow."""
+    """All responses so far. The lists only grow."""
 
     accepted: list[Accepted] = field(default_factory=list)
-    # Every description that was ever sent, with or without a response.
+    # The descriptions of all orders that were sent, with or without a response.
     described: list[str] = field(default_factory=list)
-    # (time, request, status or error) of each failed request.
+    # For each failed request: time, request, and status or error.
     failed: list[tuple[float, str, str]] = field(default_factory=list)
-    # Orders that were refused for their content. There should be none except removals that come too early.
+    # Orders that were refused because of their content. Only removals that come too early may be refused.
     refused: list[str] = field(default_factory=list)
     reads: int = 0
 
 
 class Pair:
-    """Two ports, one on each router, that one customer uses exclusively, and the lines between them."""
+    """Two ports, one on each router, that only one customer uses, and the lines between them."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self.ports: list[int] = [
@@ -60,9 +62,9 @@ class Pair:
 
 
 class Customers:
-    """The customers' load while the context lasts: `orders_per_s` in total.
+    """The load, as long as the context lasts: customers send `orders_per_s` orders in total.
 
-    `readers` read lists and orders.
+    `readers` is the number of clients that read lists and orders.
     """
 
     def __init__(self, cluster: Cluster, pairs: list[Pair], *, orders_per_s: float, readers: int) -> None:
@@ -85,7 +87,7 @@ class Customers:
         self.stop()
 
     def stop(self) -> None:
-        """Stop after the last response."""
+        """Stop sending, and wait for the last responses."""
         self._enough.set()
         for thread in self._threads:
             thread.join()
@@ -122,9 +124,9 @@ class Customers:
         return vll
 
     def _remove(self, caller: "_Caller", vll: str) -> bool:
-        """Return whether a removal was ordered now.
+        """Order the removal of a line. Return whether the portal accepted the order.
 
-        Skip a line that is in progress or already being removed.
+        Return False for a line that has an open order or is already being removed.
         """
         path = f"/api/v1/vlls/{vll}?cooling_off=0"
         status, response = self._insist(caller, "DELETE", path, "", {"Idempotency-Key": str(uuid4())})
@@ -135,7 +137,7 @@ class Customers:
     def _insist(
         self, caller: "_Caller", method: str, path: str, body: str, headers: dict[str, str]
     ) -> tuple[int, Any]:
-        """Repeat the same request until the portal accepts or refuses it, also after the end of the load."""
+        """Repeat the request until the portal accepts or refuses it, even after the end of the load."""
         while True:
             try:
                 status, response = caller.call(method, path, body, headers)
@@ -143,7 +145,7 @@ class Customers:
                 self.tally.failed.append((time.monotonic(), method, repr(problem)))
             else:
                 if b"#idempotency-key-in-flight" in response:
-                    # The portal still processes the request with the lost response.
+                    # The portal is still processing the request. Its response to an earlier attempt was lost.
                     time.sleep(_RETRY_S)
                     continue
                 if status < _SERVER_ERROR and status != _TOO_MANY:
@@ -187,7 +189,7 @@ class _Caller:
             return self._send_once(method, path, body, headers)
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
             self._drop()
-            # A server may close an idle connection at any time; HTTP clients then retry (RFC 9110, 9.2.2).
+            # A server may close an idle connection at any time. HTTP clients then retry (RFC 9110, 9.2.2).
             if not was_open:
                 raise
             return self._send_once(method, path, body, headers)

@@ -1,6 +1,7 @@
-"""Faults of the deployment while customers order: each context causes one on entry and repairs it on exit.
+"""Faults of the deployment while customers order. Each context causes one fault on entry and repairs it on
+exit.
 
-The yielded text names the affected machine. The caller's own thread starts all processes.
+The yielded text names the affected machine. All processes are started by the caller's thread.
 """
 
 import time
@@ -13,21 +14,24 @@ from devstack.folders import ROOT
 from drills.ha.cluster import ADDRESSES, APP_UNITS, APPS, BALANCERS, DATABASES, Cluster, wait
 from drills.ha.two_primaries import Probes
 
-# Starts with an earlier release; it therefore precedes all others and is omitted without one.
+# This fault begins with an earlier release. It therefore comes first, and it is left out if there is no such
+# release.
 UPGRADE = "rolling-upgrade"
 _DRAINED_S = 2.0
-# A program that cannot start has ended by then.
+# Seconds. A program that cannot start has ended by then.
 _STARTED_S = 10.0
 _BEAT_TAKEN_OVER_S = 30.0
 _BALLAST = "/var/lib/postgresql/ballast"
-# 50 MiB/s, until the disk is full.
+# Writes 50 MiB/s until the disk is full.
 _FILL_DISK = f"while head -c 10M /dev/zero >> {_BALLAST}; do sleep 0.2; done"
 _FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
 @contextmanager
 def primary_killed(cluster: Cluster) -> Iterator[str]:
-    """Kill PostgreSQL and its Patroni with SIGKILL; the lease expires automatically."""
+    """Kill the PostgreSQL and the Patroni of the primary with SIGKILL. The lease of the primary
+    then expires.
+    """
     primary = cluster.wait_for_role("primary")
     cluster.machines[primary].kill_account("postgres")
     yield f"PostgreSQL and Patroni of {primary}"
@@ -36,10 +40,10 @@ def primary_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def primary_cut_off(cluster: Cluster) -> Iterator[str]:
-    """Pull the cable of the primary's machine, and thus of the etcd member and the Redis on it."""
+    """Unplug the cable of the primary's machine. This also isolates the etcd member and the Redis on it."""
     primary = cluster.wait_for_role("primary")
     with Probes(cluster) as probes:
-        # Each machine has shown before that it knows the primary.
+        # Before the fault, each probe needs time to show which machine accepts writes.
         time.sleep(2)
         cluster.machines[primary].cut_off()
         try:
@@ -53,7 +57,7 @@ def primary_cut_off(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def standby_killed(cluster: Cluster) -> Iterator[str]:
-    """Kill the synchronous standby: commits wait until the other one replaces it."""
+    """Kill the synchronous standby. Commits wait until the other standby replaces it."""
     standby = cluster.wait_for_role("sync")
     cluster.machines[standby].kill_account("postgres")
     yield f"PostgreSQL and Patroni of {standby}, the synchronous standby"
@@ -62,7 +66,7 @@ def standby_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def etcd_member_killed(cluster: Cluster) -> Iterator[str]:
-    """Kill the etcd member that leads."""
+    """Kill the etcd member that is the leader."""
     leader = _etcd_leader()
     cluster.machines[leader].children["etcd"].end()
     yield f"etcd's leader, on {leader}"
@@ -71,7 +75,7 @@ def etcd_member_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def haproxy_killed(cluster: Cluster) -> Iterator[str]:
-    """Kill the HAProxy that has the virtual address."""
+    """Kill the HAProxy on the machine that has the virtual address."""
     name = cluster.holder_of_virtual_ip()
     cluster.machines[name].children["haproxy"].end()
     yield f"HAProxy of {name}, which had the virtual address"
@@ -88,7 +92,7 @@ def redis_primary_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def machine_killed(cluster: Cluster) -> Iterator[str]:
-    """Kill all of the portal on the machine with the active beat, as at a power failure."""
+    """Kill everything on the portal machine whose beat sends the tasks, as a power failure does."""
     [name] = filter(cluster.beat_works, APPS)
     [other] = set(APPS) - {name}
     killed = time.monotonic()
@@ -102,7 +106,7 @@ def machine_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def rolling_restart(cluster: Cluster) -> Iterator[str]:
-    """Restart one machine of the portal after the other, as the guide says."""
+    """Restart the machines of the portal one after the other, as the operator's guide says."""
     for name in APPS:
         with out_of_balancers(cluster, name):
             restart(cluster, name)
@@ -111,7 +115,7 @@ def rolling_restart(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def rolling_upgrade(cluster: Cluster) -> Iterator[str]:
-    """Upgrade from an earlier release to this one, in the order of the operator's guide."""
+    """Upgrade from an earlier release to this release, in the order of the operator's guide."""
     before = cluster.machines[APPS[0]].code
     for name in APPS:
         cluster.machines[name].install(ROOT)
@@ -130,7 +134,7 @@ def rolling_upgrade(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def disk_full(cluster: Cluster) -> Iterator[str]:
-    """Fill the database's disk, as fast as a careless dump does, until it has no space."""
+    """Fill the database's disk, as fast as a careless dump does, until no space is left."""
     primary = cluster.wait_for_role("primary")
     machine = cluster.machines[primary]
     machine.run(["sh", "-c", _FILL_DISK])
@@ -142,7 +146,7 @@ def disk_full(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def clock_off(cluster: Cluster) -> Iterator[str]:
-    """Move the clock of the portal's second machine, as all its programs read it."""
+    """Change the clock of the portal's second machine, as all programs on it read it."""
     name = APPS[1]
     ahead = {"LD_PRELOAD": _FAKETIME, "FAKETIME": "+5s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     ahead["PYTHONPATH"] = "/opt/longline/drills/ha/faketime"
@@ -181,7 +185,7 @@ def restart(
 
 @contextmanager
 def out_of_balancers(cluster: Cluster, name: str) -> Iterator[None]:
-    """Take a machine out of both balancers before a change, and put it back afterwards."""
+    """Take a machine out of both balancers while it is changed, and put it back afterwards."""
     _balanced(cluster, name, "drain")
     time.sleep(_DRAINED_S)
     yield

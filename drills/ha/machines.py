@@ -1,4 +1,6 @@
-"""Virtual machines on this one: each has its own network, hostname and files; one switch connects them."""
+"""Virtual machines on this machine. Each has its own network, hostname and files. One switch
+connects them.
+"""
 
 import os
 import pwd
@@ -14,19 +16,19 @@ from devstack import netns
 from devstack.folders import ROOT
 from devstack.process import Child, Family
 
-# The namespace of this program, the agents and the load: the outside world.
+# The network namespace of this program, of the agents and of the load. It is the outside world.
 WORLD = "world"
 _BRIDGE = "switch"
 _MTU = 1500
 _CARD = "eth0"
-# The folders that each machine has for itself; it shares all others with this machine.
+# These folders are separate for each machine. All other folders are those of this machine.
 _OWN = ("etc", "run", "var/lib", "var/log")
 _GONE_WITHIN_S = 10
 
 
 @dataclass
 class Machine:
-    """A machine. `root` contains its /etc, /run, /var/lib and /var/log."""
+    """A machine. The folder `root` contains its /etc, /run, /var/lib and /var/log."""
 
     name: str
     address: str
@@ -35,15 +37,15 @@ class Machine:
     namespace: str
     family: Family
     children: dict[str, Child] = field(default_factory=dict)
-    # The process that keeps the machine's mounts.
+    # The pid of the process that keeps the machine's mounts.
     keeper: int = 0
-    # The code of the portal on this machine.
+    # The folder with the portal's code for this machine.
     code: Path = ROOT
 
     def boot(self, *, database_disk_mib: int | None = None) -> None:
-        """Mount the files where programs expect them.
+        """Mount the machine's files at the paths where programs expect them.
 
-        `database_disk_mib` gives PostgreSQL a separate disk.
+        With `database_disk_mib`, PostgreSQL gets a separate disk of this size.
         """
         script = [f"mount --bind {self.root / own} /{own}" for own in _OWN]
         script = [f"mkdir -p {self.root}/opt/longline", *self._opt(), *script]
@@ -70,7 +72,7 @@ class Machine:
         self.keeper = holder.process.pid
 
     def install(self, code: Path) -> None:
-        """Install another release of the portal for programs that start from now on."""
+        """Install another release of the portal. Programs that start from now on use it."""
         self.code = code
         self.boot()
 
@@ -84,7 +86,9 @@ class Machine:
         cwd: str = "/",
         grace_s: float = 20,
     ) -> Child:
-        """Return a program on this machine, not started. Another one of the same name replaces it."""
+        """Return a program on this machine without starting it. It replaces an earlier program with the same
+        name.
+        """
         inside = ["nsenter", f"--target={self.keeper}", "--net", "--mount", "--uts", "--ipc"]
         if user is not None:
             account = [f"--reuid={user}", f"--regid={user}", "--init-groups"]
@@ -100,11 +104,13 @@ class Machine:
         return self.children[name]
 
     def start(self, child: Child) -> Child:
-        """Start a program, again if it ran before."""
+        """Start a program. It may have run before."""
         return self.family.start(child)
 
     def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str = "/") -> str:
-        """Run a program to its end; return its output. Raises CalledProcessError; `stderr` has the reason."""
+        """Run a program to its end and return its output. Raises CalledProcessError; the reason is in the
+        program's log.
+        """
         done = self.child("command", argv, env=env, cwd=cwd)
         with done.log.open("ab") as log:
             return subprocess.run(
@@ -112,7 +118,7 @@ class Machine:
             ).stdout
 
     def pids(self) -> list[int]:
-        """Return all processes on the machine, except the one that keeps its mounts."""
+        """Return the pids of all processes on the machine, except the process that keeps its mounts."""
         own = os.stat(f"/run/netns/{self.namespace}").st_ino
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -124,12 +130,14 @@ class Machine:
         return found
 
     def kill_account(self, user: str) -> None:
-        """Send SIGKILL to all processes that run on it as `user`."""
+        """Send SIGKILL to all processes on this machine that belong to the account `user`, until
+        none is left.
+        """
         account = pwd.getpwnam(user).pw_uid
         self._kill(lambda: [pid for pid in self.pids() if _account_of(pid) == account])
 
     def kill_all(self) -> None:
-        """Send SIGKILL to all processes on it, until none is left."""
+        """Send SIGKILL to all processes on this machine, until none is left."""
         self._kill(self.pids)
 
     def _kill(self, victims: Callable[[], list[int]]) -> None:
@@ -145,20 +153,22 @@ class Machine:
             time.sleep(0.02)
 
     def lose_power(self) -> None:
-        """Stop without closing any connection; no process responds afterwards."""
+        """Unplug the cable, then kill all processes. No connection is closed properly."""
         self.cut_off()
         self.kill_all()
 
     def cut_off(self) -> None:
-        """Pull the machine's cable at the switch; its processes continue."""
+        """Unplug the machine's cable at the switch. Its processes continue."""
         _set_link(self.name, "down")
 
     def join(self) -> None:
-        """Plug the cable in again."""
+        """Plug in the machine's cable again."""
         _set_link(self.name, "up")
 
     def _opt(self) -> list[str]:
-        """Return mounts for /opt: the portal as installed there, and this machine's other contents."""
+        """Return the mount commands for /opt: the portal at its usual path, and this machine's
+        other folders.
+        """
         opt = self.root / "opt"
         others = [entry for entry in Path("/opt").iterdir() if entry.is_dir() and entry.name != "longline"]
         keep = [
@@ -167,7 +177,7 @@ class Machine:
         return [*keep, *self._portal(opt), f"mount --rbind {opt} /opt"]
 
     def _portal(self, opt: Path) -> list[str]:
-        """Return mounts for the portal; an earlier release uses the libraries of this one."""
+        """Return the mount commands for the portal. An earlier release uses the libraries of this release."""
         code = [f"mount --bind {self.code} {opt}/longline"]
         if self.code != ROOT:
             (self.code / ".venv").mkdir(exist_ok=True)
@@ -179,9 +189,9 @@ class Machine:
 def switched(
     addresses: Mapping[str, str], *, world: str, folder: Path, logs: Path, family: Family
 ) -> Iterator[dict[str, Machine]]:
-    """Create machines by name, not booted, with an /etc like this machine's.
+    """Create machines by name, without booting them. Each has a copy of this machine's /etc.
 
-    This program has the address `world`. Nothing on any of the machines remains afterwards.
+    This program gets the address `world`. At the end, all processes on the machines are killed.
     """
     subprocess.run(["ip", "netns", "attach", WORLD, str(os.getpid())], check=True)
     netns.bridge(WORLD, _BRIDGE, [])
@@ -201,8 +211,8 @@ def switched(
                 machines[name] = Machine(name, address, root, logs, namespace, family)
             yield machines
         finally:
-            # Before the processes that keep their mounts; otherwise a program would write into this machine's
-            # folders.
+            # Stop these before the processes that keep the mounts. Otherwise a program could write into this
+            # machine's folders.
             family.stop()
             for machine in machines.values():
                 machine.kill_all()

@@ -1,8 +1,10 @@
-"""Certificates and rows, on a machine of the portal with tables: `python -m drills.ha.prepare <JSON>`.
+"""Write certificates and rows, on a portal machine whose database has the tables: `python -m
+drills.ha.prepare <JSON>`.
 
-It takes {"world", "virtual_ip": addresses, "pairs": ports of each router with an agent, "agent_ports":
-{router: port}, "synthetic": number of routers that report without an agent}. It prints the result of
-`devstack.load.load`, and in addition "ends": {router: [[line, side]]} of the synthetic routers.
+The argument is {"world": address, "virtual_ip": address, "pairs": number of ports of each router with an
+agent, "agent_ports": {router: TCP port}, "synthetic": number of routers that report without an agent}. The
+program prints the result of `devstack.load.load` with the additional member "ends": {synthetic router:
+[[line, side]]}.
 """
 
 import io
@@ -18,7 +20,7 @@ from django.core.management import call_command
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from drills.ha.cluster import PORTAL_NAME
 
-# Above all ids that sequences assign in a drill.
+# A number above all ids that sequences assign during a drill.
 FIRST = 100_001
 LINES_A_PAIR = 2
 _ROWS = """
@@ -66,7 +68,9 @@ def prepare(
 
 
 def _reporting(routers: int, pki: Path) -> dict[str, list[tuple[str, str]]]:
-    """Create pairs of routers with lines in service, and a certificate for each router."""
+    """Create synthetic routers in pairs, with lines in service between both, and a certificate
+    for each router.
+    """
     from django.db import connection, transaction
 
     from portal.accounts.models import Customer
@@ -95,7 +99,7 @@ def _reporting(routers: int, pki: Path) -> dict[str, list[tuple[str, str]]]:
 
 
 def _run(command: str, *arguments: str) -> None:
-    """Run a management command silently, because standard output is for the result."""
+    """Run a management command without its output, because standard output is for the result."""
     call_command(command, *arguments, stdout=io.StringIO())
 
 

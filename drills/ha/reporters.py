@@ -1,4 +1,4 @@
-"""Routers that report without an agent: two documents every 10 s, each repeated until it is stored."""
+"""Routers that report without an agent: two documents every 10 s. Each is repeated until it is stored."""
 
 import asyncio
 import json
@@ -20,9 +20,10 @@ _TAKEN = 200
 
 @dataclass
 class Reporter:
-    """A router. `waiting`: samples that are not stored yet, as an agent keeps them on disk; `taken`.
+    """A synthetic router.
 
-    Their numbers.
+    `waiting`: the samples that the portal has not stored yet; an agent keeps these on disk. `taken`: the
+    numbers of the samples that it has stored.
     """
 
     agent: ReportingAgent
@@ -50,7 +51,7 @@ class Reporter:
 
 
 class Reporting:
-    """All routers; they report from a separate thread while the context lasts."""
+    """All synthetic routers. As long as the context lasts, they report from a separate thread."""
 
     def __init__(self, cluster: Cluster) -> None:
         pki = cluster.machines["app1"].root / "var/lib/longline/pki"
@@ -67,7 +68,7 @@ class Reporting:
         self._thread.join()
 
     def taken(self) -> set[tuple[str, int]]:
-        """Return (run of an agent, number of the sample) of all samples that the portal confirmed."""
+        """Return all samples that the portal has confirmed, as (agent's run, number of the sample)."""
         return {(each.agent.boot_id, seq) for each in self.reporters for seq in list(each.taken)}
 
     def waiting(self) -> int:

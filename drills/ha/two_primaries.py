@@ -1,4 +1,7 @@
-"""A probe for two databases that accept writes at once; it queries each on its own machine, continuously."""
+"""Probes that detect two databases that accept writes at the same time.
+
+One probe writes continuously on each database machine, directly to the server there.
+"""
 
 import threading
 import time
@@ -11,13 +14,13 @@ from devstack import netns
 from drills.ha.cluster import DATABASES, Cluster
 
 _EVERY_S = 0.1
-# The strictest test: any server that believes to be primary accepts a commit that waits for no standby.
+# The commit of this statement waits for no standby. Any server that considers itself the primary accepts it.
 _WRITE = "INSERT INTO ha_probe (machine) VALUES (%s)"
 
 
 @dataclass
 class Probe:
-    """(start, end) of each write that a machine accepted, in monotonic seconds."""
+    """The writes that one machine accepted: (start, end) in monotonic seconds."""
 
     machine: str
     taken: list[tuple[float, float]] = field(default_factory=list)
@@ -42,10 +45,8 @@ class Probes:
             thread.join()
 
     def overlaps(self) -> list[str]:
-        """Return writes of one machine between two writes of another one.
-
-        Such a write began before the other machine's later write ended, and ended after its earlier write
-        began.
+        """Return a sentence for each machine that still accepted a write after a later primary had begun to
+        accept writes.
         """
         found = []
         for one in self.probes:
@@ -65,7 +66,9 @@ class Probes:
         )
 
     def _probe_from(self, probe: Probe) -> None:
-        """Connect from the machine itself, which does not need its cable."""
+        """Write in a loop. The connection begins on the machine itself, so it works without the
+        machine's cable.
+        """
         machine = self._cluster.machines[probe.machine]
         url = self._cluster.one_database_url(probe.machine)
         database: psycopg.Connection[tuple[object, ...]] | None = None

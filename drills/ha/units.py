@@ -1,4 +1,6 @@
-"""A unit's command and environment as systemd would use them, from its file and its drop-ins."""
+"""The command and the environment of a unit, as systemd would derive them from the unit's file
+and drop-ins.
+"""
 
 import re
 import shlex
@@ -19,9 +21,10 @@ class Command:
 
 
 def command(unit: str, root: Path) -> Command:
-    """Return the command of a unit such as longline-web or longline-worker@provisioning.
+    """Return the command of a unit, for example longline-web or longline-worker@provisioning.
 
-    `root` contains the machine's etc. `user` is the account in the unit's file, which may not exist.
+    `root` is the folder that contains the machine's etc. The field `user` of the result is the account in the
+    unit's file; this account may not exist.
     """
     template, _, instance = unit.partition("@")
     name = f"{template}@.service" if instance else f"{template}.service"
@@ -51,7 +54,9 @@ def command(unit: str, root: Path) -> Command:
 
 
 def environment_file(path: Path) -> dict[str, str]:
-    """Read NAME=value lines as systemd does; return nothing if there is no such file."""
+    """Return the NAME=value lines of a file, as systemd reads them. Return nothing if the file
+    does not exist.
+    """
     if not path.exists():
         return {}
     lines = [line for line in path.read_text().splitlines() if "=" in line and not line.startswith("#")]

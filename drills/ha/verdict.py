@@ -1,4 +1,4 @@
-"""Checks of the promises, from the database alone, without the product's code."""
+"""Checks of the promises against the database, without the product's code."""
 
 import time
 from dataclasses import dataclass, field
@@ -18,7 +18,11 @@ SELECT id::text, state FROM vll_order WHERE state NOT IN ('completed', 'failed',
 
 @dataclass
 class Verdict:
-    """The result. `lost` orders had a 202 response but do not exist; `wrong` is any other violation."""
+    """The result of one fault.
+
+    `lost`: the number of orders that had a 202 response but do not exist. `wrong`: sentences about other
+    violations.
+    """
 
     name: str
     accepted: int
@@ -38,7 +42,7 @@ class Verdict:
 
 
 def longest_gap_s(accepted: list[Accepted], began: float, ended: float) -> float:
-    """Return the longest time in which no order was accepted."""
+    """Return the longest time, in seconds, between ``began`` and ``ended`` in which no order was accepted."""
     times = [began, *sorted(each.at for each in accepted if began <= each.at <= ended), ended]
     return max(later - earlier for earlier, later in pairwise(times))
 
@@ -62,15 +66,15 @@ def lost_orders(cluster: Cluster, tally: Tally) -> list[str]:
 
 
 def bookings(cluster: Cluster) -> list[str]:
-    """Return double bookings and missing bookings of lines, by `drills.checks.double_bookings`."""
+    """Return sentences about bookings that are missing or booked twice (`drills.checks.double_bookings`)."""
     with psycopg.connect(cluster.database_url, autocommit=True) as database:
         return double_bookings(database)
 
 
 def flaws(cluster: Cluster, tally: Tally) -> list[str]:
-    """Return double bookings, and orders with two effects.
+    """Return booking errors, and orders that were executed twice.
 
-    Ignore synthetic routers' rows, which have no leases.
+    Errors that existed before the first order are ignored: the rows of synthetic routers have no leases.
     """
     found = [each for each in bookings(cluster) if each not in cluster.known_flaws]
     with psycopg.connect(cluster.database_url, autocommit=True) as database:
@@ -86,7 +90,7 @@ def flaws(cluster: Cluster, tally: Tally) -> list[str]:
 
 
 def still_open(cluster: Cluster) -> list[str]:
-    """Return orders that have not ended two minutes after the last one was accepted."""
+    """Wait some time until all orders have ended. Return sentences about those that have not."""
     deadline = time.monotonic() + _ENDED_WITHIN_S
     while (rows := cluster.sql(_OPEN)) and time.monotonic() < deadline:
         time.sleep(1)
@@ -94,7 +98,7 @@ def still_open(cluster: Cluster) -> list[str]:
 
 
 def lost_reports(cluster: Cluster, taken: set[tuple[str, int]]) -> int:
-    """Return the number of samples that the portal confirmed but does not have."""
+    """Return the number of samples that the portal confirmed and that its database does not contain."""
     runs = sorted({run for run, _ in taken})
     rows = cluster.sql(
         "SELECT DISTINCT boot_id::text, seq FROM telemetry_sample WHERE boot_id = ANY(%s::uuid[])", runs

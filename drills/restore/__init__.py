@@ -1,1 +1,1 @@
-"""Restores of backups: with pg_dump, and from archived WAL to the second before a mistake."""
+"""Restores of backups: from pg_dump, and from archived WAL to the second before a mistake."""

@@ -1,4 +1,7 @@
-"""Run the drill, one line per step: `python -m drills.restore [LINES]`; 0 if every promise is kept."""
+"""Run the drill and print one line per step: `python -m drills.restore [LINES]`.
+
+The exit code is 0 if all promises are kept.
+"""
 
 import sys
 import time
@@ -14,9 +17,9 @@ from drills.restore.steps import Steps
 from drills.restore.to_a_moment import to_a_moment
 
 LINES = 100_000
-# Lines of two customers that the two routers carry before the first backup.
+# For each of two customers, the number of lines that the routers carry before the first backup.
 DAIRY, PRESS = 60, 12
-# The partitions that the portal creates every hour and that the lines' counters need.
+# Creates the partitions for counters of the lines. The portal creates them once an hour.
 _PARTITIONS = """
 from portal.core.clock import now
 from portal.telemetry.partitions import partitions_keep

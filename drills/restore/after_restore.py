@@ -1,4 +1,4 @@
-"""Checks of a restored database against the operator's guide, by the portal, by VPP and by SQL."""
+"""Checks of a restored database. They follow the operator's guide and use the portal, VPP and SQL."""
 
 import re
 import time
@@ -21,7 +21,7 @@ from drills.restore.seeded_lines import seeded_digest
 from drills.restore.steps import Steps
 
 ALARM_WITHIN_S, REST_WITHIN_S = 60, 120
-# Orders that are older than this had reached the routers.
+# Seconds after which the drill assumes that an order has reached the routers.
 REACHES_ROUTERS_WITHIN_S = 30
 _ALARMED = """
 SELECT count(DISTINCT router_id) FROM events_event
@@ -35,12 +35,15 @@ Row = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """The expected state after the restore.
+    """What should be found after the restore.
 
-    ``configs``: the VPPs as the portal left them. ``kept``: accepted orders that the restored database must
-    have. ``later``: orders that may be lost. ``removed``: lines that were removed since, and that the
-    restored database wants again. ``seeded``: their digest. ``in_service``: the lines in service when the old
-    database accepted its last order at ``lost_at``.
+    * ``configs``: the configurations of the VPPs as the portal left them.
+    * ``kept``: accepted orders that the restored database must contain.
+    * ``later``: accepted orders that may be lost.
+    * ``removed``: lines that were removed after the backup. The restored database wants them again.
+    * ``seeded``: the number and the digest of the seeded lines.
+    * ``in_service``: the lines in service at the time ``lost_at``, when the old database accepted its last
+      order.
     """
 
     configs: Configs
@@ -53,7 +56,7 @@ class Expected:
 
 
 def database_check(steps: Steps, at: Installation, expected: Expected) -> None:
-    """Check that the backup's orders exist; report how many later ones are lost."""
+    """Check that the orders from before the backup exist. Report how many of the later orders are lost."""
     with steps.step("lines") as step, at.checker() as checker:
         known = {line for (line,) in checker.sql("SELECT id::text FROM vll_vll")}
         missing = [each.vll for each in expected.kept if each.vll not in known]
@@ -75,7 +78,7 @@ def database_check(steps: Steps, at: Installation, expected: Expected) -> None:
 
 
 def portal_start(steps: Steps, at: Installation) -> None:
-    """Start the portal, and check that it reports to the NOC that both agents are ahead."""
+    """Start the portal. Check that it reports to the NOC that both agents are ahead."""
     began = time.time()
     with steps.step("start") as step, at.checker() as checker:
         at.stack.portal.manage("upgrade")
@@ -91,7 +94,7 @@ def portal_start(steps: Steps, at: Installation) -> None:
 
 
 def quarantine_list(steps: Steps, at: Installation, expected: Expected) -> None:
-    """Check the list of lines that only routers have, by router, with VNI and ids."""
+    """Check the portal's list of lines that only routers have: the routers, the VNIs and the ids."""
     with steps.step("preview") as step, at.checker() as checker:
         listing = at.stack.portal.manage("reconcile", "--dry-run", "--all")
         with (at.logs / "preview.txt").open("a") as kept:
@@ -112,7 +115,7 @@ def quarantine_list(steps: Steps, at: Installation, expected: Expected) -> None:
 
 
 def reconcile(steps: Steps, at: Installation) -> None:
-    """Confirm all routers as the NOC, until no confirmation is pending."""
+    """Confirm all routers as the NOC does, until no router waits for a confirmation."""
     with steps.step("reconcile") as step, at.checker() as checker:
         at.stack.portal.manage("reconcile", "--all")
         done = wait(lambda: not _unrest(at, checker), timeout_s=REST_WITHIN_S)
@@ -121,7 +124,7 @@ def reconcile(steps: Steps, at: Installation) -> None:
 
 
 def promises_check(steps: Steps, at: Installation, expected: Expected, *, taken_away: set[str]) -> None:
-    """Check that routers lost only what the drill removed, and that nothing is booked twice."""
+    """Check that the routers have lost only what the drill has removed, and that nothing is booked twice."""
     with steps.step("check") as step, at.checker() as checker:
         configs = at.configs()
         lost = lost_interfaces(expected.configs, configs, except_for=taken_away)
@@ -141,7 +144,7 @@ def promises_check(steps: Steps, at: Installation, expected: Expected, *, taken_
 
 
 def new_order_check(steps: Steps, at: Installation, line_number: int) -> None:
-    """Check that customers can order as before."""
+    """Check that customers can order again."""
     with steps.step("order") as step, at.checker() as checker:
         response = at.dairy.post(at.pairs[line_number].order())
         step.require(
@@ -154,13 +157,17 @@ def new_order_check(steps: Steps, at: Installation, line_number: int) -> None:
 
 
 def wanted_lines(checker: Checker) -> set[str]:
-    """Return the lines that the database wants on routers, or wants to be deleted from them."""
+    """Return the lines that the database wants on routers, and the lines that it wants to delete
+    from routers.
+    """
     query = "SELECT id::text FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')"
     return {line for (line,) in checker.sql(query)}
 
 
 def _unknown(configs: Configs, wanted: set[str]) -> set[Row]:
-    """Return router, line and interfaces with VNI of each unwanted end, in the form of the portal's list."""
+    """Return the ends in VPP that are not wanted, in the form of the portal's list: router, line
+    and interfaces.
+    """
     found = set()
     for router, lines in lines_of(configs).items():
         config = configs[router]
@@ -192,7 +199,7 @@ def _rows(listing: str) -> list[tuple[str, Row, str]]:
 
 
 def _unrest(at: Installation, checker: Checker) -> list[str]:
-    """Return open orders, and ends in VPP that differ from the rows."""
+    """Return sentences about open orders, and about ends in VPP that differ from the database."""
     [(open_orders,)] = checker.sql(_OPEN, list(TERMINAL))
     if open_orders:
         return [f"{open_orders} orders are open"]

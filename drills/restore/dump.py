@@ -1,4 +1,4 @@
-"""Back up and restore the database with pg_dump, as docs/operate/backup-and-restore.md says."""
+"""Back up and restore the database with pg_dump, as docs/operate/backup-and-restore.md describes."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ def dump(database_url: str, to: Path) -> Path:
 
 
 def restore(database_url: str, dumped: Path) -> None:
-    """Replace the complete database by a dump."""
+    """Replace the whole database with the contents of a dump."""
     server, _, name = database_url.rpartition("/")
     with psycopg.connect(f"{server}/postgres", autocommit=True) as other:
         other.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
@@ -23,7 +23,7 @@ def restore(database_url: str, dumped: Path) -> None:
 
 
 def analyze(database_url: str) -> None:
-    """Collect the planner's statistics; dumps of PostgreSQL before 18 do not contain them."""
+    """Collect statistics for the planner. Dumps of PostgreSQL before version 18 do not contain them."""
     _run("vacuumdb", "--analyze-only", "--quiet", f"--dbname={database_url}")
 
 

@@ -1,4 +1,4 @@
-"""A pg_dump backup under load, then the destruction of cluster and CA, and a restore elsewhere."""
+"""A backup with pg_dump under load. Then cluster and CA are destroyed and restored in another place."""
 
 import shutil
 import subprocess
@@ -25,13 +25,14 @@ from drills.restore.take_back import take_back
 
 ORDERS_PER_S = 1.0
 BEFORE_S, SINCE_S = 5, 30
-# Lines removed after the backup. The NOC removes all except LEFT of them again before it reconciles.
+# REMOVED lines are removed after the backup. Before the NOC reconciles, it removes all except LEFT of them
+# again.
 REMOVED, LEFT = 6, 2
 _SIZE = "SELECT pg_size_pretty(pg_database_size(current_database()))"
 
 
 def from_dump(steps: Steps, at: Installation, carried: list[Noted], until: ExitStack) -> None:
-    """Run the steps. ``carried``: lines on the agents before. The last cluster runs until ``until`` ends."""
+    """Run the steps. ``carried``: the lines that exist before. The last cluster runs until ``until`` ends."""
     kept_for_later = carried[:REMOVED]
     backup = at.folder / "backup"
     backup.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""The whole product on stand-in routers, with customers who record the accepted orders."""
+"""The whole product with stand-ins for VPP, and with customers who record the orders that were accepted."""
 
 import shutil
 import tempfile
@@ -23,11 +23,11 @@ SETTINGS = {
     "LONGLINE_PROBE_EVERY_S": "0",
     "LONGLINE_COOLING_OFF_S": "0",
     "LONGLINE_MIN_CIR_BPS": "1",
-    # One customer sends the requests of many customers.
+    # One client sends the requests of many customers.
     "LONGLINE_API_WRITES_PER_MIN": "100000",
     "LONGLINE_API_READS_PER_MIN": "100000",
 }
-# All processes that use the database; a restore stops and starts them.
+# All processes that use the database. A restore stops them and starts them again.
 PROCESSES = (
     "beat",
     "relay",
@@ -48,9 +48,10 @@ WHERE v.lifecycle = 'active' AND v.in_sync AND c.name <> 'Seeded'
 
 @dataclass
 class Installation:
-    """An installation. ``dairy`` orders on ``pairs`` of ports, ``press`` on ``press_pair``.
+    """An installation with two customers.
 
-    Rhino to hippo.
+    ``dairy`` orders lines on the pairs of ports in ``pairs``, ``press`` on ``press_pair``. All pairs connect
+    rhino and hippo.
     """
 
     stack: Stack
@@ -70,15 +71,15 @@ class Installation:
         return self.stack.portal.services.postgres
 
     def checker(self) -> closing[Checker]:
-        """Return a checker of the database that is in use now."""
+        """Return a checker for the database that is in use now."""
         return closing(Checker(self.database_url, self._vpps()))
 
     def configs(self) -> dict[str, VppConfig]:
-        """Read both VPPs."""
+        """Return the configurations of both VPPs."""
         return {router: vpp.config() for router, vpp in self._vpps().items()}
 
     def lines_in_service(self) -> set[str]:
-        """Return the ids of the lines that agents carry."""
+        """Return the ids of the lines in service on the routers with agents."""
         with self.checker() as checker:
             return {line for (line,) in checker.sql(_IN_SERVICE)}
 
@@ -86,32 +87,34 @@ class Installation:
         return {router: VppTestctl(sockets.api) for router, sockets in self.stack.sockets.items()}
 
     def processes_stop(self) -> None:
-        """Stop all processes of the portal; agents and VPPs continue."""
+        """Stop all processes of the portal. Agents and VPPs continue to run."""
         for name in PROCESSES:
             self.stack.family[name].signal_stop()
         for name in PROCESSES:
             self.stack.family[name].stop()
 
     def processes_start(self) -> None:
-        """Start the portal, first the processes that wait for jobs. It responds when this returns."""
+        """Start the portal: first the processes that wait for tasks, then the servers. When this returns,
+        they respond.
+        """
         for name in reversed(PROCESSES):
             self.stack.family[name].restart()
 
 
 @contextmanager
 def installation() -> Iterator[Installation]:
-    """Run an empty installation with both agents' reports.
+    """Run an installation without lines, and wait for the reports of both agents.
 
-    Commits reach the disk. Logs remain in .run/restore-drill.
+    Commits are written to disk. The logs remain in .run/restore-drill.
     """
     isp = small_isp(extra_ports=tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, PAIRS + 1)))
     logs = RUN / "restore-drill"
     shutil.rmtree(logs, ignore_errors=True)
     family = Family()
-    # A short path, because a Unix socket's path has at most 107 bytes.
+    # Use a short path: the path of a Unix socket has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="ll-restore-") as name:
         folder = Path(name)
-        # The account that runs PostgreSQL needs to enter this folder.
+        # The account that runs PostgreSQL must be able to enter this folder.
         folder.chmod(0o711)
         with stack.running(
             folder=folder,

@@ -1,4 +1,6 @@
-"""Continuous orders, each recorded with its time, because only the drill knows what a backup misses."""
+"""Continuous orders. Each is recorded with its time, because only the drill knows which orders a
+backup lacks.
+"""
 
 import threading
 import time
@@ -9,15 +11,15 @@ from itertools import cycle
 
 from drills.checks.customer import Customer, Json, Line, Response
 
-# Orders in flight: as many as the web server's threads.
+# The number of clients that order at the same time. It equals the number of the web server's threads.
 CLIENTS = 4
-# Consecutive orders of one pair, before the next pair has its turn.
+# The number of consecutive orders on one pair of ports. Then the next pair follows.
 OF_A_PAIR = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """An order with a 202 response; times by the machine's clock, in seconds."""
+    """An order with a 202 response. Times are in seconds of the machine's clock."""
 
     vll: str
     order: str
@@ -27,21 +29,25 @@ class Noted:
 
 @dataclass
 class Ordering:
-    """The load. ``refused``: other responses with their times. ``unanswered``: orders of unknown outcome."""
+    """The load so far.
+
+    ``refused``: all responses other than 202, with their times. ``unanswered``: the number of orders of which
+    it is unknown whether they were accepted.
+    """
 
     accepted: list[Noted] = field(default_factory=list)
     refused: list[tuple[float, Response]] = field(default_factory=list)
     unanswered: int = 0
 
     def before(self, moment: float) -> list[Noted]:
-        """Return the orders accepted before that time."""
+        """Return the orders that were accepted before that time."""
         return [each for each in self.accepted if each.accepted_at < moment]
 
     def refused_before(self, moment: float) -> list[Response]:
         return [response for at, response in self.refused if at < moment]
 
     def summary_between(self, since: float, until: float) -> str:
-        """Describe how many orders were accepted, and the slowest response."""
+        """Return a sentence with the number of accepted orders and the time of the slowest response."""
         meanwhile = [each for each in self.accepted if since < each.accepted_at < until]
         slowest = max((each.accepted_at - each.sent_at for each in meanwhile), default=0)
         return f"meanwhile {len(meanwhile)} orders were accepted, the slowest in {slowest * 1000:.0f} ms"
@@ -49,7 +55,10 @@ class Ordering:
 
 @contextmanager
 def ordering(customer: Customer, lines: list[Line], *, per_s: float) -> Iterator[Ordering]:
-    """Order all kinds of lines on these pairs of ports until the end; do not catch up late orders."""
+    """Order lines of all kinds on these pairs of ports as long as the context lasts.
+
+    An order that is late does not make the following orders faster.
+    """
     noted, stop, lock = Ordering(), threading.Event(), threading.Lock()
     bodies = _bodies(lines)
 

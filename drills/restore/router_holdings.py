@@ -1,4 +1,4 @@
-"""Lines on the routers according to their VPPs, and whether part of a line has been lost."""
+"""The lines on the routers according to their VPPs, and the parts of lines that have been lost."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ Configs = dict[str, VppConfig]
 
 
 def lines_of(configs: Configs) -> dict[str, set[str]]:
-    """Return the ids of the lines with marked interfaces, by router."""
+    """Return, for each router, the ids of the lines that have interfaces with the portal's mark."""
     return {router: {_line(each) for each in config.tagged()} for router, config in configs.items()}
 
 
@@ -23,9 +23,10 @@ def forwarding(configs: Configs, line: str) -> bool:
 
 
 def lost_interfaces(before: Configs, after: Configs, *, except_for: set[str]) -> list[str]:
-    """Return interfaces that forwarded before and were re-created, deleted, shut or connected elsewhere.
+    """Return sentences about interfaces that forwarded before and do not forward the same end now.
 
-    A mark of another revision of the same end is not a loss.
+    They were deleted, created again, set down or connected to another interface. A mark with another revision
+    of the same end is not a loss.
     """
     found = []
     for router, config in before.items():
@@ -42,7 +43,7 @@ def lost_interfaces(before: Configs, after: Configs, *, except_for: set[str]) ->
 
 
 def booked_twice(configs: Configs) -> list[str]:
-    """Return VNIs and keys that two lines use, according to VPP's tunnels."""
+    """Return sentences about VNIs and keys that several lines use, according to VPP's tunnels."""
     holders: dict[tuple[str, str], set[str]] = {}
     for config in configs.values():
         for tunnel in config.shown["tunnels"]:
@@ -59,7 +60,9 @@ def booked_twice(configs: Configs) -> list[str]:
 
 
 def _forwards(config: VppConfig, interface: dict[str, Any]) -> bool:
-    """Return whether the interface forwards: VPP cross-connects each direction separately."""
+    """Return whether the interface is up and cross-connected in both directions. VPP stores each direction
+    separately.
+    """
     to = config.connects.get(interface["index"])
     return bool(interface["admin_up"]) and to is not None and config.connects.get(to) == interface["index"]
 

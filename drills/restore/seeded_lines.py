@@ -1,7 +1,8 @@
-"""A large network in addition to the one with agents: lines in service, written directly into the tables.
+"""A large network in addition to the network with agents. Its lines in service are written directly into the
+tables.
 
-All bookings of a line exist, so that they can be recounted: orders, VNIs, VLANs, bandwidth, cores, and recent
-counters. These routers have no agents, so the portal sends no intents to them.
+All bookings of each line exist, so that they can be recounted: order, VNI, VLANs, bandwidth, cores and recent
+counters. The routers of these lines have no agents, so the portal sends no intents to them.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import psycopg
 
 LINES_A_ROUTER = 100
-# Rate of each line, and its number of buckets of 5 minutes.
+# The rate of each line in bit/s, and the number of its 5-minute counters.
 CIR_BPS, COUNTED = 1_000_000, 12
 
 _ROUTERS = """
@@ -23,7 +24,8 @@ INSERT INTO inventory_port (router_id, interface, description, kind, customer_id
 SELECT r.id, 'eth0', '', 'uni', c.id, 1e11, 1e11, 0, 9022
 FROM inventory_router r CROSS JOIN accounts_customer c WHERE r.name LIKE 'seeded-%' AND c.name = 'Seeded';
 """
-# In each block of as many lines as routers, every router has one A end and one Z end.
+# The lines are in blocks. A block has as many lines as there are routers, and each router has one A end and
+# one Z end in it.
 _LINES = """
 CREATE TEMPORARY TABLE place AS
 SELECT substr(r.name, 8)::int AS place, r.id AS router, r.loopback4 AS address, p.id AS port,
@@ -73,7 +75,7 @@ SELECT to_timestamp(300 * (extract(epoch FROM now())::bigint / 300 - bucket)), i
        37e6, 5e4, 37e6, 5e4 + n, 300000, 300000, true
 FROM made CROSS JOIN generate_series(1, {counted}) AS bucket;
 """
-# Rows that no order changes: a restored database has the same.
+# A digest of rows that no order changes. It must be the same in a restored database.
 _DIGEST = """
 SELECT count(*), md5(string_agg(
     concat_ws(' ', v.id, v.description, v.lifecycle, v.revision, v.cir_bps, v.vni,
@@ -87,12 +89,12 @@ WHERE v.customer_id = (SELECT id FROM accounts_customer WHERE name = 'Seeded')
 
 
 def lines_seed(database_url: str, lines: int) -> None:
-    """Write this number of lines, at least a hundred, with one router per hundred lines."""
+    """Write this number of lines, at least a hundred. There is one router per hundred lines."""
     values = {"routers": max(2, lines // LINES_A_ROUTER), "lines": lines, "cir": CIR_BPS, "counted": COUNTED}
     with psycopg.connect(database_url) as database:
         database.execute(_ROUTERS.format(**values))
-        # These rows satisfy the constraints and triggers; checking them would take minutes. PostgreSQL checks
-        # the foreign keys when a dump is restored.
+        # The rows satisfy all constraints and triggers, but checking them would take minutes. PostgreSQL
+        # checks the foreign keys when a dump is restored.
         database.execute("SET LOCAL session_replication_role = replica")
         database.execute(_LINES.format(**values))
     with psycopg.connect(database_url, autocommit=True) as database:

@@ -1,4 +1,6 @@
-"""The drill's output: one line per step with its seconds and results, and the broken promises."""
+"""The output of the drill: for each step a line with its duration and results, and a line per
+broken promise.
+"""
 
 import time
 from collections.abc import Iterator
@@ -8,14 +10,14 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Step:
-    """A step. ``found``: results to print. ``broken``: sentences about broken promises."""
+    """A step. ``found`` is the text of its results. ``broken`` has a sentence for each broken promise."""
 
     name: str
     found: str = ""
     broken: list[str] = field(default_factory=list)
 
     def require(self, kept: bool, sentence: str) -> None:
-        """Record a broken promise; the drill continues, and fails at the end."""
+        """Record a broken promise unless ``kept`` is true. The drill continues, and fails at the end."""
         if not kept:
             self.broken.append(sentence)
 

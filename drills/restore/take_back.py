@@ -1,4 +1,6 @@
-"""The adoption of a quarantined line without an interruption: untag, release, discover, adopt."""
+"""The adoption of a quarantined line without an interruption. The steps are: untag, release,
+discover, adopt.
+"""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +19,7 @@ FOUND_WITHIN_S = 60
 
 
 def take_back(steps: Steps, at: Installation) -> None:
-    """Adopt the first quarantined line between two routers."""
+    """Adopt the first quarantined line that connects two routers."""
     before = at.configs()
     with at.checker() as checker:
         quarantined = all_lines(before) - wanted_lines(checker)
@@ -70,7 +72,7 @@ def _key(configs: Configs, line: str) -> int:
 
 
 def _places(configs: Configs, line: str) -> set[tuple[Any, ...]]:
-    """Return each interface of the line and its cross-connect."""
+    """Return each interface of the line together with its cross-connect."""
     return {
         (router, each["index"], each["name"], each["admin_up"], config.connects.get(each["index"]))
         for router, config in configs.items()

@@ -1,4 +1,4 @@
-"""A base backup and archived WAL, then a mistake, and a restore to the second before it."""
+"""A base backup and archived WAL. After a mistake, the database is restored to the second before it."""
 
 import shutil
 import time
@@ -35,7 +35,7 @@ RECOVERED_WITHIN_S = 600
 
 
 def to_a_moment(steps: Steps, at: Installation, mistaken: list[Noted], until: ExitStack) -> None:
-    """Run the steps. ``mistaken``: the lines of the customer who loses all lines by mistake."""
+    """Run the steps. ``mistaken``: the lines of the customer whose lines are all removed by mistake."""
     wal, base = at.folder / "wal", at.folder / "base"
     with steps.step("archiving") as step:
         archiving_begin((at.folder / "elsewhere").resolve() / "cluster", at.database.child, wal)

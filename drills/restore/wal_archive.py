@@ -1,4 +1,4 @@
-"""Continuous archiving and point-in-time recovery, as docs/operate/backup-and-restore.md says."""
+"""Continuous archiving and point-in-time recovery, as docs/operate/backup-and-restore.md describes."""
 
 import os
 import pwd
@@ -13,7 +13,8 @@ import psycopg
 from devstack.postgres import UNPRIVILEGED_USER, server_binaries
 from devstack.process import Child
 
-# The maximum age of an unarchived segment: a lost machine loses this much.
+# Seconds after which an incomplete WAL segment is archived. If the machine is lost, at most this much is
+# lost.
 ARCHIVE_TIMEOUT_S = 60
 _ARCHIVING = f"""
 archive_mode = on
@@ -30,7 +31,7 @@ _ARCHIVED = "SELECT last_archived_wal >= %s FROM pg_stat_archiver"
 
 
 def archiving_begin(cluster: Path, server: Child, wal: Path) -> None:
-    """Archive each WAL segment to the folder ``wal``; this restarts PostgreSQL."""
+    """Restart PostgreSQL so that it archives each WAL segment to the folder ``wal``."""
     wal.mkdir(mode=0o700)
     _give(wal)
     _set(cluster, _ARCHIVING.format(wal=wal))
@@ -39,13 +40,13 @@ def archiving_begin(cluster: Path, server: Child, wal: Path) -> None:
 
 
 def base_backup(database_url: str, to: Path) -> None:
-    """Copy the whole cluster while it runs, and check the copy against its manifest."""
+    """Copy the whole cluster while it runs. Check the copy against its manifest."""
     _run("pg_basebackup", f"--dbname={database_url}", f"--pgdata={to}", "--checkpoint=fast")
     _run("pg_verifybackup", "--quiet", str(to))
 
 
 def last_segment_archive(database_url: str, *, within_s: float = 60) -> None:
-    """Archive the WAL written so far, if the cluster still runs. Raises TimeoutError."""
+    """Archive all WAL written so far, if the cluster still runs. Raises TimeoutError."""
     with psycopg.connect(database_url, autocommit=True) as database:
         row = database.execute("SELECT pg_walfile_name(pg_switch_wal())").fetchone()
         deadline = time.monotonic() + within_s
@@ -56,7 +57,9 @@ def last_segment_archive(database_url: str, *, within_s: float = 60) -> None:
 
 
 def recovery_prepare(base: Path, cluster: Path, *, wal: Path, moment: datetime) -> None:
-    """Make a cluster from a base backup that replays archived WAL up to this time when it starts."""
+    """Make a cluster from a base backup. When it starts, it replays the archived WAL up to the
+    time ``moment``.
+    """
     shutil.copytree(base, cluster, symlinks=True)
     _set(cluster, _RECOVERY.format(wal=wal, moment=moment.isoformat()))
     (cluster / "recovery.signal").touch()
@@ -79,7 +82,7 @@ def _set(cluster: Path, settings: str) -> None:
 
 
 def _give(folder: Path) -> None:
-    """Give the folder to the account that PostgreSQL runs as."""
+    """Make the account that runs PostgreSQL the owner of the folder."""
     if os.geteuid():
         return
     account = pwd.getpwnam(UNPRIVILEGED_USER)

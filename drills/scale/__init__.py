@@ -1,4 +1,4 @@
 """A large network on one machine.
 
-Whether the portal keeps up, the cost of each load, the first bottleneck.
+It shows whether the portal keeps up, what each load costs, and what becomes the bottleneck first.
 """

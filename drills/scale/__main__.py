@@ -1,4 +1,4 @@
-"""Run the simulation of `make scale`; the environment sets its size and length (drills/scale/size.py)."""
+"""Run the simulation of `make scale`. The environment sets its size and duration (drills/scale/size.py)."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from drills.scale.size import Size
 
 
 def main() -> int:
-    # After SIGTERM it still prints the measurements.
+    # After SIGTERM, the simulation still prints the measurements.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         size = Size.read()

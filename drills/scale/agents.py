@@ -1,12 +1,13 @@
-"""All routers' agents in one process: they report, and they respond to the portal's requests.
+"""The agents of all routers in one process. They send reports and respond to the portal's requests.
 
-The drill starts it: `python -m drills.scale.agents <folder of certificates> <file of ends> <news>`.
-It begins to report when it reads the port of the agent API. It writes one JSON document per line:
+The drill starts the process: `python -m drills.scale.agents <folder of certificates> <file of ends> <news>`.
+The process waits for the port of the agent API on its standard input, and then begins to report. It writes
+one JSON document per line:
 
 * {"urls": {id: url}} when the agents listen;
-* {"introduced_s": s} after all first reports;
-* {"turned": line, "up": bool, "at": epoch s} when a customer's link changes;
-* the durations of reports, every 10 s.
+* {"introduced_s": s} after the first reports of all agents;
+* {"turned": line, "up": bool, "at": epoch s} when the link of a customer changes;
+* {"took", "refused", "cpu_s"} every 10 s: the durations of reports, the refused reports, the CPU time.
 """
 
 import asyncio
@@ -24,12 +25,13 @@ from typing import Any
 from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, send
 from drills.scale.responses import Responses
 
-# Not the portal's address, because the kernel could assign one of the portal's ports to an agent.
+# An address other than the portal's. On the portal's address, the kernel could give an agent one of its
+# ports.
 _ADDRESS = "127.0.0.2"
-# The first reports are complete documents; this number of them is sent at a time.
+# The first reports are complete documents. This number of agents sends them at the same time.
 _AT_A_TIME = 4
 _UP = {"state": "up", "since_ms": 1}
-# The capabilities of an agent of this release on a VPP that supports everything.
+# The capabilities of an agent of this release with a VPP that supports everything.
 _CAPABILITIES = {
     "encapsulations": ["l2xc", "vxlan", "geneve", "gre"],
     "policing": "port",
@@ -51,7 +53,9 @@ _CAPABILITIES = {
 
 @dataclass
 class Figures:
-    """Seconds of each stored report since these were last printed, and the statuses of refused reports."""
+    """The durations (seconds) of stored reports since the last output, and the statuses of
+    refused reports.
+    """
 
     took: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     refused: Counter[int] = field(default_factory=Counter)
@@ -114,9 +118,9 @@ async def _introduce(
 async def _report(
     figures: Figures, connection: Connection, agent: ReportingAgent, kind: str, due: float, news: float
 ) -> None:
-    """Report every 10 s, indefinitely.
+    """Report every 10 s, forever.
 
-    If a report takes longer, the next one follows immediately, as with agents.
+    If a report takes longer than 10 s, the next report follows immediately, as with real agents.
     """
     while True:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))

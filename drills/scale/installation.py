@@ -1,4 +1,6 @@
-"""The whole portal with the simulated network: PostgreSQL, Redis, every process, and all routers' agents."""
+"""The whole portal with the simulated network: PostgreSQL, Redis, all processes of the portal,
+and all agents.
+"""
 
 import asyncio
 import json
@@ -22,9 +24,9 @@ from devstack.tcp_ports import free_ports
 from drills.scale.rows import People, holdings_fill, people_make
 from drills.scale.size import Size
 
-# The maximum length of a line of their output: all ends of a large network.
+# Bytes. The longest line that the process of the agents may print: it contains all ends of a large network.
 _LINE_LIMIT = 2**26
-# Worker processes of each queue, as in docker-compose.yml.
+# The number of worker processes of each queue, as in docker-compose.yml.
 _WORKERS = {
     "provisioning": 4,
     "telemetry": 1,
@@ -41,7 +43,7 @@ _SERVERS = ("web", "agent-api", "live", "relay", "beat")
 
 @dataclass
 class Agents:
-    """The process of all agents (`drills.scale.agents`)."""
+    """The process that simulates all agents (`drills.scale.agents`)."""
 
     process: asyncio.subprocess.Process
 
@@ -59,9 +61,10 @@ class Agents:
 
 @dataclass
 class Installation:
-    """An installation. ``ends``: (line, side) by router; ``turning``.
+    """An installation.
 
-    The line with changing links, by router.
+    ``ends``: (line, side) of the ends on each router. ``turning``: for each router, the line whose customer
+    link changes.
     """
 
     services: Services
@@ -91,7 +94,7 @@ class Installation:
         return Agents(process)
 
     def urls_write(self, urls: dict[str, str]) -> None:
-        """Write the URLs of the agents, by router id."""
+        """Store the URLs of the agents in the database. The keys are ids of routers."""
         with psycopg.connect(self.services.database_url) as database:
             database.execute(
                 "UPDATE inventory_router SET agent_url = ends_file.url"
@@ -101,7 +104,9 @@ class Installation:
             )
 
     def start_doors(self) -> None:
-        """Start web, agent API and live, which serve people and routers, and relay and beat."""
+        """Start the processes that people and routers connect to (web, agent API, live), and the
+        relay and beat.
+        """
         self.portal.start_servers(self.family)
         self.portal.start_live(self.family)
 
@@ -110,7 +115,7 @@ class Installation:
             self.family.start(self.portal.worker_child(queue, queues=queue, concurrency=processes))
 
     def processes(self) -> dict[str, int]:
-        """Return the first process of each program, by name."""
+        """Return the pid of the first process of each program, by name."""
         children = {name: self.family[name].process.pid for name in (*_SERVERS, *_WORKERS)}
         services = {
             "postgres": self.services.postgres.child.process.pid,
@@ -121,7 +126,7 @@ class Installation:
 
 @contextmanager
 def installed(size: Size, folder: Path) -> Iterator[Installation]:
-    """Prepare an installation with all rows, and with no process of the portal started."""
+    """Prepare an installation with all rows. No process of the portal has started yet."""
     with migrated() as services, Family() as family:
         web_port, agents_port, metrics_port, live_port = free_ports(4)
         portal = Portal(
@@ -133,7 +138,7 @@ def installed(size: Size, folder: Path) -> Iterator[Installation]:
             metrics_port=metrics_port,
             live_port=live_port,
             agent_api_processes=2,
-            # This process creates sessions and tokens and therefore needs the same secrets.
+            # Pass on the secrets of this process, because it creates sessions and tokens for the portal.
             settings={name: os.environ[name] for name in ("SECRET_KEY", "TOKEN_PEPPER")},
         )
         portal.pki.mkdir()

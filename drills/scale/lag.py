@@ -1,4 +1,6 @@
-"""The delay from a change of a customer's link to its observation: by event, page and API."""
+"""The delay from a change of a customer's link until it is observed: as an event, on a page, and
+in the API.
+"""
 
 import asyncio
 import time
@@ -7,7 +9,7 @@ from dataclasses import dataclass, field
 from drills.scale.web import request
 
 _POLL_S = 0.25
-# Longer delays count as this value.
+# Seconds. A longer delay counts as this value.
 GIVE_UP_S = 60.0
 
 
@@ -21,9 +23,10 @@ class _Turn:
 
 @dataclass
 class Lags:
-    """Seconds from the due time of a report with a changed link to its observation, by observer.
+    """For each observer (stream, page, API), the delays in seconds.
 
-    ``never`` counts changes that a page did not show before the next change of the line.
+    A delay begins at the due time of the report with the changed link. ``never`` counts changes that a page
+    did not show before the next change of the same line.
     """
 
     observed: dict[str, list[float]] = field(default_factory=lambda: {"stream": [], "page": [], "api": []})
@@ -31,7 +34,7 @@ class Lags:
     _turns: dict[str, _Turn] = field(default_factory=dict)
 
     def turned(self, line: str, *, up: bool, at: float) -> None:
-        """Record a change of a line that a page follows."""
+        """Record a change of a line that a page shows."""
         self.never += line in self._turns and not self._turns[line].shown
         self._turns[line] = _Turn(up, at)
 
@@ -48,7 +51,7 @@ class Lags:
             self.observed["page"].append(time.time() - turn.at)
 
     async def watch_api(self, line: str, *, port: int, token: str) -> None:
-        """Poll the line until the API shows its last change."""
+        """Poll the line until the API shows its latest change. Stop if the line changes again."""
         turn = self._turns[line]
         wanted = b'"oper_status":"%s"' % (b"op-up" if turn.up else b"op-down")
         while time.time() - turn.at < GIVE_UP_S and self._turns[line] is turn:

@@ -1,4 +1,4 @@
-"""A NetBox with the same routers as the simulated network, and the figures of its syncs."""
+"""A NetBox that contains the routers of the simulated network, and figures about its synchronization."""
 
 import os
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ import psycopg
 from devstack.netbox_writer import NetboxWriter
 
 _PER_REQUEST = 100
-# devstack.large_network numbers loopbacks from here.
+# devstack.large_network numbers the loopbacks of routers from this address.
 _FIRST_LOOPBACK = IPv4Address("10.255.0.0")
-# They can be deleted in this order.
+# Objects of these kinds can be deleted in this order.
 _KINDS = (
     "vpn.l2vpns",
     "dcim.cables",
@@ -37,9 +37,11 @@ _LINES = "SELECT count(*) FILTER (WHERE error IS NULL), count(*) FROM netbox_syn
 
 @contextmanager
 def netbox_of(*, routers: int, customers: int) -> Iterator[None]:
-    """Fill the NetBox at NETBOX_URL, if set, with the network; NETBOX_TOKEN is a superuser's.
+    """Fill the NetBox at NETBOX_URL with the network, and empty it at the end. Without NETBOX_URL, do
+    nothing.
 
-    Raises SystemExit if the NetBox contains objects, because all its objects are deleted at the end.
+    NETBOX_TOKEN must belong to a superuser. Raises SystemExit if the NetBox already contains objects, because
+    all its objects are deleted at the end.
     """
     url = os.environ.get("NETBOX_URL")
     if not url:
@@ -58,7 +60,7 @@ def netbox_of(*, routers: int, customers: int) -> Iterator[None]:
 
 
 def figures(database_url: str) -> Iterator[str]:
-    """Yield the portal's figures about its syncs, if there were any."""
+    """Yield the portal's figures about its synchronizations with NetBox, if there were any."""
     with psycopg.connect(database_url) as database:
         runs = database.execute(_RUNS).fetchall()
         lines = database.execute(_LINES).fetchone()
@@ -81,7 +83,7 @@ def _empty(endpoint: Any) -> None:
 
 
 def _fill(writer: NetboxWriter, routers: list[str], customers: int) -> None:
-    """Create a ring of routers, each with a port of the first customer."""
+    """Create a ring of routers. Each has a port of the first customer."""
     api = writer.api
     writer.make(api.extras.tags, "uni", name="UNI", slug="longline-uni")
     writer.make(

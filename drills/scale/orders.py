@@ -1,4 +1,4 @@
-"""Orders at a steady rate: lines are added, and removed a minute later."""
+"""Orders at a steady rate. Lines are added, and removed after a minute."""
 
 import asyncio
 import json
@@ -16,9 +16,10 @@ _KEPT_S = 60.0
 
 @dataclass
 class Orders:
-    """``took``: milliseconds of each accepted order, and its time (``time.monotonic``); ``accepted``.
+    """The orders so far.
 
-    The ids.
+    ``took``: for each accepted order, its time (``time.monotonic``) and the duration of its request in
+    milliseconds. ``accepted``: the ids of the orders.
     """
 
     port: int
@@ -30,7 +31,7 @@ class Orders:
     _made: deque[tuple[float, str]] = field(default_factory=deque)
 
     async def keep_ordering(self, per_s: float) -> None:
-        """Order indefinitely; a late response does not delay the next order."""
+        """Order forever, ``per_s`` times per second. A slow response does not delay the next order."""
         due = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for number in count():

@@ -1,4 +1,4 @@
-"""Open pages as browsers keep them (static/js/live.js): one stream each, and parts that reload themselves."""
+"""Open pages, which behave as in browsers (static/js/live.js): each has one stream, and reloads its parts."""
 
 import asyncio
 import html
@@ -12,7 +12,7 @@ from devstack.tcp_ports import LOOPBACK
 from drills.scale.lag import Lags
 from drills.scale.web import request
 
-# As in live.js: a part reloads after this time without an event; a dropped stream is opened again.
+# The values of live.js. A part is reloaded after this time without an event. A broken stream is opened again.
 _RELOAD_AFTER_S = 30.0
 _DROPPED_S = 2.0
 _PART = re.compile(r"<\w+\s[^>]*\bdata-live=\"[^>]*>")
@@ -22,7 +22,7 @@ _TURN = re.compile(r"unless=(op-\w+)")
 
 @dataclass
 class Requests:
-    """Milliseconds of each request of a page by its reason, and the failures."""
+    """The durations of pages' requests in milliseconds, by the reason of the request; and the failures."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: {"page": [], "part": []})
     failed: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Requests:
 
 @dataclass
 class Page:
-    """One person's open page. ``line``: the line that it shows, "" for other pages."""
+    """One person's open page. ``line`` is the line that the page shows, or "" for another page."""
 
     path: str
     cookie: str
@@ -41,7 +41,7 @@ class Page:
     requests: Requests
     lags: Lags
     line: str = ""
-    # The attributes of each part, by its id.
+    # For each part of the page, its attributes, keyed by the id of the part.
     _parts: dict[str, dict[str, str]] = field(default_factory=dict)
     _loaded_at: dict[str, float] = field(default_factory=dict)
     _on_its_way: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Programs that read in turn: complete exports, lists, searches and graphs, one after another."""
+"""Programs that read, one request after another: complete exports, lists, searches and graphs."""
 
 import random
 import time
@@ -10,7 +10,11 @@ from drills.scale.web import request
 
 @dataclass
 class Readers:
-    """``took``: milliseconds of each response by name; ``sizes``: bytes of the last one."""
+    """The readers.
+
+    ``took``: by name, the durations of all responses in milliseconds. ``sizes``: by name, the bytes of the
+    last response.
+    """
 
     port: int
     token: str

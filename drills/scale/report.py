@@ -1,4 +1,4 @@
-"""The figures of the simulation, one per line: `scale <name> <value> <unit>`, notes after a #."""
+"""The figures of the simulation, one per line: `scale <name> <value> <unit>`. Notes follow after a #."""
 
 from collections.abc import Iterator
 from math import nan
@@ -7,14 +7,14 @@ from bench.figures import percentile
 from drills.scale.simulation import Phase, Simulation
 from drills.scale.slopes import slope
 
-# A point of a latency's slope is the median of this number of seconds.
+# Seconds. A latency's slope is calculated from the medians of intervals of this length.
 _SPAN_S = 15.0
-# Processes that only the simulation needs.
+# Processes that exist only in the simulation.
 _SIMULATION_ONLY = {"agents of the simulation", "the simulation"}
 
 
 def figures(simulation: Simulation) -> Iterator[str]:
-    """Yield the figures, by default of the phase with all loads."""
+    """Yield the figures. Unless a figure names a phase, it is measured in the phase with all loads."""
     if not simulation.phases:
         yield "# nothing was measured"
         return
@@ -71,7 +71,7 @@ def figures(simulation: Simulation) -> Iterator[str]:
 
 
 def _reports(simulation: Simulation) -> Iterator[str]:
-    """Yield figures of reports; two documents per router are due every 10 s."""
+    """Yield the figures about reports. Each router should send two documents every 10 s."""
     offered = simulation.size.routers / 10
     for kind, all_took in simulation.reports.took.items():
         took = [seconds for at, seconds in all_took if at >= simulation.measured_from]
@@ -88,7 +88,7 @@ def _reports(simulation: Simulation) -> Iterator[str]:
 
 
 def _slopes(simulation: Simulation) -> Iterator[str]:
-    """Yield growth rates with the standard error of each slope; omit series that are always 0."""
+    """Yield the slope of each series with its standard error. A series that is always 0 is left out."""
     series = dict(simulation.samples.series)
     series["latency of orders, ms"] = _medians(
         [one for one in simulation.orders.took if one[0] >= simulation.measured_from]
@@ -113,7 +113,7 @@ def _medians(samples: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _costs(simulation: Simulation) -> Iterator[str]:
-    """Yield figures by phase: the cost of a load is the difference to the previous phase."""
+    """Yield the figures of each phase. The cost of a load is the difference to the phase before."""
     for phase in simulation.phases:
         yield f"scale phase {phase.name}: {phase.seconds:.0f} s, {phase.counts}"
         spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
@@ -157,7 +157,7 @@ def _cost(phase: Phase, before: Phase | None, what: str) -> str:
 
 
 def _rates(phase: Phase) -> dict[str, float]:
-    """Return work per second, without the simulation's own."""
+    """Return the work per second, without the work of the simulation itself."""
     spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
     work = {
         "ms of processor": 1000 * sum(cpu for name, cpu in spent.items() if name not in _SIMULATION_ONLY),

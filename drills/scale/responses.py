@@ -1,6 +1,6 @@
-"""The responses of simulated agents (docs/reference/agent-api.md).
+"""The responses of the simulated agents (docs/reference/agent-api.md).
 
-All objects of an intent exist immediately, and frames arrive.
+All objects of an intent exist immediately, and all test frames arrive.
 """
 
 import asyncio
@@ -18,7 +18,9 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 
 class Responses:
-    """The responses of all agents together: frames that one agent sends arrive at another."""
+    """The responses of all agents. They share their state, so that frames from one agent arrive
+    at another.
+    """
 
     def __init__(self) -> None:
         self.intents = 0
@@ -26,7 +28,7 @@ class Responses:
         self._arrived: dict[str, Counter[str]] = defaultdict(Counter)
 
     def serving(self, agent: ReportingAgent) -> Handler:
-        """Return a handler that serves connections as this router."""
+        """Return a function that handles connections to this agent."""
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:

@@ -1,9 +1,9 @@
-"""Rows of the simulated network in addition to its lines: reservations, orders and readers."""
+"""The rows of the simulated network except its lines: leases and bookings, orders, and people who read."""
 
 from dataclasses import dataclass
 from typing import Any
 
-# Each line has the reservations of its order, and has that order.
+# For each line, create its leases and bookings, and the order that made it.
 _RESERVED = """
 INSERT INTO allocation_vnilease (holder, leased_at, vni) SELECT id, now(), vni FROM vll_vll;
 INSERT INTO allocation_portvlanlease (port_id, holder, side, keys, leased_at)
@@ -25,9 +25,11 @@ SELECT gen_random_uuid(), id, customer_id, 'add', 'completed', 1, 'simulation', 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The readers. ``cookies`` are keyed by customer id, 0 for the NOC.
+    """The people who read.
 
-    Tokens of the NOC and of customer 1.
+    ``cookies`` has a session cookie for a user of each customer, keyed by the customer's id, and for the NOC
+    with the key
+    0. The tokens belong to the NOC and to the user of customer 1.
     """
 
     cookies: dict[int, str]

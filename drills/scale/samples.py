@@ -1,4 +1,4 @@
-"""Samples during the simulation: memory, queues, rows, and the CPU time of each process."""
+"""Samples during the simulation: memory of processes, queues, rows, and CPU time of processes."""
 
 import os
 import re
@@ -27,9 +27,10 @@ FROM pg_stat_database WHERE datname = current_database()
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work so far: CPU seconds by process (``machine_s``: of the whole machine), transactions and more.
+    """The work done so far.
 
-    It also counts written rows, and bytes of WAL and of disk.
+    ``cpu_s``: CPU seconds of each process. ``machine_s``: CPU seconds of the whole machine. ``commits``:
+    transactions. ``rows``: written rows. ``wal`` and ``disk``: bytes.
     """
 
     at: float
@@ -43,7 +44,9 @@ class Work:
 
 @dataclass
 class Samples:
-    """``series``: (seconds, value) by name. ``pids``: the first process of each kind."""
+    """Time series. ``series``: by name, pairs of (seconds, value). ``pids``: the first process of
+    each program.
+    """
 
     database: psycopg.Connection
     broker: redis.Redis
@@ -73,7 +76,7 @@ class Samples:
 
 
 def _families(pids: Mapping[str, int]) -> dict[str, list[int]]:
-    """Return each process with its descendants."""
+    """Return each process with all its descendants."""
     children: dict[int, list[int]] = defaultdict(list)
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -91,7 +94,9 @@ def _families(pids: Mapping[str, int]) -> dict[str, list[int]]:
 
 
 def _own_mb(pid: int) -> float:
-    """Return private memory: each PostgreSQL process shows its whole shared cache otherwise (proc(5))."""
+    """Return the private memory in MB. The total would include PostgreSQL's shared cache in each of its
+    processes.
+    """
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -101,13 +106,15 @@ def _own_mb(pid: int) -> float:
 
 
 def _machine_s() -> float:
-    """Return the seconds in which the machine's processors were not idle (proc(5))."""
+    """Return the seconds for which the processors of the machine were not idle (proc(5))."""
     user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text().split()[1:8])
     return (user + nice + system + irq + soft) / _TICKS_PER_S
 
 
 def _cpu_s(pid: int) -> float:
-    """Return user and system CPU time, including children that were waited for."""
+    """Return the CPU time in seconds, user and system, of the process and of children that it has
+    waited for.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""The course of the simulation: the network starts, settles, and is measured under all loads."""
+"""The course of the simulation. The network starts and settles; then it is measured under all loads."""
 
 import asyncio
 import time
@@ -19,13 +19,18 @@ from drills.scale.samples import QUEUES, Samples, Work
 from drills.scale.size import Size
 
 SAMPLE_EVERY_S = 5.0
-# The API polls every so many-th change of lines that pages follow, and no change of other lines.
+# Of the changes of lines that pages show, the API is polled only for each change with a number divisible by
+# this.
 _API_EACH = 3
 
 
 @dataclass
 class Reports:
-    """(``time.monotonic``, seconds) of each stored report by its kind, and statuses of the others."""
+    """The reports so far.
+
+    ``took``: by kind, (``time.monotonic``, duration in seconds) of each stored report. ``refused``: the
+    statuses of the other reports.
+    """
 
     took: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     refused: Counter[str] = field(default_factory=Counter)
@@ -34,7 +39,7 @@ class Reports:
 
 @dataclass
 class Phase:
-    """A phase: its work, and the number of requests of each kind."""
+    """A phase: the work done at its beginning and end, and the number of requests of each kind."""
 
     name: str
     began: Work
@@ -48,7 +53,7 @@ class Phase:
 
 @dataclass
 class Simulation:
-    """All measurements. ``measured_from``: the start of the phase with all loads."""
+    """All measurements. ``measured_from`` is the beginning of the phase with all loads."""
 
     size: Size
     installation: Installation
@@ -113,7 +118,7 @@ class Simulation:
         return listening
 
     def _unsettled(self) -> list[str]:
-        """Return queues that contain more than a moment's work."""
+        """Return queues in which more than a few messages have been waiting for several samples."""
         if not self.samples.series:
             return ["nothing was looked at yet"]
         waiting = [f"messages in {queue}" for queue in QUEUES] + ["outbox"]
@@ -125,7 +130,7 @@ class Simulation:
         try:
             await asyncio.sleep(seconds)
         finally:
-            # An interrupted phase has been measured too.
+            # Record an interrupted phase too.
             ended = self.samples.work()
             counts = {what: count - before[what] for what, count in self._counts().items()}
             self.phases.append(Phase(name, began, ended, counts))
@@ -140,7 +145,7 @@ class Simulation:
         }
 
     def _forget(self) -> None:
-        """Discard measurements from before all loads ran."""
+        """Discard the measurements from the time before all loads ran."""
         for values in [
             *self.requests.took.values(),
             *self.lags.observed.values(),
@@ -180,9 +185,9 @@ class Simulation:
             task.add_done_callback(self._background.discard)
 
     def _pages(self) -> list[Page]:
-        """Return the pages.
+        """Return the open pages.
 
-        Of ten, seven show a line, one a customer's lines, two the NOC's page and wall.
+        Of ten pages, seven show a line, one shows the lines of a customer, and two show the NOC's pages.
         """
         portal, people = self.installation.portal, self.installation.people
         with psycopg.connect(self.installation.services.database_url) as database:

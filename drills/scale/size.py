@@ -1,4 +1,4 @@
-"""The size and the length of the simulation, from the environment."""
+"""The size and the duration of the simulation, from the environment."""
 
 import os
 from dataclasses import dataclass
@@ -7,11 +7,14 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Size of the network: ``lines`` between ``routers``; each router has at most twice ``peers`` neighbours.
+    """The size of the network and the durations of the phases.
 
-    ``phase_s``: duration of the phases with reports alone, then with orders, then with open pages too.
-    ``settle_s``: the longest wait for the effects of the network's first reports. ``warm_s``: how long all
-    loads run before the measurement, to fill caches.
+    * ``peers``: the lines of a router lead to this number of other routers, so it has at most twice as many
+      neighbours.
+    * ``phase_s``: the duration of each of the first phases: reports only; then also orders; then also open
+      pages.
+    * ``settle_s``: the maximum time until the effects of the first reports have been processed.
+    * ``warm_s``: the time for which all loads run before the measurement, to fill caches.
     """
 
     routers: int
@@ -20,7 +23,7 @@ class Size:
     pages: int
     orders_per_s: float
     peers: int
-    # The share of reports of ends that contain a changed link of one customer.
+    # The fraction of a router's reports that contain a changed link of a customer.
     news: float
     phase_s: float
     settle_s: float
@@ -32,7 +35,8 @@ class Size:
 
     @classmethod
     def read(cls) -> Self:
-        """Read ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S and WARM_S.
+        """Read the variables ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S and
+        WARM_S.
 
         Raises ValueError.
         """

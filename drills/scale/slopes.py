@@ -1,4 +1,4 @@
-"""Whether a figure grows: a straight line through its samples, and the standard error of its slope."""
+"""Whether a figure grows: a straight line through its samples, and the standard error of the line's slope."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 
 class Slope(NamedTuple):
-    """A slope per hour with its standard error; it is significant if it is more than twice as large."""
+    """A slope per hour, and its standard error. A slope of more than twice its standard error is
+    significant.
+    """
 
     per_hour: float
     error: float
@@ -20,9 +22,10 @@ class Slope(NamedTuple):
 
 
 def slope(samples: Sequence[tuple[float, float]]) -> Slope | None:
-    """Return the least-squares slope of (seconds, value); None for fewer than three samples.
+    """Return the least-squares slope of pairs (seconds, value). Return None for fewer than three samples.
 
-    The error assumes independent samples. Slow oscillations are less certain than it suggests.
+    The standard error assumes that the samples are independent. If a figure oscillates slowly, the slope is
+    less certain than the error suggests.
     """
     count = len(samples)
     if count < 3:

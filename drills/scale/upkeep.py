@@ -1,4 +1,4 @@
-"""Maintenance after the simulation, on its database: durations of regular jobs, and unused indexes."""
+"""Maintenance of the database after the simulation: the durations of regular tasks, and unused indexes."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import psycopg
 
-# Tables, with partitions of one table combined, and the duration of their vacuum.
+# The largest tables.
 _TABLES = """
 SELECT oid::regclass::text, reltuples::bigint, pg_total_relation_size(oid) FROM pg_class
 WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 ORDER BY pg_total_relation_size(oid) DESC LIMIT 12
 """
-# Indexes of constraints and unique indexes are excluded, because they enforce rules.
+# The unused indexes, without those of constraints and unique indexes, which enforce rules.
 _UNUSED = """
 SELECT used.relname, used.indexrelname, pg_relation_size(used.indexrelid), definition.indexdef,
        EXISTS (SELECT FROM pg_constraint AS reference
@@ -59,7 +59,7 @@ def _regular_work() -> Iterator[str]:
         "alarms_watch": lambda: alarms_watch(now=at),
         "stale_vlls_mark": lambda: stale_vlls_mark(now=at),
         "tunnel_paths_keep": lambda: tunnel_paths_keep(now=at),
-        # As if two days had passed: all samples are dropped.
+        # As if four days had passed: all samples are older than the time for which they are kept.
         "partitions_keep, a day goes": lambda: partitions_keep(now=at + timedelta(days=4)),
     }
     for name, do in work.items():
@@ -69,7 +69,7 @@ def _regular_work() -> Iterator[str]:
 
 
 def _drops(database: psycopg.Connection) -> Iterator[str]:
-    """Drop the remaining partitions of samples; partitions with pending rollups remain."""
+    """Drop the largest remaining partition of samples, if there is one, and yield the duration."""
     left = database.execute(
         "SELECT inhrelid::regclass::text, pg_total_relation_size(inhrelid) FROM pg_inherits"
         " WHERE inhparent = 'telemetry_sample'::regclass ORDER BY 2 DESC LIMIT 1"

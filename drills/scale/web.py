@@ -1,4 +1,4 @@
-"""Requests to the web server by the drill's event loop, each on a new connection."""
+"""Requests to the web server from the drill's event loop. Each request has a new connection."""
 
 import asyncio
 import json
@@ -6,19 +6,19 @@ from typing import Any
 
 from devstack.tcp_ports import LOOPBACK
 
-# Longer than a person waits, so that late responses are measured and not cut off.
+# Seconds. This is longer than people wait, so that late responses are measured and not cut off.
 GIVE_UP_S = 60
 
 
 async def request(
     port: int, path: str, *, method: str = "GET", headers: dict[str, str], body: Any = None
 ) -> tuple[int, bytes]:
-    """Return the status and the body; 0 and the reason without a response."""
+    """Return the status and the body of the response. Without a response, return 0 and the reason."""
     content = b"" if body is None else json.dumps(body).encode()
     sent_headers = {"Host": "localhost", "Content-Length": str(len(content)), **headers}
     if content:
         sent_headers["Content-Type"] = "application/json"
-    # HTTP/1.0: streams arrive without chunks, and end with the connection.
+    # With HTTP/1.0, streams arrive without chunks and end with the connection.
     head = "".join(f"{name}: {value}\r\n" for name, value in sent_headers.items())
     try:
         async with asyncio.timeout(GIVE_UP_S):

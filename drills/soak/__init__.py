@@ -1,1 +1,1 @@
-"""The whole product under a steady load for hours: which figures grow, and how certain that is."""
+"""The whole product under a steady load for hours. It shows which figures grow, and how certain this is."""

@@ -1,10 +1,10 @@
 """Run the product under a steady load and print the slopes of its figures: `python -m drills.soak MINUTES`.
 
-Each figure is a line: `soak <name> mean <x> slope <s> error <e> <unit>/h`, with `rises` behind it if that is
-certain. The exit code is 1 if an order failed or a process died. A person has to investigate rising figures.
+Each figure is one line: `soak <name> mean <x> slope <s> error <e> <unit>/h`. If the rise is certain, `rises`
+follows. A person has to investigate rising figures. The exit code is 1 if an order failed or a process died.
 
-Ctrl-C or SIGTERM ends it early, with the slopes of the measurements so far. After a SIGKILL, `python -m
-drills.soak --read FILE` prints them from the saved readings.
+Ctrl-C or SIGTERM ends the soak early and prints the slopes of the measurements so far. After a SIGKILL,
+`python -m drills.soak --read FILE` prints the slopes from the saved readings.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from drills.soak.load import Load
 from drills.soak.readings import Series, readings_add, series_in
 from drills.soak.slopes import slope
 
-# The warm-up is left out, as a share of the duration: caches fill and workers load code.
+# The fraction of the duration that is not evaluated. In this time caches fill and workers load code.
 WARM_UP = 0.25
 READINGS = 240
 REPORT_INTERVAL_S = 1
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
 
 
 def soak(seconds: float) -> int:
-    """Run the soak; return the exit code."""
+    """Run the soak and return the exit code."""
     print(f"# {code_here()}", flush=True)
     logs, readings = FOLDER / "log", FOLDER / "readings.csv"
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -95,7 +95,9 @@ def soak(seconds: float) -> int:
 
 
 def _measure(running: stack.Stack, load: Load, seconds: float, readings: Path) -> float:
-    """Measure for so many seconds or until a signal; return the actual seconds. Raises ChildFailed."""
+    """Measure for this number of seconds or until a signal. Return the actual duration in seconds. Raises
+    ChildFailed.
+    """
     began, every_s = time.monotonic(), max(2.0, seconds / READINGS)
     with readings.open("w") as file:
         try:

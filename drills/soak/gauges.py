@@ -1,4 +1,4 @@
-"""The measured figures of a soak: memory and open files of each process, tables, connections, queues."""
+"""The measured figures of a soak: memory and open files of processes, tables, connections and queues."""
 
 import os
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ QUEUES = ("provisioning", "doubtful", "sweepers", "telemetry", "batch", "notific
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A value with its ``unit``; ``name`` is the same each time."""
+    """A measured value. Readings of the same figure have the same ``name`` and ``unit``."""
 
     name: str
     value: float
@@ -30,20 +30,22 @@ class Reading:
 
 
 def of_process(name: str, child: Child) -> list[Reading]:
-    """Return memory in MB and open files, of the process and all its descendants."""
+    """Return the memory in MB and the number of open files of a process with all its descendants."""
     memory, files = 0, 0
     for pid in [child.process.pid, *descendants(child.process.pid)]:
         try:
             memory += _private_bytes(pid)
             files += len(os.listdir(f"/proc/{pid}/fd"))
         except OSError:
-            # The process has ended meanwhile.
+            # The process has ended in the meantime.
             continue
     return [Reading(f"memory {name}", memory / MEGABYTE, "MB"), Reading(f"files {name}", files, "files")]
 
 
 def of_services(services: Services) -> list[Reading]:
-    """Return the size of each table in MB with its indexes, of the database, connections, queued messages."""
+    """Return sizes in MB (database, and each table with its indexes) and the numbers of connections and
+    queued messages.
+    """
     with psycopg.connect(services.database_url, autocommit=True) as database:
         tables = database.execute(_TABLES).fetchall()
         [(whole,)] = database.execute("SELECT pg_database_size(current_database())").fetchall()
@@ -59,6 +61,8 @@ def of_services(services: Services) -> list[Reading]:
 
 
 def _private_bytes(pid: int) -> int:
-    """Return resident memory without file mappings; pages that forked processes share count for each."""
+    """Return the resident memory without file mappings. Pages that forked processes share are counted for
+    each of them.
+    """
     resident, shared = (int(each) for each in Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     return (resident - shared) * _PAGE

@@ -1,4 +1,4 @@
-"""A steady load: a line is ordered, read, changed and removed, repeatedly, while pages are read."""
+"""A steady load. Again and again, a line is ordered, read, changed and removed. Meanwhile pages are read."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ VLANS = range(100, 4000)
 
 @dataclass
 class Load:
-    """The load. ``failures``: a sentence for each order that failed."""
+    """The load. ``failures`` has a sentence for each order that failed."""
 
     stack: Stack
     orders: int = 0
@@ -38,7 +38,9 @@ class Load:
         self._thread.join()
 
     def latencies_ms(self) -> dict[str, float]:
-        """Return the medians since the last call; empty without requests."""
+        """Return the median of each kind of request since the last call, in milliseconds. Kinds without
+        requests are left out.
+        """
         medians = {}
         for name, times in (("order accepted", self._order_ms), ("list read", self._list_ms)):
             taken = [times.popleft() for _ in range(len(times))]

@@ -1,21 +1,21 @@
-"""Whether a series of measurements rises: a least-squares line and the standard error of its slope."""
+"""Whether a series of measurements rises: a least-squares line, and the standard error of its slope."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression
 
-# A slope counts as real from so many standard errors on; by chance that occurs about once in a few hundred
-# series.
+# A slope of at least this number of standard errors counts as real. By chance, this occurs about once in a
+# few hundred series.
 SURE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """``per_hour`` and its standard error, in the unit of the series; ``mean`` of the series.
+    """A slope per hour and its standard error, in the unit of the series; and the mean of the series.
 
-    The error assumes that residuals are independent from one measurement to the next. Slow oscillations are
-    less certain than it suggests.
+    The error assumes that the residuals of consecutive measurements are independent. If a figure oscillates
+    slowly, the slope is less certain than the error suggests.
     """
 
     mean: float
@@ -28,7 +28,7 @@ class Slope:
 
 
 def slope(times_s: Sequence[float], values: Sequence[float]) -> Slope:
-    """Return the slope of at least three measurements. Raises StatisticsError."""
+    """Return the slope of a series with at least three measurements. Raises StatisticsError."""
     fit = linear_regression(times_s, values)
     middle = fmean(times_s)
     rest = sum((v - fit.intercept - fit.slope * t) ** 2 for t, v in zip(times_s, values, strict=True))
