@@ -1,1 +1,1 @@
-"""Benchmarks of `make bench`: each figure is one line, `bench <name> <value> <unit>`."""
+"""Benchmarks of `make bench`. Each figure is one line: `bench <name> <value> <unit>`."""

@@ -1,8 +1,7 @@
-"""Run the benchmarks named on the command line, or all of them: `python -m bench vni_leases mtu`.
+"""Run the benchmarks that the command line names, or all: `python -m bench vni_leases mtu`.
 
-A line that begins with # states the conditions under which the figure above it was measured. The last line
-names the benchmarks that failed. `BENCH_SIZE=smallest` runs each benchmark with its smallest size; see
-`bench.sizes`.
+A line that begins with # states the conditions of the figure above it. The last line names the benchmarks
+that failed. `BENCH_SIZE=smallest` runs each benchmark with its smallest size; see `bench.sizes`.
 """
 
 import subprocess
@@ -55,8 +54,8 @@ def main(names: list[str]) -> int:
         print(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     if len(names) != 1:
-        # Each benchmark has its own process, because Django reads its settings once and each uses its own
-        # database.
+        # Each benchmark runs in a separate process, because Django reads its settings only once and each
+        # benchmark has a separate database.
         failed = [name for name in names or BENCHMARKS if _alone(name) != 0]
         print(f"failed: {', '.join(failed)}" if failed else "every benchmark was measured", flush=True)
         return 1 if failed else 0
@@ -69,7 +68,7 @@ def main(names: list[str]) -> int:
 
 
 def _alone(name: str) -> int:
-    """Run one benchmark in its own process; return the exit status, negative after a signal."""
+    """Run one benchmark in a separate process. Return its exit status, which is negative after a signal."""
     return subprocess.run([sys.executable, "-m", "bench", name], check=False).returncode
 
 

@@ -1,4 +1,6 @@
-"""The agent's time for 1,000 VLLs, and how long it blocks VPP, measured by build/agentbench."""
+"""The time that the agent needs for 1,000 VLLs, and how long it blocks VPP. build/agentbench
+measures both.
+"""
 
 import subprocess
 from collections.abc import Iterator
@@ -7,12 +9,12 @@ from bench.figures import Figure
 from bench.sizes import SMALLEST
 from devstack.folders import BUILD
 
-# With this number of VLL ends, one read blocked VPP's main thread for 460 ms.
+# With this number of VLL ends, a single read once blocked VPP's main thread for 460 ms.
 MAIN_THREAD = ["-main-thread", "-vlls", "11700"]
 
 
 def measure() -> Iterator[Figure]:
-    """Measure a real VPP if one is installed, otherwise the stand-in; the note is its version."""
+    """Measure with a real VPP if one is installed, otherwise with the stand-in. The note has the version."""
     yield from _printed(["-vlls", "20", "-rounds", "1", "-full-router", "20"] if SMALLEST else [])
     yield from _printed(["-main-thread", "-vlls", "20", "-rounds", "1"] if SMALLEST else MAIN_THREAD)
 

@@ -1,4 +1,6 @@
-"""The duration of one alarm evaluation at 100,000 VLLs, and of the NOC's pages during a large outage."""
+"""The duration of a round of alarms with 100,000 VLLs, and the times of the NOC's pages during a
+large outage.
+"""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +14,8 @@ from bench.vlls import ROUTERS, VLLS, installation_fill
 
 ROUNDS = sized(10, smallest=1)
 PAGES = ["/noc/", "/noc/wall/", "/noc/alarms/history/"]
-# A tenth of the routers is silent, a tenth of the lines is down because of a port, a tenth is out of sync.
+# A tenth of the routers is silent, a tenth of the lines is down because of a port, and a tenth is not in
+# sync.
 _MUCH_IS_WRONG = """
 INSERT INTO inventory_routersilence (router_id, since, down_spans, counts_as_down, judge_again)
 SELECT id, now() - interval '1 hour', '[]', true, false FROM inventory_router WHERE id % 10 = 0;
@@ -55,9 +58,10 @@ def _execute(connection: Any, statements: str) -> None:
 
 
 def _rounds(*, raised: bool) -> Iterator[float]:
-    """Yield the milliseconds of each evaluation. The first one raises and clears alarms; it is a warm-up.
+    """Yield the milliseconds of each round. The first round raises and clears alarms; it is a warm-up and not
+    yielded.
 
-    ``raised`` states whether alarms are expected to be raised afterwards.
+    ``raised``: whether alarms should be raised afterwards; if not, the benchmark fails.
     """
     from portal.alarms.models import Alarm
     from portal.alarms.rounds import alarms_watch
@@ -73,7 +77,7 @@ def _rounds(*, raised: bool) -> Iterator[float]:
 
 
 def _times(page: str) -> list[float]:
-    """Return the milliseconds of each response. The first request is a warm-up."""
+    """Return the milliseconds of each response. The first request is a warm-up and not included."""
     from django.test import Client
 
     from portal.accounts.models import User

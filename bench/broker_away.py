@@ -1,7 +1,7 @@
-"""The slowdown of orders while Redis is flushed, stopped or frozen, compared with a healthy Redis.
+"""How much slower orders are while Redis is flushed, stopped or frozen, compared with a healthy Redis.
 
-Orders do not need Redis, but the API counts requests for its rate limits in Redis. Each request therefore
-notices that Redis fails.
+Orders do not need Redis. But the API counts requests in Redis for its rate limits, so each request is
+affected if Redis fails.
 """
 
 import time
@@ -19,10 +19,10 @@ from bench.sizes import sized
 from devstack.services import Services
 
 IN_FLIGHT = 4
-# Orders of each client in one turn. A turn takes about ten seconds, so that effects that occur once per
-# outage weigh as much as in production.
+# The number of orders of each client in one turn. A turn takes about ten seconds, so that an effect that
+# occurs once per outage weighs as much as in production.
 ORDERS = sized(150, smallest=3)
-# How often each kind of failure has a turn. A turn with a healthy Redis precedes each of them.
+# The number of turns of each kind of failure. A turn with a healthy Redis precedes each of them.
 ROUNDS = sized(2, smallest=1)
 
 
@@ -47,7 +47,9 @@ def measure() -> Iterator[Figure]:
 
 
 def _turn(isp: OrderingIsp, vlans: Iterator[int]) -> list[float]:
-    """Return the seconds of each order of one turn, including the first one after Redis changed its state."""
+    """Return the seconds of each order of one turn. The first order after the change of Redis's state is
+    included.
+    """
     first = next(vlans) * ORDERS
     return isp.order_all(range(first, first + ORDERS))
 

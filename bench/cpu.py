@@ -1,4 +1,4 @@
-"""CPU time of this process and its descendants: the cost of a figure, independent of other load."""
+"""The CPU time of this process and its descendants. Unlike elapsed time, it does not depend on other load."""
 
 import os
 import time
@@ -9,9 +9,10 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_s() -> float:
-    """Return the user and system CPU seconds of this process and of its descendants (proc(5)).
+    """Return the CPU seconds (user and system) of this process and of its descendants (proc(5)).
 
-    A process that ended counts once its parent has waited for it. PostgreSQL waits for its vacuum workers.
+    A process that has ended is counted after its parent has waited for it. PostgreSQL waits for its vacuum
+    workers.
     """
     children: dict[int, list[int]] = defaultdict(list)
     spent: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Django on a private, durable PostgreSQL, for benchmarks in this process."""
+"""Django on a private, durable PostgreSQL, for benchmarks that run in this process."""
 
 import os
 import tempfile
@@ -13,14 +13,15 @@ from devstack.migrated_cluster import migrated_cluster
 
 @contextmanager
 def migrated() -> Iterator[services.Services]:
-    """Set up Django on an empty database. Use it once per process, because Django reads its settings once.
+    """Set up Django on a database with tables and without rows. Use it once per process: Django reads its
+    settings once.
 
-    Commits reach the disk, as in production. The smallest size uses a copy of the cluster that the tests
-    start with, without fsync.
+    Commits are written to disk, as in production. Exception: the smallest size uses a copy of the tests'
+    cluster, without fsync.
     """
     with tempfile.TemporaryDirectory(prefix="longline-bench-") as name:
         folder = Path(name)
-        # The account that runs PostgreSQL needs to enter this folder.
+        # The account that runs PostgreSQL must be able to enter this folder.
         folder.chmod(0o711)
         with services.running(
             folder=folder / "services",

@@ -1,4 +1,4 @@
-"""The time from two agents' reports of found lines to the list that joins their ends."""
+"""The time from two agents' reports of found lines until the list shows these lines with both ends."""
 
 import time
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _measured() -> float:
 
 
 def _report(local: str, remote: str) -> list[Any]:
-    """Return circuits as an agent reports them, read from JSON."""
+    """Return circuits in the form in which an agent reports them, read from JSON."""
     from msgspec import convert
 
     from portal.inventory.reported_observation import CircuitReport

@@ -1,7 +1,8 @@
-"""The cost of each transport on a router: clock cycles per frame of a real VPP, next to the shipped table.
+"""The cost of each transport on a router: clock cycles per frame in a real VPP, next to the shipped table.
 
-build/agentbench measures them with the agent's own package. Its frames are warm in the caches and no network
-card is driven. Compare only the order and the ratios to a local cross-connect.
+build/agentbench measures the cycles with the agent's own package. The frames are already in the caches, and
+no network card is involved. Compare only the order of the transports, and their ratios to a local
+cross-connect.
 """
 
 import csv
@@ -30,7 +31,9 @@ def measure() -> Iterator[Figure]:
 
 
 def shipped() -> dict[str, float]:
-    """Return the cycles per packet of each transport, from the table that admission control uses."""
+    """Return the cycles per packet of each transport according to the shipped table, which order
+    checks use.
+    """
     with TABLE.open(newline="") as file:
         return {
             row["encapsulation"] + row["family"]: float(row["cycles_per_packet"])
@@ -39,7 +42,9 @@ def shipped() -> dict[str, float]:
 
 
 def compared(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
-    """Yield the figures that agentbench printed, in the table's order, with rank and ratio in both."""
+    """Yield the figures that agentbench printed, in the order of the table. The notes have rank and ratio in
+    both.
+    """
     measured: dict[str, tuple[float, str]] = {}
     for line in printed.splitlines():
         _, name, median, _, spread = line.split(maxsplit=4)

@@ -7,7 +7,7 @@ from math import ceil
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured figure. `value` is None if this machine lacks the thing to measure.
+    """A measured figure. `value` is None if this machine cannot measure it.
 
     `note` states the conditions of the measurement.
     """
@@ -27,6 +27,8 @@ class Figure:
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """Return the smallest sample that at least `percent` of all samples do not exceed (nearest rank)."""
+    """Return the percentile by nearest rank: the smallest sample such that `percent` % of the samples are not
+    larger.
+    """
     ordered = sorted(samples)
     return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]

@@ -1,4 +1,6 @@
-"""The time to import tables, from the file to the last commit: 10,000 sites, and 1,000 lines to order."""
+"""The time to import tables, from the file to the last commit. One has 10,000 sites, the other 1,000 lines to
+order.
+"""
 
 import time
 from collections.abc import Iterator
@@ -44,7 +46,7 @@ def _lines(pairs: list[tuple[int, int]]) -> Iterator[str]:
 
 
 def _times(kind: str, table: bytes) -> tuple[float, float, float]:
-    """Return the seconds of staging, checking and importing. Fail unless all rows are imported."""
+    """Return the seconds of staging, of checking and of importing. Fails unless all rows are imported."""
     from portal.accounts.models import User
     from portal.core.clock import now
     from portal.imports.batches import batch_run
@@ -65,7 +67,7 @@ def _times(kind: str, table: bytes) -> tuple[float, float, float]:
         if begin:
             import_begin(this=this, actor=arguments["actor"], now=now())
         while batch_run(import_id=this.pk, now=now()):
-            # No agents run here; without this update the routers would become silent during the import.
+            # No agents run here. Without this update, the routers would become silent during the import.
             ObservedRouter.objects.update(reported_at=now())
         moments.append(time.perf_counter())
     done = Import.objects.get(pk=this.pk)

@@ -1,4 +1,6 @@
-"""The time of one page of 50 out of 100,000 VLLs: first page, last page, filtered and searched."""
+"""The time of one page of 50 out of 100,000 VLLs: the first page, the last page, with filters and
+with searches.
+"""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ NO_MATCH = ("q=nothing-like-it", "q=zz")
 FIRST_PAGES = [LISTS, "/api/v1/orders", f"{LISTS}?lifecycle=active&router=router-7", f"{LISTS}?vlan=77"]
 SEARCHES = [
     *("q=line%204712", "q=eth1997", "q=router-42", "q=77", "q=c81e728d", NO_MATCH[0]),
-    # A text with many matches, or the beginning of a word.
+    # Searches with many matches: a text inside words, or the beginning of a word.
     *("q=1", "q=e", "q=ro", NO_MATCH[1]),
 ]
 
@@ -62,7 +64,7 @@ def _clients() -> tuple[Any, Any]:
 
 
 def _times(api: Any, urls: list[str]) -> list[float]:
-    """Return the milliseconds of each response. The URLs take turns; the first round is a warm-up."""
+    """Return the milliseconds of each response. The URLs take turns. The first round is a warm-up."""
     taken = []
     for number in range(ROUNDS + 1):
         for url in urls:
@@ -76,7 +78,7 @@ def _times(api: Any, urls: list[str]) -> list[float]:
 
 
 def _scrapes() -> Iterator[float]:
-    """Yield the milliseconds of each scrape of the installation's metrics for Prometheus."""
+    """Yield the milliseconds of each scrape of the metrics of the installation."""
     from portal.metrics.registry import Installation
 
     for _ in range(ROUNDS // 3):
@@ -96,7 +98,9 @@ def _queries(api: Any, url: str) -> int:
 
 
 def _last_page(api: Any) -> str:
-    """Return the page that begins 50 rows before the end, by a cursor as pages contain it."""
+    """Return the URL of the page that begins 50 rows before the end. It has a cursor, as in the links between
+    pages.
+    """
     from django.test import RequestFactory
     from rest_framework.request import Request
 

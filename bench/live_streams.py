@@ -1,4 +1,6 @@
-"""A thousand open pages with one event stream each: their cost, and the delay from commit to event."""
+"""A thousand open pages with one event stream each: what they cost, and the delay from a commit
+to its event.
+"""
 
 import asyncio
 import os
@@ -25,11 +27,11 @@ from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 PAGES, PEOPLE = sized(1_000, smallest=20), sized(100, smallest=4)
 ROUNDS, ONE_BY_ONE = sized(15, smallest=2), sized(40, smallest=2)
-# Longer than the shortest interval between two events that the live process sends to one page.
+# Longer than the minimum time between two events that the live process sends to one page.
 APART_S = 0.7
 GIVE_UP_S = 120
 _ONE_LINE = "UPDATE vll_vll SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
-# A port of the customer of all people.
+# The id of a port. It belongs to the customer that all people belong to.
 _ALL_PAGES = "UPDATE inventory_port SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
 _PORT = 100
 
@@ -49,7 +51,7 @@ def measure() -> Iterator[Figure]:
         live = family.start(_server("live", live_port, Path(name)))
         web.wait_until(lambda: accepts(web_port))
         live.wait_until(lambda: _hears(live_port), timeout_s=GIVE_UP_S)
-        for _ in range(20):  # a web process starts its threads on demand
+        for _ in range(20):  # a web process starts its threads only when requests arrive
             httpx.get(f"http://{LOOPBACK}:{web_port}/healthz", trust_env=False)
         rss_before, threads_before = _rss_mb(live), _threads(web)
         pages = _Pages(database, live_port, _lines(), _cookies())
@@ -76,25 +78,28 @@ def measure() -> Iterator[Figure]:
 
 @dataclass
 class _Pages:
-    """The event streams of the pages, read by one event loop.
+    """The event streams of all pages. One event loop reads them.
 
-    Each stream is about one line, and about ports.
+    Each stream follows one line, and the ports of its reader.
     """
 
-    # In autocommit mode: each statement is a transaction.
+    # The connection is in autocommit mode: each statement is a transaction.
     database: psycopg.Connection
     port: int
     lines: list[UUID]
     cookies: list[str]
     opened_s: float = 0.0
-    # Milliseconds from a commit to an event.
+    # The delays from a commit to its events, in milliseconds: for events to one page, and for events to all
+    # pages.
     one: list[float] = field(default_factory=list)
     all: list[list[float]] = field(default_factory=list)
     _following: int = 0
     _received_at: list[float] = field(default_factory=list)
 
     async def measure(self, sample: Callable[[], Sample]) -> Sample:
-        """Measure the streams; return the result of ``sample``, taken while all were open and idle."""
+        """Measure the streams. Return the result of ``sample``, which is called while all streams are open
+        and idle.
+        """
         began = time.perf_counter()
         tasks = [
             asyncio.create_task(self._page(self.cookies[number % PEOPLE], line))
@@ -149,7 +154,7 @@ def _lines() -> list[UUID]:
 
 
 def _cookies() -> list[str]:
-    """Return session cookies of people who all see the same customer."""
+    """Return a session cookie for each person. All of them belong to the same customer."""
     from django.conf import settings
     from django.test import Client
 
@@ -189,7 +194,7 @@ def _hears(port: int) -> bool:
 
 
 def _rss_mb(server: Child) -> float:
-    """Return the resident memory of the server's workers in MB; proc(5) writes kB."""
+    """Return the resident memory of the server's workers in MB. proc(5) has it in kB."""
     return sum(_status(pid, "VmRSS") for pid in _workers(server)) / 1_024
 
 

@@ -1,4 +1,4 @@
-"""The time from the failure of a path to the committed status of its line, on two real VPPs."""
+"""The time from the failure of a path until the new status of its line is committed, on two real VPPs."""
 
 import time
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def measure() -> Iterator[Figure]:
 
 
 def _one(customer: Client, vll: str, hole: BlackHole) -> float:
-    """Return the seconds from the first lost frame to the first API response that reports the failure."""
+    """Return the seconds from the first lost frame until a response of the API reports the failure."""
     _await(customer, vll, "up")
     with hole:
         started = time.perf_counter()
@@ -51,7 +51,7 @@ def _one(customer: Client, vll: str, hole: BlackHole) -> float:
 
 
 def _await(customer: Client, vll: str, state: str) -> None:
-    """Wait until the path and its line have this state."""
+    """Wait until both the path and the line have this state."""
     given_up = time.perf_counter() + GIVE_UP_S
     while True:
         line = customer.vll(vll)

@@ -1,11 +1,13 @@
-"""The time of an order's MTU check: 1,000 routers, 2,500 links, any single failure.
+"""The time of the MTU check of an order: 1,000 routers, 2,500 links, any single failure.
 
-The figures are medians, over several rounds, of the 95th percentile over random pairs of routers:
+A figure is the median, over several rounds, of the 95th percentile over random pairs of routers:
 
-* ``mtu_check_p95_ms``: in an existing topology. Hardly any pair occurs twice, so only results that the
-  topology caches for all pairs help.
-* ``mtu_check_cold_p95_ms``: the first check after a metric of the topology changed, including the time to
-  build the topology.
+* ``mtu_check_p95_ms``: with an existing topology. Hardly any pair occurs twice, so only results that the
+  topology
+  caches for all pairs make it faster.
+* ``mtu_check_cold_p95_ms``: the first check after a metric of the topology has changed. It includes the time
+  to build
+  the topology.
 """
 
 import random
@@ -31,7 +33,9 @@ COLD_CHECKS = sized(60, smallest=5)
 
 
 def facts(chance: random.Random) -> tuple[list[Router], list[Link]]:
-    """Return a connected underlay, mostly of 9000 bytes. Some links are too narrow, to include refusals."""
+    """Return a connected underlay. Most links carry 9000 bytes; some links are too narrow, so that checks can
+    fail.
+    """
     routers = [Router(id=number, name=f"r{number}") for number in range(ROUTERS)]
     ends = [(number, chance.randrange(number)) for number in range(1, ROUTERS)]
     while len(ends) < LINKS:
@@ -51,7 +55,7 @@ def link(number: int, a: int, z: int, chance: random.Random) -> Link:
 
 
 def check(topology: Topology, chance: random.Random) -> bool:
-    """Check a line between two random routers; return whether a transport fits."""
+    """Check a line between two random routers. Return whether a transport is possible."""
     a, z = chance.sample(range(ROUTERS), 2)
     try:
         select_transport(
@@ -66,7 +70,7 @@ def check(topology: Topology, chance: random.Random) -> bool:
             policy=PathPolicy(),
         )
     except TransportRefused:
-        return False  # a refusal counts as a result too
+        return False  # a refusal is a valid result too
     return True
 
 

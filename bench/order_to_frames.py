@@ -1,4 +1,4 @@
-"""The time from the accepted order to the first frame in both directions. Only a real VPP forwards frames."""
+"""The time from an accepted order until frames arrive in both directions. Only a real VPP forwards frames."""
 
 import secrets
 import time
@@ -49,7 +49,9 @@ def measure() -> Iterator[Figure]:
 
 
 def _one(running: stack.Stack, customer: Client, wires: dict[str, Wire], vlan: int) -> tuple[float, float]:
-    """Return the seconds from the 202 to the later first frame, and the activation test's milliseconds."""
+    """Return the seconds from the 202 until frames have arrived in both directions, and the activation test's
+    milliseconds.
+    """
     end = {"tagging": "dot1q", "outer_vlan": vlan, "inner_vlan": None, "exact_match": True}
     a_end, z_end = (end | {"port": running.port(router, PORT)} for router in CUSTOMERS)
     accepted = customer.order(a_end=a_end, z_end=z_end, svc_mtu=1500, cir_bps=1_000_000, transport="auto")
@@ -66,7 +68,7 @@ def _one(running: stack.Stack, customer: Client, wires: dict[str, Wire], vlan: i
             assert time.perf_counter() - started < GIVE_UP_S, f"no frames after {GIVE_UP_S} s"
             wires[sender].send(whole)
     elapsed = time.perf_counter() - started
-    # Frames flow before both ends have been read back; until then a removal would cancel the order.
+    # Frames flow before the portal has verified both ends. A removal before that would cancel the order.
     customer.wait_completed(accepted.order, timeout_s=GIVE_UP_S)
     [test] = customer.tests(accepted.vll)
     assert test["state"] == "passed", test["message"]

@@ -1,4 +1,4 @@
-"""Orders per second through the web server, 16 in flight; each commit reaches the disk."""
+"""Orders per second through the web server. 16 orders are in flight, and each commit is written to disk."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ from devstack.process import Child, Family
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 IN_FLIGHT = sized(16, smallest=4)
-# VLANs. The database plans its statements during the first orders of a connection.
+# The VLANs of the orders. During the first orders of a connection, the database plans its statements.
 _WARM_UP, _MEASURED = range(1, 5), range(5, sized(45, smallest=7))
 
 
@@ -43,7 +43,7 @@ def measure() -> Iterator[Figure]:
 
 @dataclass(frozen=True)
 class OrderingIsp:
-    """A web server, and clients that order concurrently, each between its own two ports."""
+    """A web server, and clients that order at the same time. Each client has a separate pair of ports."""
 
     port: int
     token: str
@@ -51,7 +51,7 @@ class OrderingIsp:
     clients: ThreadPoolExecutor
 
     def order_all(self, vlans: range) -> list[float]:
-        """Have every client order each of these VLANs; return the seconds of each order."""
+        """Let every client order each of these VLANs. Return the seconds of each order."""
 
         def client(ports: tuple[int, int]) -> list[float]:
             return _order_many(self.port, self.token, *ports, vlans)
@@ -61,7 +61,9 @@ class OrderingIsp:
 
 @contextmanager
 def ordering_isp(*, writes_per_min: int = 0, clients: int = IN_FLIGHT) -> Iterator[OrderingIsp]:
-    """Run the small ISP behind a web server as deployed; ``writes_per_min`` 0 disables the rate limit."""
+    """Run the small ISP behind a web server as in production. ``writes_per_min=0`` disables the
+    rate limit.
+    """
     with TemporaryDirectory(prefix="longline-bench-") as folder:
         token, pairs = small_isp_with_pairs()
         (port,) = free_ports(1)
@@ -89,7 +91,7 @@ def ordering_isp(*, writes_per_min: int = 0, clients: int = IN_FLIGHT) -> Iterat
 
 
 def _order_many(port: int, token: str, a_port: int, z_port: int, vlans: range) -> list[float]:
-    """Order these VLANs between these two ports; return the seconds of each order."""
+    """Order a line for each of these VLANs between these two ports. Return the seconds of each order."""
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Host": "localhost"}
     taken = []
@@ -107,7 +109,9 @@ def _order_many(port: int, token: str, a_port: int, z_port: int, vlans: range) -
 
 
 def small_isp_with_pairs() -> tuple[str, list[tuple[int, int]]]:
-    """Return a token that may order, and for each client a pair of its customer's ports on two routers."""
+    """Return a token that may order, and for each client a pair of ports on two routers. All belong to one
+    customer.
+    """
     from devstack.isp import BACKBONE_IP_MTU, small_isp
     from devstack.load import load
     from portal.core.clock import now
@@ -116,7 +120,7 @@ def small_isp_with_pairs() -> tuple[str, list[tuple[int, int]]]:
     isp = small_isp()
     urls = {router.name: f"https://{router.name}.example.net" for router in isp.agents}
     loaded = load(isp, agent_urls=urls, now=now())
-    # No agents run here; these values are what they would report.
+    # No agents run here. These are the values that they would report.
     BackboneLink.objects.update(a_ip_mtu=BACKBONE_IP_MTU, z_ip_mtu=BACKBONE_IP_MTU)
     for router in Router.objects.exclude(agent_url=""):
         ObservedRouter.objects.create(

@@ -1,4 +1,4 @@
-"""The server's time for each page that a person opens, at 100,000 VLLs."""
+"""The time that the server needs for each page that a person can open, with 100,000 VLLs."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ from bench.sizes import sized
 from bench.vlls import ROUTERS, installation_fill
 
 ROUNDS = sized(20, smallest=1)
-# By page: a text that it contains. {vll} is the id of a line of customer 1, {name} its description.
+# For each page, a text that it must contain. {vll} is the id of a line of customer 1, and {name} its
+# description.
 EVERYBODY = {
     "/": "{vll}",
     "/?show=all": "{vll}",
@@ -51,7 +52,7 @@ def measure() -> Iterator[Figure]:
         from django.conf import settings
         from django.db import connection
 
-        # The second factor of the sign-in is not part of a page's time.
+        # The second factor of the sign-in is not part of the time of a page.
         settings.LONGLINE_NOC_NEEDS_TOTP = False
 
         from portal.core import clock
@@ -62,7 +63,7 @@ def measure() -> Iterator[Figure]:
             cursor.execute(_RING.format(routers=ROUTERS))
         tunnel_paths_keep(now=clock.now())
         with connection.cursor() as cursor:
-            # Autovacuum does this within a minute.
+            # In production, autovacuum does this within a minute.
             cursor.execute("ANALYZE")
         vll = Vll.objects.filter(customer_id=1).order_by("-created_at", "-pk")[0]
         facts = {"vll": vll.pk, "name": vll.description}
@@ -91,7 +92,9 @@ def _browsers() -> dict[str, Any]:
 
 
 def _times(browser: Any, page: str, shown: str) -> list[float]:
-    """Return the milliseconds of each response. Each has to contain ``shown``; the first one is a warm-up."""
+    """Return the milliseconds of each response. Each must contain ``shown``. The first request is
+    a warm-up.
+    """
     taken = []
     for number in range(ROUNDS + 1):
         began = time.perf_counter()

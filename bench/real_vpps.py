@@ -16,7 +16,7 @@ from devstack.vpp_network import VppDataplane
 
 @contextmanager
 def real_vpps(installation: Installation) -> Iterator[tuple[stack.Stack, VppDataplane]]:
-    """Run the ISP, and wait until both agents have reported."""
+    """Run the ISP and wait until both agents have reported."""
     netns.remove_leftovers()
     isp, family, logs = small_isp(), Family(), RUN / "log" / "bench"
     with (

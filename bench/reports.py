@@ -1,7 +1,7 @@
-"""Reports of a large network: every router sends state and counters every 10 s, over mutual TLS.
+"""The reports of a large network: each router sends its state and its counters every 10 s, over mutual TLS.
 
-The load follows a timetable and does not wait for responses. A late response counts from the time its report
-was due.
+The load follows a timetable and does not wait for responses. The time of a report begins when the report is
+due, even if it is sent later.
 """
 
 import asyncio
@@ -28,13 +28,14 @@ from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 ROUTERS, LINES_A_ROUTER = sized(1_000, smallest=4), sized(100, smallest=6)
 MEASURED = sized(6, smallest=1)
 EVERY_S = sized(10, smallest=1)
-# The agent API refuses reports because too many routers return at once (docs/reference/agent-reports.md).
+# The agent API refuses reports if too many routers return at the same time (docs/reference/agent-reports.md).
 _BUSY = 429
-# The first reports are complete documents; this number of them is sent at a time.
+# The first reports are complete documents. This number of reports is sent at the same time.
 _AT_A_TIME = 16
-# Meanwhile all routers have been silent for too long. Reports follow the timetable until none is refused.
+# When the first reports are complete, all routers have been silent for too long. Rounds follow the timetable
+# until no report is refused, but at most this number of rounds.
 _MOST_ROUNDS = 30
-# The share of reports of ends that contain a changed link of one customer.
+# The fraction of reports of ends in which a customer's link has changed.
 CHANGED_SHARE = sized(5, smallest=50) / 100
 
 
@@ -97,7 +98,7 @@ def measure() -> Iterator[Figure]:
 
 
 def _check_stored(agents: list[ReportingAgent]) -> None:
-    """Raise unless the portal stored the last report of each router's first end."""
+    """Raise an error unless the portal has stored the last report of each router's first end."""
     from portal.telemetry.models import Sample
     from portal.vll.models import VllEnd
 
@@ -115,7 +116,7 @@ def _check_stored(agents: list[ReportingAgent]) -> None:
 
 @dataclass
 class Load:
-    """The seconds of each stored document by its kind, and the cost of the measured part."""
+    """The durations (seconds) of stored documents by kind, and the cost of the measured part."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     failed: int = 0
@@ -174,7 +175,7 @@ async def _load(agents: list[ReportingAgent], port: int) -> Load:
 def _timetable(
     load: Load, agents: list[ReportingAgent], began: float
 ) -> Iterator[tuple[ReportingAgent, str, float]]:
-    """Yield agent, kind and due time of each document, for a round that begins at ``began``."""
+    """Yield agent, kind and due time of each document of a round that begins at ``began``."""
     for at, agent in enumerate(agents):
         for kind in load.took:
             yield agent, kind, began + at * EVERY_S / len(agents)

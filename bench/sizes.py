@@ -1,7 +1,7 @@
-"""The amount of work of each benchmark: the usual amount, or the least that shows that it still measures.
+"""The amount of work of each benchmark: the usual amount, or the smallest amount with which it still works.
 
-``BENCH_SIZE=smallest`` chooses the least amount for ``python -m bench``. The tests run every benchmark with
-it. Do not compare its figures with others.
+``BENCH_SIZE=smallest`` selects the smallest amount for ``python -m bench``. The tests run every benchmark
+with it. Its figures must not be compared with others.
 """
 
 import os
@@ -10,5 +10,5 @@ SMALLEST = os.environ.get("BENCH_SIZE") == "smallest"
 
 
 def sized(usual: int, *, smallest: int) -> int:
-    """Return the amount for the chosen size."""
+    """Return the amount that BENCH_SIZE selects."""
     return smallest if SMALLEST else usual

@@ -1,4 +1,6 @@
-"""The intake of samples, the response time of a year's graph, and the disk space of a VLL's year."""
+"""The intake of samples, the time of a response with a year's graph, and the disk space of a VLL
+for a year.
+"""
 
 import json
 import random
@@ -161,9 +163,10 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
 
 
 def _requester() -> Callable[[Any, int], float]:
-    """Return a function that requests a year's graph of a VLL in steps of so many seconds from the API.
+    """Return a function that requests a year's graph of a VLL from the API. Its arguments are the VLL and the
+    step (s).
 
-    The function returns the milliseconds of the response. Server and client are this process.
+    The function returns the milliseconds of the response. Server and client are in this process.
     """
     from django.conf import settings
     from django.test import Client

@@ -1,7 +1,7 @@
-"""The time to validate a line through the API: 1,000 routers, 2,500 links, any single failure.
+"""The time to check an order through the API: 1,000 routers, 2,500 links, any single failure.
 
-``validate_p95_ms`` uses the underlay that this process has cached. ``validate_cold_p95_ms`` is measured right
-after a link changed: the process then reads the underlay and builds its topology again.
+``validate_p95_ms`` uses the underlay that this process has cached. ``validate_cold_p95_ms`` is measured
+immediately after a link has changed: the process then reads the underlay and builds its topology again.
 """
 
 import json
@@ -94,11 +94,11 @@ def _change_a_link(chance: random.Random) -> None:
 
 
 def _requester(chance: random.Random) -> Any:
-    """Return a function that validates a line between two random ports.
+    """Return a function that checks an order for a line between two random ports.
 
-    The function returns the milliseconds of the request, and whether the line is feasible. A path that is too
-    narrow is a valid result, because the portal compared all paths. Any other refusal happens earlier and
-    raises.
+    The function returns the milliseconds of the request, and whether the line is possible. A path that is too
+    narrow is a valid result, because the portal has compared all paths. Another refusal happens before that
+    and raises an error.
     """
     from django.conf import settings
     from django.test import Client

@@ -1,10 +1,10 @@
-"""A large installation, written directly into the tables: 100,000 VLLs of 100 customers."""
+"""A large installation that is written directly into the tables: 100,000 VLLs of 100 customers."""
 
 from bench.sizes import sized
 
 ROUTERS, PORTS, CUSTOMERS = 100, 2_000, 100
 VLLS = sized(100_000, smallest=5_000)
-# Customer 1 has half of all VLLs, because one customer's list can be as long as the NOC's.
+# Customer 1 has half of all VLLs, because the list of one customer can be as long as that of the NOC.
 _TABLES = """
 INSERT INTO inventory_site (id, name) SELECT n, 'site-' || n FROM generate_series(1, 20) n;
 INSERT INTO accounts_customer (id, name, created_at)
@@ -37,13 +37,13 @@ SELECT gen_random_uuid(), id, customer, 'add', 'completed', 1, 'bench', at, at F
 
 
 def installation_fill() -> None:
-    """Fill the empty, migrated database that Django is connected to."""
+    """Fill the database of Django, which must be migrated and empty."""
     from django.db import connection, transaction
 
     statements = _TABLES.format(routers=ROUTERS, ports=PORTS, customers=CUSTOMERS, vlls=VLLS)
     with connection.cursor() as cursor:
         with transaction.atomic():
-            # These rows satisfy the constraints and triggers; checking them would take minutes.
+            # The rows satisfy all constraints and triggers, but checking them would take minutes.
             cursor.execute("SET LOCAL session_replication_role = replica")
             cursor.execute(statements)
         cursor.execute("VACUUM ANALYZE")

@@ -1,4 +1,4 @@
-"""Leases per second when 64 clients request VNIs from the whole 24-bit space at once."""
+"""Leases per second if 64 clients request VNIs from the whole 24-bit space at the same time."""
 
 import multiprocessing
 import threading
@@ -13,7 +13,7 @@ from bench.database import migrated
 from bench.figures import Figure
 from bench.sizes import sized
 
-# Like web workers: a few processes of several threads each.
+# As with web workers, there are a few processes with several threads each.
 PROCESSES, THREADS = sized(4, smallest=2), sized(16, smallest=2)
 LEASES_PER_CLIENT = sized(150, smallest=5)
 
@@ -27,7 +27,7 @@ def measure() -> Iterator[Figure]:
 
         from portal.allocation.models import VniLease
 
-        # A forked child must not use its parent's connection.
+        # A forked child must not use the connection of its parent.
         connections.close_all()
         fork = multiprocessing.get_context("fork")
         ready = fork.Barrier(PROCESSES + 1)
@@ -55,7 +55,7 @@ def measure() -> Iterator[Figure]:
 
 
 def _exhausted() -> float:
-    """Return the milliseconds until a request is refused because no VNI is left."""
+    """Return the milliseconds until a request is refused because no VNI is free."""
     from django.db import connection
 
     from portal.allocation.errors import VniPoolExhausted

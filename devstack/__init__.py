@@ -1,1 +1,1 @@
-"""The private stack under .run/ that the demo, the tests and the lab use."""
+"""Private installations of the product for the demo, the tests and the lab. Their files are under .run/."""

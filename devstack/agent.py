@@ -1,4 +1,4 @@
-"""A router's agent process for one dataplane."""
+"""The agent process of one router. It connects to one dataplane."""
 
 import shutil
 from dataclasses import dataclass
@@ -12,7 +12,9 @@ from devstack.tcp_ports import LOOPBACK, accepts
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent. `folder` contains its configuration and state; `report_url` is the portal's agent API."""
+    """An agent. `folder` contains its configuration and state. `report_url` is the URL of the portal's agent
+    API.
+    """
 
     router: str
     port: int
@@ -34,13 +36,13 @@ class Agent:
 
     @property
     def ca(self) -> Path:
-        """Return the file of the CAs that the agent trusts."""
+        """The file with the CAs that the agent trusts."""
         return self.folder / "ca.pem"
 
     def start(self, family: Family, sockets: Sockets) -> Child:
         state = self.folder / "state"
         state.mkdir(parents=True, exist_ok=True)
-        # The agent has its own copy, as on a separate machine.
+        # The agent gets a copy of the CAs, as on a separate machine.
         shutil.copy(self.pki / "ca.pem", self.ca)
         config = self.folder / "agent.yaml"
         config.write_text(f"""\
@@ -70,6 +72,6 @@ metrics:
         return family.start(child).wait_until(lambda: accepts(self.port, self.address))
 
     def report_over(self, url: str) -> None:
-        """Report to the portal at another address, from the agent's next start on."""
+        """Use another URL for reports to the portal. The agent uses it from its next start."""
         config = self.folder / "agent.yaml"
         config.write_text(config.read_text().replace(self.report_url, url))

@@ -1,4 +1,4 @@
-"""A link between two real VPPs that drops frames in one direction, with no change of a route or interface."""
+"""A link between two real VPPs that drops frames in one direction. Routes and interfaces do not change."""
 
 from types import TracebackType
 
@@ -8,7 +8,9 @@ UNKNOWN_MAC = "02:00:00:00:de:ad"
 
 
 class BlackHole:
-    """A context in which frames from one router to its neighbour have a MAC address that no interface has."""
+    """A context in which frames from one router to its neighbour get a MAC address that belongs
+    to no interface.
+    """
 
     def __init__(self, dataplane: VppDataplane, near: str, far: str) -> None:
         side = next(side for side in dataplane.isp.sides_of(dataplane.isp.router(near)) if side.far == far)

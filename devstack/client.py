@@ -1,4 +1,4 @@
-"""A small client of the REST API: order, watch, remove."""
+"""A small client of the REST API, to order lines, watch them and remove them."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ SETTLED = {"completed", "failed", "rejected", "cancelled"}
 
 
 class Refused(Exception):
-    """A problem document (RFC 9457) that the portal returned."""
+    """The portal has refused a request. The exception has the problem document (RFC 9457)."""
 
     def __init__(self, status: int, problem: Json) -> None:
         super().__init__(f"{status}: {problem}")
@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class NotReached(Exception):
-    """An order that ended in another state or not in time; the text has its last state."""
+    """An order has ended in another state, or has not ended in time. The text has its last state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,51 +32,55 @@ class Accepted:
 
 
 class Client:
-    """A client with the access rights of `token`.
+    """A client with the rights of `token`.
 
-    `alive` is called while the client waits. It raises an exception if waiting is pointless.
+    While the client waits, it calls `alive`, which raises an exception if waiting makes no sense any more.
     """
 
     def __init__(self, url: str, token: str, alive: Callable[[], None] = lambda: None) -> None:
-        # Requests to loopback must not use a proxy from the environment.
+        # Requests to this machine must not go through a proxy from the environment.
         self._http = httpx.Client(
             base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30, trust_env=False
         )
         self._alive = alive
 
     def order(self, **members: Any) -> Accepted:
-        """POST /api/v1/vlls with the given members. Raises Refused."""
+        """Send ``POST /api/v1/vlls`` with these members. Raises Refused."""
         body = self._call("POST", "/api/v1/vlls", json=members)
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
     def validate(self, **members: Any) -> Json:
-        """Return whether the portal would accept this order, and the reasons if not."""
+        """Return the portal's response to a check of an order: whether it is possible now, and the reasons if
+        not.
+        """
         return self._call("POST", "/api/v1/vlls/validate", json=members)
 
     def change(self, vll: str, **members: Any) -> str:
-        """Order a change of the line, in any version; return the order's id. Raises Refused."""
+        """Order a change of the line, whatever its present version is. Return the order's id.
+        Raises Refused.
+        """
         identity: str = self._patch(vll, members)["order"]["id"]
         return identity
 
     def describe(self, vll: str, description: str) -> None:
-        """Change only the description, which needs no order."""
+        """Change the line's description. This needs no order."""
         self._patch(vll, {"description": description})
 
     def _patch(self, vll: str, members: Json) -> Json:
         return self._call("PATCH", f"/api/v1/vlls/{vll}", json=members, headers={"If-Match": "*"})
 
     def remove(self, vll: str) -> str:
-        """Order the immediate removal; return the order's id."""
+        """Order the removal of the line without cooling-off. Return the order's id."""
         body = self._call("DELETE", f"/api/v1/vlls/{vll}?cooling_off=0")
         identity: str = body["order"]["id"]
         return identity
 
     def suspend(self, vll: str) -> str:
-        """Order both ends down; return the order's id."""
+        """Order that the line is suspended. Return the order's id."""
         return self._act(vll, "suspend")
 
     def resume(self, vll: str) -> str:
-        """Order a suspended line up again; return the order's id."""
+        """Order that a suspended line is resumed. Return the order's id."""
         return self._act(vll, "resume")
 
     def _act(self, vll: str, action: str) -> str:
@@ -85,12 +89,14 @@ class Client:
         return identity
 
     def found_lines(self) -> list[Json]:
-        """Return up to a hundred lines that the portal does not manage; for the NOC."""
+        """Return the lines that the portal does not manage, at most a hundred. Needs the rights
+        of the NOC.
+        """
         results: list[Json] = self._call("GET", "/api/v1/found-lines?limit=100")["results"]
         return results
 
     def adopt_several(self, lines: list[Json], *, dry_run: bool = False) -> list[Json]:
-        """Adopt all of these lines or none; return each line's outcome. Raises Refused."""
+        """Adopt all of these lines or none. Return the outcome for each line. Raises Refused."""
         body = {"lines": lines, "dry_run": dry_run}
         outcomes: list[Json] = self._call("POST", "/api/v1/found-lines/adopt", json=body)["lines"]
         return outcomes
@@ -101,11 +107,13 @@ class Client:
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
     def let_go(self, vll: str) -> str:
-        """Order that the portal stops managing a line and leaves it configured; return the order's id."""
+        """Order that the portal releases a line: it stays configured on the routers. Return the
+        order's id.
+        """
         return self._act(vll, "let-go")
 
     def lines(self) -> list[Json]:
-        """Return the newest lines that this client may see, one page of them."""
+        """Return the first page of the lines that this client may see, newest first."""
         results: list[Json] = self._call("GET", "/api/v1/vlls")["results"]
         return results
 
@@ -117,7 +125,7 @@ class Client:
         return self._call("GET", f"/api/v1/vlls/{identity}/throughput?from={now - seconds}&to={now}")
 
     def carries_traffic(self, identity: str) -> bool:
-        """Return whether both ends counted bits in both directions."""
+        """Return whether both ends have counted bits in both directions."""
         series = self.throughput(identity, seconds=120)
         return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
 
@@ -127,33 +135,35 @@ class Client:
         return results
 
     def test(self, identity: str) -> Json:
-        """Start an activation test of a line in service."""
+        """Request an activation test of a line in service."""
         return self._call("POST", f"/api/v1/vlls/{identity}/tests", json={})
 
     def diagnosis(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/diagnosis")
 
     def routers(self) -> list[Json]:
-        """Return the routers; for the NOC."""
+        """Return all routers. Needs the rights of the NOC."""
         results: list[Json] = self._call("GET", "/api/v1/routers")["results"]
         return results
 
     def router(self, name: str) -> int:
-        """Return the router's id; for the NOC."""
+        """Return the id of the router with this name. Needs the rights of the NOC."""
         [found] = [each for each in self.routers() if each["name"] == name]
         identity: int = found["id"]
         return identity
 
     def change_router(self, identity: int, **members: Any) -> None:
-        """Change members of a router; for the NOC."""
+        """Change members of a router. Needs the rights of the NOC."""
         self._call("PATCH", f"/api/v1/routers/{identity}", json=members, headers={"If-Match": "*"})
 
     def router_action(self, identity: int, action: str) -> None:
-        """Run an action of a router, such as ``maintenance-begin``; for the NOC."""
+        """Execute an action on a router, for example ``maintenance-begin``. Needs the rights of the NOC."""
         self._call("POST", f"/api/v1/routers/{identity}/actions", json={"do": action})
 
     def latency(self, identity: str) -> list[Json]:
-        """Return the minutes of the last hour with replies: start, shortest, mean, longest, lost."""
+        """Return the last hour's minutes with replies. Each has: start, shortest, mean and longest round
+        trip, lost packets.
+        """
         response = self._call("GET", f"/api/v1/vlls/{identity}/latency?step=60")
         return [row for row in response["round_trips"] if row[1] is not None]
 
@@ -161,14 +171,18 @@ class Client:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 
     def take_calibration(self, router: int, calibration: Json | None) -> Json:
-        """Set the calibration that admission control uses; None selects the shipped table. Raises Refused."""
+        """Set the calibration of a router, which order checks use. None selects the shipped table. Raises
+        Refused.
+        """
         return self._call("POST", f"/api/v1/routers/{router}/calibration", json={"calibration": calibration})
 
     def is_completed(self, order: str) -> bool:
         return bool(self._call("GET", f"/api/v1/orders/{order}")["state"] == "completed")
 
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
-        """Wait for an order. Raises NotReached if it ends in another state or not in time."""
+        """Wait until an order has completed. Raises NotReached if it ends in another state, or
+        not in time.
+        """
         body: Json = {}
 
         def completed() -> bool:

@@ -1,7 +1,7 @@
-"""The demo in containers: `python -m devstack.containers seed|order`, as docker-compose.yml runs it.
+"""The demo in containers: `python -m devstack.containers seed|order`. docker-compose.yml runs both.
 
-`seed` fills the database and the volume /demo. `order` orders a line and waits until it carries traffic. Each
-command may run again; it keeps what exists.
+`seed` fills the database and the volume /demo. `order` orders a line and waits until the line carries
+traffic. Each command can run again: it keeps everything that exists.
 """
 
 import json
@@ -55,7 +55,7 @@ def seed() -> None:
 
 
 def order() -> None:
-    """Order one line from Rhino to Hippo, unless one exists."""
+    """Order a line from Rhino to Hippo, unless a line exists."""
     facts: dict[str, Any] = json.loads(FACTS.read_text())
     customer = Client(WEB, facts["customer_token"])
     if "vll" not in facts:
@@ -114,7 +114,9 @@ def _wait_for_reports(isp: Isp) -> None:
 
 
 def _write(name: str, text: str) -> None:
-    """Write a file that only this container's user can read; the agents' containers use the same user."""
+    """Write a file that only the user of this container can read. The agents' containers run as
+    the same user.
+    """
     fresh = DEMO / f"{name}.new"
     fresh.touch(mode=0o600)
     fresh.write_text(text)

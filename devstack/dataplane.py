@@ -1,4 +1,4 @@
-"""The Unix sockets that an agent connects to; a VPP or the stand-in listens on them."""
+"""Dataplanes: a VPP or the stand-in. An agent connects to their Unix sockets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ class Sockets:
 
 
 class Dataplane(Protocol):
-    """A dataplane. `name` is "vpp <version>" or "vppsim"; it may be unknown until a router was started."""
+    """A dataplane. `name` is "vpp <version>" or "vppsim". It may be unknown until the first
+    router was started.
+    """
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""`make demo`: a small ISP with one VLL in service, in the foreground until Ctrl-C."""
+"""`make demo`: a small ISP with one line in service. It runs in the foreground until Ctrl-C."""
 
 import fcntl
 import json
@@ -32,9 +32,9 @@ VLAN = 100
 SVC_MTU = 1500
 CIR_BPS = 100_000_000
 TRAFFIC_BPS = 5_000_000
-# Faster than an agent's default (10 s), because a person waits for the graph.
+# Seconds. This is faster than an agent's default (10 s), because a person waits for the graph.
 REPORT_INTERVAL_S = 2
-# The provider that the demo's portal shows.
+# The provider's name and contact in the demo.
 PROVIDER = {
     "LONGLINE_PROVIDER_NAME": "Savanna Networks",
     "LONGLINE_PROVIDER_LOGO": str(ROOT / "devstack" / "savanna.svg"),
@@ -49,11 +49,11 @@ WATCH_S = 0.5
 
 
 class Stopped(Exception):
-    """A signal to stop the demo."""
+    """A signal has stopped the demo."""
 
 
 class CannotStart(Exception):
-    """The reason why the demo cannot start, in one sentence."""
+    """The demo cannot start. The text is the reason, in one sentence."""
 
 
 def main() -> int:
@@ -65,7 +65,7 @@ def main() -> int:
             try:
                 _run(undo)
             finally:
-                # A second Ctrl-C must not interrupt the cleanup.
+                # After this, a second Ctrl-C cannot interrupt the cleanup.
                 _ignore_signals()
     except Stopped:
         _print("stopped")
@@ -82,7 +82,7 @@ def _run(undo: ExitStack) -> None:
         shutil.rmtree(stale, ignore_errors=True)
     port = _port()
     isp, family = small_isp(), Family()
-    # A Unix socket's path has at most 107 bytes, and the clone may be in a deep folder.
+    # The path of a Unix socket has at most 107 bytes, and the path of the clone may be longer.
     sockets = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-demo-")))
     dataplane = _dataplane(isp, family, sockets, undo)
     _print(f"starting PostgreSQL, Redis, the portal and two agents; logs are in {LOGS}")
@@ -205,7 +205,7 @@ def _port() -> int | None:
 
 @contextmanager
 def _only_one() -> Iterator[None]:
-    """Lock the clone: two demos in one clone would overwrite each other's files."""
+    """Lock the clone for this demo. Two demos in one clone would overwrite each other's files."""
     RUN.mkdir(exist_ok=True)
     with Path(RUN / "demo.lock").open("w") as lock:
         try:

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Files of running processes. Two demos of one clone can run at the same time if each has another folder.
+# The files of running processes. Two demos of one clone can run at the same time if each has a different
+# folder.
 RUN = Path(os.environ.get("LONGLINE_RUN_DIR", ROOT / ".run")).absolute()
 BUILD = ROOT / "build"
 VENV_BIN = ROOT / ".venv" / "bin"

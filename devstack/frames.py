@@ -1,4 +1,4 @@
-"""Ethernet frames, byte for byte, on a Linux interface (packet(7))."""
+"""Send and receive Ethernet frames, byte for byte, on a Linux interface (packet(7))."""
 
 import select
 import socket
@@ -13,7 +13,7 @@ from devstack import netns
 
 DOT1Q = 0x8100
 DOT1AD = 0x88A8
-# IEEE 802 "local experimental" EtherType: no device on the path processes it.
+# The EtherType "local experimental" of IEEE 802. No device on the path processes such frames.
 EXPERIMENTAL = 0x88B5
 HEADER = 14
 TAG = 4
@@ -25,16 +25,16 @@ _PACKET_AUXDATA = 8
 _PACKET_IGNORE_OUTGOING = 23
 _TP_STATUS_VLAN_VALID = 0x10
 _TP_STATUS_VLAN_TPID_VALID = 0x40
-# struct tpacket_auxdata of linux/if_packet.h: status, len, snaplen, mac, net, vlan_tci, vlan_tpid.
+# struct tpacket_auxdata in linux/if_packet.h: status, len, snaplen, mac, net, vlan_tci, vlan_tpid.
 _AUXDATA = struct.Struct("=IIIHHHH")
-# struct tpacket_stats of linux/if_packet.h: packets, drops.
+# struct tpacket_stats in linux/if_packet.h: packets, drops.
 _STATISTICS = struct.Struct("=II")
 _LARGEST = 65536
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One VLAN tag (IEEE 802.1Q): its type and its VLAN, priority 0."""
+    """A VLAN tag (IEEE 802.1Q): its type and its VLAN id. The priority is 0."""
 
     vlan: int
     tpid: int = DOT1Q
@@ -44,7 +44,7 @@ class Tag:
 
 
 def frame(*, destination: bytes, source: bytes, tags: Sequence[Tag] = (), payload: bytes) -> bytes:
-    """Return a frame without FCS, outermost tag first."""
+    """Return a frame without FCS. The first of ``tags`` is the outermost tag."""
     return (
         destination
         + source
@@ -55,13 +55,13 @@ def frame(*, destination: bytes, source: bytes, tags: Sequence[Tag] = (), payloa
 
 
 class Wire:
-    """A raw socket on one interface of a namespace. Frames are complete: all tags, no FCS."""
+    """A raw socket on one interface in a namespace. Frames are complete, with all tags and without FCS."""
 
     def __init__(self, namespace: str, interface: str) -> None:
         self._socket = netns.inside(
             namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
         )
-        # The kernel delivers the outer tag next to the frame, not in it.
+        # The kernel removes the outer tag from the frame and delivers it separately.
         self._socket.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
         self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
         self._socket.bind((interface, 0))
@@ -76,11 +76,11 @@ class Wire:
         self._socket.close()
 
     def send(self, content: bytes) -> None:
-        """Send one frame. Raises OSError EMSGSIZE if the interface's MTU is too small for it."""
+        """Send a frame. Raises OSError with EMSGSIZE if the frame exceeds the interface's MTU."""
         self._socket.send(content)
 
     def receive(self, *, timeout_s: float) -> bytes | None:
-        """Return the next frame that arrives, with its outer tag restored, or None."""
+        """Return the next frame, with its outer tag restored. Return None if no frame arrives in time."""
         if not select.select([self._socket], [], [], timeout_s)[0]:
             return None
         data, ancillary, _, _ = self._socket.recvmsg(_LARGEST, socket.CMSG_SPACE(_AUXDATA.size))
@@ -89,7 +89,7 @@ class Wire:
     def expect(self, expected: bytes, *, timeout_s: float) -> str | None:
         """Wait for exactly this frame.
 
-        Return None if it came, else a sentence about the frames that came instead.
+        Return None if it has arrived. Otherwise return a sentence about the frames that have arrived.
         """
         others: list[bytes] = []
         deadline = time.monotonic() + timeout_s
@@ -102,19 +102,21 @@ class Wire:
         return difference(expected, others)
 
     def overflowed(self) -> int:
-        """Return the number of frames that the socket had no room for since the last call."""
+        """Return how many frames the socket had no room for, since the last call."""
         statistics = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         drops: int = _STATISTICS.unpack(statistics)[1]
         return drops
 
     def drain(self) -> None:
-        """Discard the frames that have arrived so far, also those from other interfaces before bind()."""
+        """Discard all frames that have arrived so far. Before bind(), they may have come from
+        other interfaces.
+        """
         while self.receive(timeout_s=0) is not None:
             pass
 
 
 def difference(expected: bytes, others: Sequence[bytes]) -> str:
-    """Describe the difference of the frame that came instead, for a report."""
+    """Return a sentence about the difference between the expected frame and a frame that arrived."""
     if not others:
         return f"no frame came instead of {len(expected)} bytes"
     first = others[0]

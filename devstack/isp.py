@@ -1,6 +1,6 @@
-"""The small ISP of the demo and the lab: five routers in a ring, two of them with agents.
+"""The small ISP of the demo and the lab: five routers in a ring. Two of them have agents.
 
-The rows, the VPP configuration and the stand-in's configuration all derive from these facts. They therefore
+The database rows, the configuration of VPP and that of the stand-in are all derived from these facts, so they
 agree. This module has no side effects.
 """
 
@@ -9,7 +9,8 @@ from typing import Self
 
 BACKBONE_IP_MTU = 9000
 PORT_SPEED_BPS = 10_000_000_000
-# Per router, in addition to its loopback: before VPP 25.10 every GRE tunnel needs its own address pair.
+# The number of addresses of each router in addition to its loopback address. Before VPP 25.10, each GRE
+# tunnel needs a separate pair of addresses.
 EXTRA_TUNNEL_ADDRESSES = 3
 
 ALPINE_DAIRY = "Alpine Dairy"
@@ -18,7 +19,10 @@ HARBOUR_PRESS = "Harbour Press"
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A UNI. `interface` is VPP's name; `linux` is the veth of a host-interface, None for other ports."""
+    """A customer port (UNI).
+
+    `interface` is its name in VPP. `linux` is the veth behind a host-interface, and None for other ports.
+    """
 
     interface: str
     customer: str
@@ -29,7 +33,7 @@ class Port:
         return cls(interface=f"host-{linux}", customer=customer, linux=linux)
 
 
-# Latitude and longitude of each site, in degrees.
+# The latitude and longitude of each site, in degrees.
 COORDINATES = {
     "Zurich": ("47.376900", "8.541700"),
     "Basel": ("47.559600", "7.588600"),
@@ -60,7 +64,7 @@ class Router:
 
     @property
     def tunnel_addresses(self) -> list[str]:
-        """Return all host addresses (/32 and /128) of the router's loopback."""
+        """The addresses of the router's loopback, each with a prefix length of /32 or /128."""
         extra = range(1, EXTRA_TUNNEL_ADDRESSES + 1)
         return [
             self.loopback4,
@@ -72,7 +76,7 @@ class Router:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One router's side of a link."""
+    """A link as one of its routers sees it."""
 
     router: str
     far: str
@@ -125,9 +129,9 @@ class Isp:
 
 
 def small_isp(*, extra_ports: tuple[Port, ...] = ()) -> Isp:
-    """Return the small ISP; `extra_ports` are added to both routers with agents.
+    """Return the small ISP. `extra_ports` are added to both routers with agents.
 
-    Rhino and Hippo are neighbours and have agents; the other routers only carry traffic.
+    Rhino and Hippo are neighbours and have agents. The other routers only forward traffic.
     """
     ports = (
         Port.on_veth("cust1", ALPINE_DAIRY),

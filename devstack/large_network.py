@@ -1,6 +1,6 @@
-"""A large network, written directly into the tables, and a certificate for each of its routers.
+"""A large network that is written directly into the tables, and a certificate for each of its routers.
 
-Import this module after the setup of Django.
+Import this module after Django has been set up.
 """
 
 from pathlib import Path
@@ -54,12 +54,12 @@ CROSS JOIN LATERAL (VALUES ('a', 1 + n / {routers}), ('z', 2001 + n / {routers})
 def network_fill(
     *, routers: int, lines: int, peers: int | None = None, customers: int = 1
 ) -> dict[int, list[tuple[str, str]]]:
-    """Fill the empty, migrated database that Django uses; return the ends, (line, side), by router id.
+    """Fill the database with a network. Return the ends, (line, side), keyed by the router's id.
 
-    The network is a ring of routers with loopbacks from 10.255.0.1 on. Each router has the same number of
-    lines in service. The ends of lines that begin at a router come first, so that the first ends of two
-    routers belong to two lines. A router's own lines lead to ``peers`` other routers.
-    None gives each line another peer.
+    The database must be empty and migrated. The routers form a ring; their loopbacks begin with 10.255.0.1.
+    Each router has the same number of lines in service. A line begins at its A end: the lines that begin at
+    one router lead to ``peers`` other routers; with None, each line leads to another router. In the result, A
+    ends come before Z ends, so that the first ends of two routers belong to different lines.
     """
     from django.db import connection, transaction
 
@@ -68,7 +68,7 @@ def network_fill(
 
     with connection.cursor() as cursor:
         with transaction.atomic():
-            # These rows satisfy the constraints and triggers; checking them would take minutes.
+            # The rows satisfy all constraints and triggers, but checking them would take minutes.
             cursor.execute("SET LOCAL session_replication_role = replica")
             cursor.execute(
                 _TABLES.format(routers=routers, lines=lines, peers=peers or lines, customers=customers)
@@ -86,10 +86,9 @@ def network_fill(
 
 
 def certificates_issue(folder: Path, *, routers: int) -> None:
-    """Issue the certificates ca, portal and ``router-<id>.pem``, and register those of the routers.
+    """Issue certificates: ca, portal, and ``router-<id>.pem`` for each router. Register those of the routers.
 
-    All certificates use one key, ``router.key``, because the time to generate keys is not part of a
-    measurement.
+    All routers share one key, ``router.key``, so that a measurement does not include the generation of keys.
     """
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key

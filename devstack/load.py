@@ -1,4 +1,4 @@
-"""Rows of the small ISP. Import this module after the setup of Django."""
+"""Write the rows of the small ISP. Import this module after Django has been set up."""
 
 import secrets
 from datetime import datetime
@@ -13,7 +13,7 @@ from portal.inventory import models
 
 
 def load(isp: Isp, *, agent_urls: dict[str, str], now: datetime) -> dict[str, Any]:
-    """Write all rows in one transaction; return the logins, the tokens and the ids of the ports.
+    """Write all rows in one transaction. Return the logins, the tokens and the ids of the ports.
 
     The result is {"customer_login": {"username", "password"}, "noc_login", "stranger_login",
     "customer_token", "noc_token", "stranger_token", "ports": {"rhino/host-cust1": id}}.

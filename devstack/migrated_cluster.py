@@ -1,8 +1,9 @@
-"""A PostgreSQL cluster in which all migrations have run; servers of tests start with a copy of it.
+"""A PostgreSQL cluster in which all migrations have run. The database servers of tests start with a copy of
+it.
 
-The first process that needs the cluster makes it. It serves all lanes of a run, and later runs until a file
-of the portal changes. `manage.py upgrade` makes it, as in a first installation. Tests of later upgrades
-use separate databases (tests/integration/test_upgrade.py).
+The first process that needs the cluster creates it with `manage.py upgrade`, as a first installation does.
+All lanes of a run share the cluster, and later runs use it until a file of the portal changes. Tests of later
+upgrades use separate databases (tests/integration/test_upgrade.py).
 """
 
 import fcntl
@@ -29,7 +30,9 @@ _SETTINGS = {
 
 
 def migrated_cluster() -> Path:
-    """Return the cluster's folder. Raises PostgresMissing or ChildFailed."""
+    """Return the folder of the cluster; create the cluster if necessary. Raises PostgresMissing
+    or ChildFailed.
+    """
     _HOME.mkdir(parents=True, exist_ok=True)
     cluster = _HOME / _fingerprint()
     with (_HOME / "lock").open("w") as lock:
@@ -44,7 +47,7 @@ def migrated_cluster() -> Path:
 def _fingerprint() -> str:
     """Return a hash of all files that a migration may read.
 
-    Other code makes other tables, triggers or rows.
+    If one of these files changes, the cluster may need other tables, triggers or rows.
     """
     files = [
         ROOT / "requirements.txt",
@@ -59,7 +62,7 @@ def _fingerprint() -> str:
 def _make(target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="ll-migrated-") as name:
         folder, logs = Path(name), RUN / "log"
-        # The account that runs PostgreSQL needs to enter this folder.
+        # The account that runs PostgreSQL must be able to enter this folder.
         folder.chmod(0o711)
         cluster, [port] = folder / "postgres", free_ports(1)
         with postgres.running(

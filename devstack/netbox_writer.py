@@ -1,4 +1,4 @@
-"""A writer of objects into a NetBox through its REST API."""
+"""Create objects in a NetBox through its REST API."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _PER_REQUEST = 100
 
 
 class NetboxWriter:
-    """A writer that keeps the id of each object that it made, by name: ``writer.id("rhino:bb0")``."""
+    """A writer that remembers the id of each object that it has created: ``writer.id("rhino:bb0")``."""
 
     def __init__(self, url: str, token: str) -> None:
         self.api = pynetbox.api(url, token=token)
@@ -22,7 +22,9 @@ class NetboxWriter:
         return self.make_all(endpoint, {called: values})[0]
 
     def make_all(self, endpoint: Any, rows: dict[str, dict[str, Any]]) -> list[int]:
-        """Create the rows, a hundred per request, keyed by name. Raises pynetbox.RequestError."""
+        """Create objects, a hundred per request. ``rows`` maps names to objects. Raises
+        pynetbox.RequestError.
+        """
         made: list[int] = []
         values = list(rows.values())
         for at in range(0, len(values), _PER_REQUEST):
@@ -35,7 +37,9 @@ class NetboxWriter:
         endpoint.update([{"id": self._ids[called], **values}])
 
     def interfaces(self, rows: dict[str, dict[str, Any]]) -> None:
-        """Create interfaces by router and name; by default they have 10 Gbit/s and an MTU of 9000."""
+        """Create interfaces. The keys are ``router:name``. By default an interface has 10 Gbit/s and an MTU
+        of 9000.
+        """
         common = {"type": "10gbase-x-sfpp", "mtu": 9000}
         requested = {}
         for called, values in rows.items():

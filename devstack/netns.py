@@ -1,4 +1,6 @@
-"""Private network namespaces and veth pairs; their names contain our pid, which identifies leftovers."""
+"""Private network namespaces and veth pairs. Their names contain the pid of this process, to
+identify leftovers.
+"""
 
 import ctypes
 import os
@@ -20,7 +22,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 def why_unusable() -> str | None:
-    """Return None if namespaces can be created, else the reason."""
+    """Return the reason why namespaces cannot be created, or None if they can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:
@@ -31,9 +33,10 @@ def why_unusable() -> str | None:
 
 @contextmanager
 def namespace(label: str) -> Iterator[str]:
-    """Create a namespace with loopback up and IPv6 off; its kernel then sends nothing automatically.
+    """Create a namespace and yield its name. Its loopback is up. IPv6 is off, so that the kernel sends
+    nothing itself.
 
-    Yields its name. Deleting the namespace deletes the interfaces in it.
+    At the end, the namespace is deleted together with the interfaces in it.
     """
     name = f"ll{os.getpid()}-{label}"
     _ip("netns", "add", name)
@@ -47,15 +50,16 @@ def namespace(label: str) -> Iterator[str]:
 
 @contextmanager
 def namespaces(labels: Iterable[str]) -> Iterator[dict[str, str]]:
-    """Create a namespace for each label; yield their names by label."""
+    """Create a namespace for each label. Yield the names of the namespaces, keyed by label."""
     with ExitStack() as made:
         yield {label: made.enter_context(namespace(label)) for label in labels}
 
 
 def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
-    """Join (namespace, interface) `a` and `z` by a veth pair, both sides with carrier.
+    """Connect `a` and `z`, both (namespace, interface), by a veth pair. When this returns, both sides have a
+    carrier.
 
-    `mtu` in bytes (L3).
+    `mtu` is in bytes (L3).
     """
     (a_namespace, a_name), (z_namespace, z_name) = a, z
     _ip(
@@ -82,7 +86,9 @@ def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
 
 
 def bridge(namespace: str, name: str, ports: Iterable[str]) -> None:
-    """Create a switch of these interfaces that forwards immediately and sends no frames itself (no STP)."""
+    """Create a switch that connects these interfaces. It forwards immediately and sends no frames itself (no
+    STP).
+    """
     _ip("-n", namespace, "link", "add", "name", name, "type", "bridge", "mcast_snooping", "0")
     for port in ports:
         _ip("-n", namespace, "link", "set", port, "master", name)
@@ -95,20 +101,20 @@ def join_bridge(namespace: str, name: str, port: str) -> None:
 
 
 def add_address(namespace: str, interface: str, address: str) -> None:
-    """Add `address`, with its prefix length, such as 10.0.0.1/24."""
+    """Add `address` to the interface. It includes the prefix length, for example 10.0.0.1/24."""
     _ip("-n", namespace, "address", "add", address, "dev", interface)
 
 
 def set_mtu(namespace: str, interface: str, mtu: int) -> None:
-    """Set an MTU in bytes (L3). A switch drops larger packets at the outgoing port without notice."""
+    """Set the MTU in bytes (L3). A switch silently drops larger packets at the outgoing port."""
     _ip("-n", namespace, "link", "set", interface, "mtu", str(mtu))
 
 
 def _wait_until_it_carries(namespace: str, interface: str) -> None:
     """Wait until the kernel considers the interface up (RFC 2863).
 
-    The side that came up first had no carrier then. Until the kernel has noticed the carrier, the interface
-    takes frames and drops them silently.
+    The side that is set up first has no carrier at that moment. Until the kernel has noticed the carrier, the
+    interface accepts frames and silently drops them.
     """
     for _ in range(500):
         if " state UP " in _ip("-n", namespace, "-oneline", "link", "show", interface):
@@ -118,7 +124,7 @@ def _wait_until_it_carries(namespace: str, interface: str) -> None:
 
 
 def remove_leftovers() -> None:
-    """Delete namespaces whose process died without a cleanup."""
+    """Delete the namespaces of processes that died without a cleanup."""
     if not _FOLDER.is_dir():
         return
     for entry in _FOLDER.iterdir():
@@ -128,9 +134,9 @@ def remove_leftovers() -> None:
 
 
 def inside(name: str, do: Callable[[], T]) -> T:
-    """Call `do` in the namespace. A socket opened there stays there.
+    """Call `do` in the namespace and return its result. A socket that `do` opens belongs to the namespace.
 
-    setns(2) moves one thread. Therefore a separate thread enters the namespace and ends.
+    setns(2) moves only the calling thread. A separate thread therefore enters the namespace and then ends.
     """
     result: list[T] = []
     problem: list[BaseException] = []
@@ -154,7 +160,7 @@ def inside(name: str, do: Callable[[], T]) -> T:
 
 
 def _ipv6_off() -> None:
-    # /proc/sys/net shows the namespace of the thread that opens it.
+    # /proc/sys/net shows the namespace of the thread that opens the file.
     for scope in ("all", "default"):
         path = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
         if path.exists():

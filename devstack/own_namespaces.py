@@ -1,4 +1,6 @@
-"""Programs in private namespaces: what they create there ends with them, even after a crash."""
+"""Run programs in private namespaces. Everything that they create there ends with them, even
+after a crash.
+"""
 
 import os
 import signal
@@ -8,15 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _INSIDE = "LONGLINE_IN_OWN_NAMESPACES"
-# Folders of the names of `ip netns` and of VPP's segments. Both contain process ids, which restart at 1.
+# The folders with the names of `ip netns` and with VPP's segments. The names contain process ids, which begin
+# at 1 in each new namespace.
 _OWN_FOLDERS = ("/run/netns", "/dev/shm")  # noqa: S108
 
 
 def enter(module: str, arguments: Sequence[str], *kinds: str) -> None:
-    """Continue in new namespaces of these kinds (``net``), of processes and of mounts; needs root.
+    """Continue the program in new namespaces of processes, of mounts and of ``kinds`` (such as ``net``).
+    Needs root.
 
-    The kernel kills all processes in the namespaces with the first one, also frozen ones. SIGTERM ends it in
-    order. A program that a process in the namespaces starts does not enter new ones.
+    When the first process in the namespaces ends, the kernel kills all others, even frozen ones. SIGTERM ends
+    the program with a cleanup. A program that is started inside the namespaces stays in them, even if it
+    calls this function.
     """
     if os.environ.get(_INSIDE) is None:
         unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -31,15 +36,17 @@ def enter(module: str, arguments: Sequence[str], *kinds: str) -> None:
 
 
 def _take_in_orphans() -> None:
-    """Return in a child; the first process waits for all orphans, which otherwise stay as zombies.
+    """Fork, and return in the child. The parent waits for all orphaned processes, which would otherwise
+    remain as zombies.
 
-    Patroni would mistake a PostgreSQL that was killed with it for a running one.
+    Patroni would mistake such a zombie, a PostgreSQL that was killed together with Patroni, for a running
+    server.
     """
     program = os.fork()
     if program == 0:
         return
     signal.signal(signal.SIGTERM, lambda *_: os.kill(program, signal.SIGTERM))
-    # A terminal sends the signal to the program too.
+    # On Ctrl-C, the terminal sends the signal to the program too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         ended, status = os.wait()

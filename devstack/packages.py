@@ -1,7 +1,7 @@
-"""The packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test|drills|ha`.
+"""Install the packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test|drills|ha`.
 
-This module runs on the system's Python before the virtual environment exists. It uses the standard library
-only.
+This module runs on the system's Python, before the virtual environment exists. It therefore only uses the
+standard library.
 """
 
 import importlib.util
@@ -20,10 +20,11 @@ from devstack.folders import BUILD, ROOT
 
 @dataclass(frozen=True)
 class Package:
-    """A package. `service` is the service that Debian starts on installation; we run private servers instead.
+    """A Debian package.
 
-    `tool` is the only program needed of a package. It is unpacked into build/tools; the package is not
-    installed.
+    `service`: a service that Debian starts when it installs the package. It is stopped, because the demo and
+    the tests run private servers. `tool`: if set, the package is not installed; only this program is unpacked
+    into build/tools.
     """
 
     name: str
@@ -51,22 +52,22 @@ DEMO = (
 TEST = (
     *DEMO,
     Package("chromium-headless-shell", _command("chromium-headless-shell")),
-    # The complete packages would start a Prometheus and a web server.
+    # Only their programs are unpacked: the complete packages would start a Prometheus and a web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
     Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),
     Package("pgbouncer", _command("pgbouncer"), "pgbouncer"),
     Package("snmpd", _command("snmpd"), "snmpd"),
     Package("snmp", _command("snmpbulkwalk")),
-    # The prose linter is built with C libraries.
+    # The build of the prose linter needs a C compiler and the C library.
     Package("gcc", _command("gcc")),
     Package("libc6-dev", lambda: Path("/usr/include/stdio.h").exists()),
 )
 DRILLS = (*DEMO, Package("haproxy", _command("haproxy"), "haproxy"))
-# The programs of deploy/ha/. The program redis-sentinel is redis-server.
+# The programs of deploy/ha/. redis-sentinel is the same program as redis-server.
 HA = (
     *DEMO,
     Package("patroni", _command("patroni"), "patroni"),
-    # Patroni's client library for etcd.
+    # The etcd client library for Patroni.
     Package("python3-etcd", lambda: Path("/usr/lib/python3/dist-packages/etcd").exists()),
     Package("etcd-server", _command("etcd"), "etcd"),
     Package("haproxy", _command("haproxy"), "haproxy"),
@@ -77,11 +78,11 @@ SETS = {"demo": DEMO, "test": TEST, "drills": DRILLS, "ha": HA}
 
 
 class CannotInstall(Exception):
-    """A missing program that this module cannot install; the text says what to do."""
+    """A program is missing and this module cannot install it. The text says what to do."""
 
 
 def install_missing(packages: tuple[Package, ...]) -> list[str]:
-    """Install what is absent and return the names. Do nothing on a machine that has all of it."""
+    """Install the packages that are missing, and return their names. If none is missing, do nothing."""
     missing = [package for package in packages if not package.present()]
     names = [package.name for package in missing]
     if not missing:
@@ -108,10 +109,10 @@ def install_missing(packages: tuple[Package, ...]) -> list[str]:
 
 
 def _unpack(package: str, tool: str) -> None:
-    """Unpack the one file `tool` of a package; its path has no leading slash."""
+    """Unpack one file of a package. `tool` is the path of the file without a leading slash."""
     TOOLS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        # As root, apt reads with a separate account, which cannot write here.
+        # If root runs apt, it downloads with a separate account. That account cannot write to this folder.
         subprocess.run(
             ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", package], cwd=folder, check=True
         )
@@ -121,7 +122,9 @@ def _unpack(package: str, tool: str) -> None:
 
 
 def _stop_system_service(name: str) -> None:
-    """Stop and disable a service that this installation brought. Never call it for other services."""
+    """Stop and disable a service that this installation has just started. Never call it for
+    another service.
+    """
     if Path("/run/systemd/system").exists():
         subprocess.run(["systemctl", "disable", "--quiet", "--now", name], check=False)
     else:
@@ -134,13 +137,13 @@ def require_python() -> None:
 
 
 def require_go(go: str) -> None:
-    """Raise CannotInstall unless a Go that is new enough exists; Debian 12's own Go is too old."""
+    """Raise CannotInstall unless a sufficiently new Go exists. The Go in Debian 12 is too old."""
     needed = re.search(r"^go (\d+)\.(\d+)", (ROOT / "agent" / "go.mod").read_text(), re.MULTILINE)
     if needed is None:
         raise CannotInstall("agent/go.mod names no Go version")
     requirement = f"Go {needed[1]}.{needed[2]} or newer is needed to build the agent (https://go.dev/dl/)"
     try:
-        # Inside the module, Go downloads a newer toolchain itself if that is allowed.
+        # In the folder of the module, Go downloads the required toolchain itself if that is allowed.
         printed = subprocess.run(
             [go, "env", "GOVERSION"], cwd=ROOT / "agent", capture_output=True, text=True, check=False
         )

@@ -1,4 +1,4 @@
-"""A private PgBouncer, which gives each transaction another session of a PostgreSQL server."""
+"""A private PgBouncer, which may run each transaction in a different session of a PostgreSQL server."""
 
 import os
 import shutil
@@ -14,14 +14,14 @@ from devstack.tcp_ports import LOOPBACK, accepts
 
 
 class PgbouncerMissing(Exception):
-    """Error: this machine has no pgbouncer."""
+    """This machine has no pgbouncer."""
 
 
 @contextmanager
 def running(*, folder: Path, log: Path, port: int, before: str, sessions: int) -> Iterator[Server]:
-    """Pool the database with the URL ``before``, with this number of sessions; yield the pool.
+    """Run a pool with this number of sessions for the database with the URL ``before``. Yield the pool.
 
-    The URL of the result leads to that database through the pool. Raises PgbouncerMissing or ChildFailed.
+    The URL of the pool leads to the same database. Raises PgbouncerMissing or ChildFailed.
     """
     binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if binary is None:

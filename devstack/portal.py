@@ -1,4 +1,4 @@
-"""The portal's processes: web, live, agent API, metrics, worker, beat and relay, on private services."""
+"""The portal's processes (web, live, agent API, metrics, workers, beat and relay) on private services."""
 
 import json
 import os
@@ -23,12 +23,12 @@ class Portal:
     web_port: int
     agents_port: int
     metrics_port: int
-    # The port on which `start_live` serves streams. Without it pages poll.
+    # The TCP port for the streams of `start_live`. With None, pages poll.
     live_port: int | None = None
     agent_api_processes: int = 1
     settings: dict[str, str] = field(default_factory=dict)
-    # The code that the portal's processes run, in this clone's environment. `prepare` and `manage` run this
-    # clone's code.
+    # The folder with the code of the portal's processes. They run in this clone's Python environment.
+    # `prepare` and `manage` always run this clone's code.
     code: Path = ROOT
 
     def __post_init__(self) -> None:
@@ -43,13 +43,13 @@ class Portal:
             "LONGLINE_PKI_DIR": str(self.pki),
             "STATIC_ROOT": str(self.static),
             "LONGLINE_METRICS_DIR": str(self.folder / "metrics"),
-            # The demo's NOC user has no phone for a second factor.
+            # The NOC user of the demo has no phone for a second factor.
             "LONGLINE_NOC_NEEDS_TOTP": "false",
-            # Receivers of webhooks run on the same host.
+            # The receivers of webhooks run on this machine.
             "LONGLINE_WEBHOOK_NETWORKS": "127.0.0.0/8",
             "LONGLINE_WEBHOOK_ALLOW_HTTP": "true",
             "PYTHONUNBUFFERED": "1",
-            # The caller's own level may be higher, but these logs need INFO.
+            # The caller may have a higher level, but these logs need INFO.
             "LOG_LEVEL": "INFO",
             **({"LONGLINE_LIVE_URL": f"{self.live_url}/live/"} if self.live_port else {}),
             **self.settings,
@@ -69,9 +69,9 @@ class Portal:
 
     @property
     def live_url(self) -> str:
-        """Return the URL of the streams.
+        """The URL of the streams.
 
-        A separate origin, because no proxy joins it with the web server here.
+        It has a separate origin, because no proxy combines the live process with the web server here.
         """
         return f"http://{LOOPBACK}:{self.live_port}"
 
@@ -81,11 +81,11 @@ class Portal:
 
     @property
     def static(self) -> Path:
-        """Return an empty folder, which has to exist. Static files are served from their sources."""
+        """An empty folder, which must exist. Static files are served from their sources."""
         return self.folder / "static"
 
     def prepare(self, agent_urls: dict[str, str], extra_ports: list[str]) -> dict[str, Any]:
-        """Create tables, certificates and the small ISP; return the result of `devstack.load`."""
+        """Create tables, certificates and the rows of the small ISP. Return the result of `devstack.load`."""
         arguments = {"agent_urls": agent_urls, "extra_ports": extra_ports, "pki": str(self.pki)}
         output = run(
             [str(VENV_BIN / "python"), "-m", "devstack.prepare", json.dumps(arguments)],
@@ -97,7 +97,7 @@ class Portal:
         return loaded
 
     def manage(self, *arguments: str) -> str:
-        """Run a management command; return its output. Raises ChildFailed."""
+        """Run a management command and return its output. Raises ChildFailed."""
         return run(
             [str(VENV_BIN / "python"), "manage.py", *arguments],
             log=self.logs / "manage.log",
@@ -106,12 +106,12 @@ class Portal:
         )
 
     def use_database(self, postgres: Server) -> None:
-        """Make commands, and processes from their next start on, use this database."""
+        """Use this database for commands, and for processes that start from now on."""
         self.services = replace(self.services, postgres=postgres)
         self._environment["DATABASE_URL"] = postgres.url
 
     def start_workers(self, family: Family) -> None:
-        """Start the processes that wait for jobs in Redis; they need no tables before the first job."""
+        """Start the processes that wait for tasks in Redis. They need no tables before the first task."""
         for child in (
             self.worker_child("worker", queues="provisioning,telemetry,batch,netbox", concurrency=2),
             self.worker_child("doubtful", queues="doubtful", concurrency=1),
@@ -126,9 +126,9 @@ class Portal:
             family.start(child)
 
     def start_servers(self, family: Family) -> None:
-        """Start web and agent API and wait for them, and the processes that create jobs.
+        """Start web and agent API, and wait for them. Start the processes that send tasks.
 
-        All of them read tables.
+        All of these processes read tables.
         """
         web = self.web_child("web", self.web_port)
         agent_api = self._child(
@@ -151,7 +151,7 @@ class Portal:
         family.start(self._child("beat", "celery", "-A", "portal", "beat", "-s", schedule))
 
     def start_metrics(self, family: Family) -> None:
-        """Start the server for Prometheus; nothing waits for it."""
+        """Start the server for Prometheus, and do not wait for it."""
         metrics = self._child(
             "metrics",
             "gunicorn",
@@ -164,7 +164,7 @@ class Portal:
         family.start(metrics).wait_until(lambda: accepts(self.metrics_port))
 
     def start_live(self, family: Family) -> Child:
-        """Start the server of open pages' streams at `live_port`."""
+        """Start the server for the streams of open pages, on `live_port`."""
         live = self._child(
             "live",
             "gunicorn",
@@ -177,7 +177,7 @@ class Portal:
         return family.start(live).wait_until(self._live_hears)
 
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
-        """Return the web server on this port, not started; `arguments` are gunicorn's."""
+        """Return the web server for this port without starting it. `arguments` are for gunicorn."""
         return self._child(
             name,
             "gunicorn",
@@ -190,7 +190,7 @@ class Portal:
         )
 
     def worker_child(self, name: str, *arguments: str, queues: str, concurrency: int) -> Child:
-        """Return a worker, not started; `arguments` are Celery's."""
+        """Return a worker without starting it. `arguments` are for Celery."""
         node = ("-n", f"{name}@%h", "-Q", queues, "--concurrency", str(concurrency), "--loglevel", "INFO")
         return self._child(name, "celery", "-A", "portal", "worker", *node, *arguments)
 

@@ -1,6 +1,6 @@
 """A private PostgreSQL server on loopback TCP and a Unix socket.
 
-Its cluster is deleted on exit, unless kept.
+Its cluster is deleted at the end, unless it should be kept.
 """
 
 import os
@@ -20,18 +20,20 @@ from devstack.tcp_ports import LOOPBACK
 
 USER = "longline"
 DATABASE = "longline"
-# Debian's package creates this account; PostgreSQL refuses to run as root.
+# Debian's package creates this account. PostgreSQL refuses to run as root.
 UNPRIVILEGED_USER = "postgres"
-# sun_path has 108 bytes including its NUL (unix(7)); the socket is named .s.PGSQL.<port>.
+# A socket's path has at most 107 bytes (unix(7): sun_path has 108 with the NUL). Its name is .s.PGSQL.<port>.
 SOCKET_FOLDER_MAX = 107 - len("/.s.PGSQL.65535")
 
 
 class PostgresMissing(Exception):
-    """Error: this machine has no server binaries."""
+    """This machine has no PostgreSQL server."""
 
 
 def server_binaries() -> Path:
-    """Return the folder with `initdb` and `postgres`: the newest version under /usr/lib/postgresql."""
+    """Return the folder that contains `initdb` and `postgres`, of the newest version in
+    /usr/lib/postgresql.
+    """
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if not found:
         raise PostgresMissing("PostgreSQL's server is not installed: apt-get install postgresql")
@@ -49,13 +51,17 @@ def running(
     template: Path | None = None,
     ready_within_s: float = 30,
 ) -> Iterator[Server]:
-    """Start a cluster under `folder`; the server's URL is the value of DATABASE_URL.
+    """Run a cluster in `folder`. The URL of the server is suitable for DATABASE_URL.
 
-    `durable=False` disables fsync, for tests only: a crash of the machine would lose commits. `kept`: the
-    cluster remains and is used again; PostgreSQL refuses a second start while it runs. `template`: start with
-    a copy of a cluster that `kept` left there, instead of an empty one. `ready_within_s`: a cluster that
-    recovers syncs all its files and replays WAL before it accepts connections. Raises PostgresMissing or
-    ChildFailed.
+    * `durable`: False disables fsync, for tests only: if the machine crashes, commits are lost.
+    * `kept`: keep the cluster, and use it if it exists. PostgreSQL refuses a second start while it runs.
+    * `template`: start with a copy of this cluster, which `kept` has left behind. None starts with an empty
+      cluster.
+    * `ready_within_s`: seconds until the server accepts connections. After a crash, a cluster first syncs all
+      its files
+      and replays WAL.
+
+    Raises PostgresMissing or ChildFailed.
     """
     binaries = server_binaries()
     user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
@@ -78,7 +84,8 @@ def running(
             log=log,
             cwd=home,
             user=user,
-            # Fast shutdown: SIGTERM would wait for every client to disconnect.
+            # This is a fast shutdown. With SIGTERM, PostgreSQL would wait until every client has
+            # disconnected.
             stop_signal=signal.SIGINT,
         )
         try:
@@ -93,7 +100,8 @@ def running(
 
 @contextmanager
 def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
-    """Start a streaming replica of the server at this URL; its URL is the value of DATABASE_REPLICA_URL.
+    """Run a streaming replica of the server with the URL ``of``. Its URL is suitable for
+    DATABASE_REPLICA_URL.
 
     Raises PostgresMissing or ChildFailed.
     """
@@ -107,7 +115,7 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
         log.parent.mkdir(parents=True, exist_ok=True)
         copy += ["--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"]
         _run_as(user, copy, home=home, log=log)
-        # Append after the copied settings: the last of two values counts.
+        # Append to the copied settings, because the last value of a setting counts.
         with (cluster / "postgresql.auto.conf").open("a") as settings:
             settings.write(_settings(home, port=port, durable=False))
         server = Child(
@@ -128,10 +136,10 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
 
 
 def fresh_home(folder: Path, user: str | None) -> Path:
-    """Return an empty private folder that `user` owns and can reach; None is the current user.
+    """Return an empty private folder that `user` owns and can enter. None means the current user.
 
-    The unprivileged account cannot enter a clone in a private folder (/root, mktemp -d). In that case the
-    home is in the system's temporary folder, and `folder` links to it.
+    An unprivileged account cannot enter a clone in a private folder (/root, mktemp -d). In this case, the
+    result is in the system's temporary folder, and `folder` becomes a link to it.
     """
     remove_home(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -150,13 +158,13 @@ def fresh_home(folder: Path, user: str | None) -> Path:
 
 
 def copy_cluster(home: Path, to: Path) -> None:
-    """Copy a cluster that is not running, with its password; the owner does not change."""
+    """Copy a cluster that is not running, together with its password. The owner stays the same."""
     parts = [str(home / name) for name in ("cluster", "password")]
     subprocess.run(["cp", "--archive", "--reflink=auto", *parts, str(to)], check=True)
 
 
 def remove_home(folder: Path) -> None:
-    """Remove a folder that `fresh_home` made."""
+    """Remove a folder that `fresh_home` has made."""
     if folder.is_symlink():
         shutil.rmtree(folder.resolve(), ignore_errors=True)
         folder.unlink()
@@ -164,7 +172,9 @@ def remove_home(folder: Path) -> None:
 
 
 def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log: Path) -> None:
-    """Make a cluster with a superuser and a first database named longline; `password` is saved next to it."""
+    """Create a cluster with a superuser and a database, both named longline. `password` is stored next to the
+    cluster.
+    """
     cluster, password_file = home / "cluster", home / "password"
     log.parent.mkdir(parents=True, exist_ok=True)
     password_file.touch(mode=0o600)
@@ -182,14 +192,15 @@ def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log:
         "--no-sync",
         "--no-instructions",
     ]
-    # Single-user mode needs no connection, and thus no password on a command line.
+    # Single-user mode needs no connection, so no password appears on a command line.
     single = [f"{binaries}/postgres", "--single", "-D", str(cluster), "postgres"]
     _run_as(user, init, home=home, log=log)
     _run_as(user, single, home=home, log=log, script=f"CREATE DATABASE {DATABASE}\n")
 
 
 def _run_as(user: str | None, argv: list[str], *, home: Path, log: Path, script: str = "") -> None:
-    """Run a program to its end as that account (None: the current one), with `script` as its input.
+    """Run a program to its end as the account `user` (None: the current account). `script` is its standard
+    input.
 
     Raises ChildFailed.
     """
@@ -210,12 +221,14 @@ def _run_as(user: str | None, argv: list[str], *, home: Path, log: Path, script:
 
 
 def _sockets(home: Path) -> str:
-    """Return the folder of the socket, or "" if its path would be too long."""
+    """Return the folder for the Unix socket, or "" if the path of the socket would be too long."""
     return str(home) if len(str(home)) <= SOCKET_FOLDER_MAX else ""
 
 
 def _host(home: Path) -> str:
-    """Return the host for a URL. A statement takes half as long over the socket as over loopback."""
+    """Return the host for the URL: the socket's folder if possible, because statements take half as long over
+    it.
+    """
     return quote(_sockets(home.resolve()), safe="") or LOOPBACK
 
 
@@ -226,8 +239,8 @@ def _settings(home: Path, *, port: int, durable: bool) -> str:
         f"unix_socket_directories = '{_sockets(home.resolve())}'",
         "max_connections = 200",
         "shared_buffers = '256MB'",
-        # A value for solid-state disks. With the default, PostgreSQL scans whole tables for the lines of one
-        # router.
+        # The right value for solid-state disks. With the default, PostgreSQL would scan whole tables for the
+        # lines of one router.
         "random_page_cost = 1.1",
         "max_wal_size = '2GB'",
     ]

@@ -1,7 +1,7 @@
-"""Preparation of tables, certificates and rows in one process: `python -m devstack.prepare <JSON>`.
+"""Prepare tables, certificates and rows in one process: `python -m devstack.prepare <JSON>`.
 
-Takes {"agent_urls": {"rhino": "https://..."}, "extra_ports": ["memif1/0"], "pki": "<folder>"} and prints the
-result of `devstack.load.load`.
+The argument is {"agent_urls": {"rhino": "https://..."}, "extra_ports": ["memif1/0"], "pki": "<folder>"}. The
+program prints the result of `devstack.load.load`.
 """
 
 import io
@@ -26,14 +26,14 @@ def prepare(*, agent_urls: dict[str, str], extra_ports: list[str], pki: Path) ->
     _run("pki", "issue", "--dir", str(pki), "--role", "portal", "--dns", "localhost", "--ip", LOOPBACK)
     isp = small_isp(extra_ports=tuple(Port(interface=name, customer=ALPINE_DAIRY) for name in extra_ports))
     loaded = load(isp, agent_urls=agent_urls, now=now())
-    # After the rows, because issuing registers a certificate with its router.
+    # The rows must exist before this, because a certificate is registered with its router.
     for name in agent_urls:
         _run("pki", "issue", "--dir", str(pki), "--role", "router", "--name", name, "--ip", LOOPBACK)
     return loaded
 
 
 def _run(command: str, *arguments: str, **options: object) -> None:
-    """Run a management command silently, because standard output is for the result."""
+    """Run a management command without its output, because standard output is for the result."""
     call_command(command, *arguments, stdout=io.StringIO(), **options)
 
 

@@ -1,4 +1,4 @@
-"""Child processes: each is started in its own session, watched, and stopped by pid."""
+"""Child processes. Each is started in a new session, watched, and stopped by its pid."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ LOG_TAIL_LINES = 15
 
 
 class ChildFailed(Exception):
-    """A child that ended, or did not become ready in time; `log` is its log file."""
+    """A child has ended, or has not become ready in time. `log` is its log file."""
 
     def __init__(self, name: str, what: str, log: Path) -> None:
         lines = log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:] if log.exists() else []
@@ -26,10 +26,10 @@ class ChildFailed(Exception):
 
 @dataclass
 class Child:
-    """One process. `user` runs it as that account (only root can do so).
+    """A child process. `user` is the account that it runs as (only root can choose one).
 
-    The kernel ends it with SIGTERM if this process dies without stopping it (setpriv --pdeathsig). A killed
-    demo therefore leaves no process behind.
+    If this process dies without stopping the child, the kernel sends SIGTERM to the child (setpriv
+    --pdeathsig). A killed demo therefore leaves no process behind.
     """
 
     name: str
@@ -74,9 +74,9 @@ class Child:
             raise ChildFailed(self.name, f"ended with status {code}", self.log)
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float = 30) -> Self:
-        """Poll `ready` until it is true. Raises ChildFailed if the child ends or time runs out.
+        """Poll `ready` until it returns true. Raises ChildFailed if the child ends or time runs out.
 
-        `restart` waits for the same condition.
+        `restart` will wait for the same condition.
         """
         self._ready = ready
         deadline = time.monotonic() + timeout_s
@@ -85,38 +85,38 @@ class Child:
             if time.monotonic() > deadline:
                 raise ChildFailed(self.name, f"was not ready within {timeout_s:g} s", self.log)
             time.sleep(POLL_S)
-        # A different process may have responded, because the child could not bind its port.
+        # Check this last: if the child could not bind its port, another process may have responded.
         self.raise_if_dead()
         return self
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send a fatal signal to the whole process group at once, and wait until the child has ended."""
+        """Send a fatal signal to the whole process group, and wait until the child has ended."""
         os.killpg(self.process.pid, number)
         self.process.wait(self.grace_s)
 
     def freeze(self) -> None:
-        """Freeze the process: connections to it hang instead of being refused."""
+        """Freeze the process. Connections to it then hang and are not refused."""
         os.killpg(self.process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         os.killpg(self.process.pid, signal.SIGCONT)
 
     def restart(self, timeout_s: float = 30) -> None:
-        """Start the child again after it ended, and wait until it is ready."""
+        """Start the child again after it has ended, and wait until it is ready."""
         self.start().wait_until_ready(timeout_s)
 
     def wait_until_ready(self, timeout_s: float = 30) -> Self:
-        """Wait for the condition of the first `wait_until`."""
+        """Wait for the condition of the last `wait_until`."""
         return self.wait_until(self._ready, timeout_s)
 
     def signal_stop(self) -> None:
-        """Send `stop_signal` once only: on a second signal Celery drops its running jobs."""
+        """Send `stop_signal`, but only once: after a second signal, Celery would drop its running tasks."""
         if self._process is not None and not self._signalled and self._process.poll() is None:
             self._signalled = True
             self._process.send_signal(self.stop_signal)
 
     def stop(self) -> None:
-        """Send `stop_signal`, wait, then SIGKILL the remaining processes of its group."""
+        """Send `stop_signal` and wait. Then send SIGKILL to the processes of the group that are left."""
         if self._process is None:
             return
         if self._process.poll() is None:
@@ -142,7 +142,7 @@ class Server:
 
 
 class Family:
-    """Children that live and die together."""
+    """Children that are stopped together."""
 
     def __init__(self) -> None:
         self._children: list[Child] = []
@@ -172,7 +172,9 @@ class Family:
             child.raise_if_dead()
 
     def stop(self) -> None:
-        """Signal all children at once, so that stopping takes as long as the slowest child."""
+        """Signal all children first and then wait, so that stopping takes as long as the slowest
+        child needs.
+        """
         for child in reversed(self._children):
             child.signal_stop()
         while self._children:
@@ -182,7 +184,9 @@ class Family:
 def run(
     argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> str:
-    """Run a program to its end and return its standard output. Raises ChildFailed with the log on failure."""
+    """Run a program to its end and return its standard output. Raises ChildFailed, with the log,
+    if it fails.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stderr:
         done = subprocess.run(

@@ -1,10 +1,10 @@
-"""The descendants of a process, including those in other sessions and process groups."""
+"""The descendants of a process, even if they are in other sessions and process groups."""
 
 from pathlib import Path
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the children, their children and so on, at this moment."""
+    """Return the pids of the children of a process, of their children, and so on, at this moment."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""Prometheus' own tool, which checks metrics, rules and configurations."""
+"""promtool, the tool of Prometheus that checks metrics, rules and configurations."""
 
 import os
 import shutil
@@ -9,18 +9,18 @@ from devstack.packages import TOOLS
 
 
 class PromtoolMissing(Exception):
-    """Error: no promtool.
+    """No promtool was found.
 
     `python3 -m devstack.packages test` unpacks it from Debian's package into build/tools.
     """
 
 
 class Complaint(Exception):
-    """An error in promtool's own words."""
+    """promtool has found an error. The text is promtool's output."""
 
 
 def promtool() -> str:
-    """Return promtool's path. Raises PromtoolMissing."""
+    """Return the path of promtool. Raises PromtoolMissing."""
     found = shutil.which("promtool", path=f"{TOOLS}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:
         raise PromtoolMissing("promtool is not installed: python3 -m devstack.packages test")
@@ -28,17 +28,17 @@ def promtool() -> str:
 
 
 def check_metrics(exposition: str) -> None:
-    """Lint a scrape. Raises Complaint and PromtoolMissing."""
+    """Check the metrics of a scrape. Raises Complaint and PromtoolMissing."""
     _run("check", "metrics", stdin=exposition)
 
 
 def check_config(path: Path) -> None:
-    """Check a prometheus.yml and the rules that it names. Raises Complaint and PromtoolMissing."""
+    """Check a prometheus.yml and the files of rules that it names. Raises Complaint and PromtoolMissing."""
     _run("check", "config", str(path))
 
 
 def test_rules(path: Path) -> None:
-    """Run unit tests of rules. Raises Complaint and PromtoolMissing."""
+    """Run unit tests of alerting rules. Raises Complaint and PromtoolMissing."""
     _run("test", "rules", str(path))
 
 

@@ -1,4 +1,4 @@
-"""A private Redis server that keeps nothing on disk."""
+"""A private Redis server that stores nothing on disk."""
 
 import secrets
 import shutil
@@ -12,18 +12,18 @@ from devstack.tcp_ports import LOOPBACK
 
 
 class RedisMissing(Exception):
-    """Error: this machine has no redis-server."""
+    """This machine has no redis-server."""
 
 
 @contextmanager
 def running(*, folder: Path, log: Path, port: int) -> Iterator[Server]:
-    """Start Redis; its URL is the value of REDIS_URL. Raises RedisMissing or ChildFailed."""
+    """Run Redis. Its URL is suitable for REDIS_URL. Raises RedisMissing or ChildFailed."""
     binary = shutil.which("redis-server")
     if binary is None:
         raise RedisMissing("Redis is not installed: apt-get install redis-server")
     folder.mkdir(parents=True, exist_ok=True)
     password = secrets.token_urlsafe(24)
-    # In a file, because every account of the machine can read a command line.
+    # The password is in a file, because all accounts of the machine can read command lines.
     config = folder / "redis.conf"
     config.touch(mode=0o600)
     config.write_text(
@@ -40,7 +40,7 @@ def running(*, folder: Path, log: Path, port: int) -> Iterator[Server]:
 
 
 def _accepts_password(port: int, password: str) -> bool:
-    """Return whether Redis accepts our password (RESP, inline commands)."""
+    """Return whether Redis accepts the password (RESP, inline commands)."""
     try:
         with socket.create_connection((LOOPBACK, port), timeout=1) as connection:
             connection.sendall(f"AUTH {password}\r\n".encode())

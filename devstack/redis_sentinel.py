@@ -1,4 +1,4 @@
-"""Private Redis servers, one of them the master, watched by Sentinels that promote another one on failure."""
+"""Private Redis servers and Sentinels. If the master fails, the Sentinels promote another server."""
 
 import secrets
 import shutil
@@ -14,15 +14,15 @@ from devstack.redis import RedisMissing
 from devstack.tcp_ports import LOOPBACK, free_ports
 
 SERVICE = "longline"
-# Sentinels begin a failover when most of them have received nothing from the master for this time, in ms.
+# Milliseconds. If most Sentinels have received nothing from the master for this time, they begin a failover.
 DOWN_AFTER_MS = 1000
 
 
 @dataclass(frozen=True)
 class Watched:
-    """Redis servers under Sentinels. ``url`` is the value of REDIS_URL.
+    """Redis servers that Sentinels watch. ``url`` is suitable for REDIS_URL.
 
-    Servers and sentinels are keyed by port.
+    ``servers`` and ``sentinels`` are keyed by port.
     """
 
     url: str
@@ -31,7 +31,7 @@ class Watched:
     password: str
 
     def master(self) -> int:
-        """Return the port of the server that most Sentinels call the master."""
+        """Return the port of the server that most Sentinels consider the master."""
         masters = [self._master_of(port) for port in self.sentinels]
         return max(set(masters), key=masters.count)
 
@@ -43,7 +43,7 @@ class Watched:
 
 @contextmanager
 def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[Watched]:
-    """Start them; the first server is the master. Raises RedisMissing or ChildFailed."""
+    """Run servers and Sentinels. The first server is the master. Raises RedisMissing or ChildFailed."""
     binary = shutil.which("redis-server")
     if binary is None:
         raise RedisMissing("Redis is not installed: apt-get install redis-server")
@@ -56,7 +56,7 @@ def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[W
             own = folder / str(port)
             own.mkdir(parents=True)
             config = own / "redis.conf"
-            # Sentinels save their state in this file.
+            # Sentinels write their state into this file.
             config.touch(mode=0o600)
             config.write_text(f'bind {LOOPBACK}\nport {port}\ndir "{own}"\n{text}')
             child = Child(f"redis-{port}", [binary, str(config), *arguments], own / "log", cwd=own)
@@ -86,7 +86,7 @@ def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[W
 
 def _server(password: str, *, replica_of: int | None) -> str:
     lines = [f"requirepass {password}", f"masterauth {password}", 'save ""', "appendonly no"]
-    # Start full copies at once. By default Redis waits five seconds for further replicas.
+    # Start full copies immediately. By default, Redis waits five seconds for more replicas.
     lines += ["repl-diskless-sync-delay 0"]
     if replica_of is not None:
         lines.append(f"replicaof {LOOPBACK} {replica_of}")

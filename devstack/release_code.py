@@ -1,4 +1,4 @@
-"""The code of this clone and of an earlier release, out of git, for separate processes to run."""
+"""The code of this clone and of earlier releases, extracted from git, for separate processes."""
 
 import os
 import shutil
@@ -11,11 +11,13 @@ _HOME = RUN / "release-code"
 
 
 class NotInThisClone(Exception):
-    """Error: a revision is missing; the text says which one and how to get it."""
+    """A revision is missing in this clone. The text names it and says how to get it."""
 
 
 def code_here() -> str:
-    """Return this clone's commit, with a + if tracked files differ from it; "unknown" without git."""
+    """Return the commit of this clone, followed by a + if tracked files have changed. Without git, return
+    "unknown".
+    """
     describe = ("git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+")
     try:
         described = subprocess.run(
@@ -27,7 +29,7 @@ def code_here() -> str:
 
 
 def code_of(revision: str) -> Path:
-    """Return the folder with the files of a tag or commit. Raises NotInThisClone."""
+    """Return a folder with the files of a tag or commit. Raises NotInThisClone."""
     command = ("git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     found = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if found.returncode:

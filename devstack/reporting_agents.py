@@ -1,6 +1,7 @@
-"""Simulated agents of a large network: their reports, on persistent connections with mutual TLS.
+"""Simulated agents of a large network. They report over persistent connections with mutual TLS.
 
-One event loop plays all agents. Texts are built once, because the load shares the processors with the portal.
+One event loop serves all agents. Texts are built only once, because the load and the portal share the
+processors.
 """
 
 import asyncio
@@ -18,12 +19,12 @@ from devstack.tcp_ports import LOOPBACK
 
 EVERY_S = 10.0
 KINDS = ("observed", "counters")
-# The capabilities of an agent from before most capabilities existed.
+# The capabilities that an agent announced before most capabilities existed.
 _PLAIN: dict[str, Any] = {"encapsulations": ["l2xc", "vxlan"]}
 
 
 class End(NamedTuple):
-    """An end of a line on its router."""
+    """An end of a line on the agent's router."""
 
     vll: str
     side: str
@@ -33,10 +34,10 @@ class End(NamedTuple):
 
 @dataclass
 class ReportingAgent:
-    """One router's two kinds of report.
+    """One router and its two kinds of report, observed and counters.
 
-    ``capabilities`` are the members that announce them. ``path`` is the reported state of each end's path. A
-    sample covers ``every_s``.
+    ``capabilities``: the members of a report that announce capabilities. ``path``: the reported state of each
+    end's path. ``every_s``: the seconds that a sample covers.
     """
 
     name: str
@@ -48,20 +49,22 @@ class ReportingAgent:
     every_s: float = EVERY_S
     generation: int = 1
     boot_id: str = field(default_factory=lambda: str(uuid4()))
-    # Whether the customer's link of the first end is down.
+    # Whether the customer's link at the first end is down.
     turned: bool = False
     sampled: int = 0
-    # The portal's ETags of the parts that it stored last, as agents keep them
+    # The portal's etags of the parts that it has stored, as agents keep them
     # (docs/reference/agent-reports.md).
     etags: dict[str, str] = field(default_factory=dict)
     first: End | None = None
-    # Incremented with each change of the list of ends.
+    # The number of changes of the list of ends.
     changes: int = 0
     _ends: list[bytes] = field(default_factory=list)
     counts: bytes = b"[]"
 
     def carries(self, ends: Sequence[End]) -> None:
-        """Replace the ends. The first end ever stays the one with the link that goes up and down."""
+        """Replace the ends. The link that goes up and down remains that of the first end of the
+        first call.
+        """
         self.first = self.first or next(iter(ends), None)
         ends = sorted(ends, key=lambda end: self.first is None or end[:2] != self.first[:2])
         state = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}
@@ -83,7 +86,7 @@ class ReportingAgent:
         self._changed()
 
     def turn(self) -> None:
-        """Take the customer's link of the first end down, or up again."""
+        """Set the customer's link at the first end down, or up again."""
         self.turned = not self.turned
         self._changed()
 
@@ -134,7 +137,10 @@ class ReportingAgent:
 
 
 def agents_of(ends: dict[int, list[tuple[str, str]]], folder: Path, **more: Any) -> dict[int, ReportingAgent]:
-    """Return an agent for each router of `devstack.large_network`, by id; ``folder`` has the certificates."""
+    """Return an agent for each router of `devstack.large_network`, keyed by the router's id.
+
+    ``folder`` contains the certificates.
+    """
     agents = {number: _agent(number, len(ends), folder, **more) for number in ends}
     for number, agent in agents.items():
         agent.carries([End(vll, side) for vll, side in ends[number]])
@@ -166,9 +172,9 @@ def _agent(number: int, routers: int, folder: Path, **more: Any) -> ReportingAge
 
 
 async def send(connection: "Connection", agent: ReportingAgent, kind: str) -> int:
-    """Send a report and return the last status.
+    """Send a report and return the status of the last response.
 
-    If the portal requires a complete report, send it immediately.
+    If the portal needs a complete report, it is sent immediately.
     """
     if kind == "counters":
         status, _ = await connection.post(kind, agent.counters())
@@ -186,14 +192,16 @@ async def send(connection: "Connection", agent: ReportingAgent, kind: str) -> in
 
 
 async def send_at(due: float, connection: "Connection", agent: ReportingAgent, kind: str) -> int:
-    """Call ``send`` at a time of ``time.perf_counter``, or immediately if that time has passed."""
+    """Call ``send`` at the time ``due`` (``time.perf_counter``). If this time has passed, call it
+    immediately.
+    """
     await asyncio.sleep(max(0.0, due - time.perf_counter()))
     return await send(connection, agent, kind)
 
 
 @dataclass
 class Connection:
-    """A persistent connection, opened again after it was closed."""
+    """A persistent connection. If it was closed, the next document opens it again."""
 
     port: int
     context: ssl.SSLContext
@@ -201,9 +209,10 @@ class Connection:
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, kind: str, body: bytes) -> tuple[int, bytes]:
-        """Send a document; return status and body.
+        """Send a document. Return the status and the body of the response.
 
-        The status is 0 if a new connection brings no response either.
+        If the connection fails, send the document once more over a new connection. If that fails too, the
+        status is 0.
         """
         was_open = self.streams is not None
         try:
@@ -214,7 +223,7 @@ class Connection:
             status, response, closes = 0, b"", True
         if closes:
             self.drop()
-        # The connection was idle for longer than the portal keeps it open.
+        # An existing connection may have been idle for longer than the portal keeps it open, so try again.
         return await self.post(kind, body) if status == 0 and was_open else (status, response)
 
     def drop(self) -> None:
@@ -227,7 +236,7 @@ class Connection:
 async def _post(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kind: str, body: bytes
 ) -> tuple[int, bytes, bool]:
-    """Return the status, the body, and whether the server closes the connection."""
+    """Return the status, the body, and whether the server will close the connection."""
     writer.write(
         b"POST /api/agent/v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n%s" % (kind.encode(), len(body), body)

@@ -1,7 +1,8 @@
-"""Take the pictures in docs/screens again: `make demo`, then `python -m devstack.screens`.
+"""Take the pictures in docs/screens again. Run `make demo`, then `python -m devstack.screens`.
 
-It orders some lines in a demo that has just started, waits for their figures, and takes each main page as a
-customer and as the NOC. It needs the tests' dependencies: Playwright, and Debian's Chromium.
+The program orders some lines in a demo that has just started, and waits for their figures. Then it takes a
+picture of each main page, as a customer and as the NOC. It needs the dependencies of the tests: Playwright
+and Debian's Chromium.
 """
 
 import base64
@@ -19,12 +20,12 @@ from devstack.folders import ROOT, RUN
 from devstack.isp import ALPINE_DAIRY
 
 FOLDER = ROOT / "docs" / "screens"
-# Long enough that the graph has more than a few points.
+# Seconds. After this time, the graph has more than a few points.
 FIGURES_S = 240
 TALLEST_PX = 1500
 QUALITY = 0.75
 WIDE, NARROW = 1280, 360
-# Chromium writes WebP only from a canvas.
+# Chromium can write WebP only from a canvas.
 _AS_WEBP = """
 async ([png, quality]) => {
   const image = new Image();
@@ -51,7 +52,7 @@ def main() -> None:
 
 
 def _order(demo: dict[str, Any], browser: Browser) -> str:
-    """Order some lines; return the id of the order that then waits for approval."""
+    """Order some lines. Return the id of the order that waits for approval."""
     customer = Client(demo["url"], demo["customer_token"])
     with _reader(browser, demo, "customer") as page:
         _open(page, demo, "/orders/new/")

@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis together: the services that every part of the portal needs."""
+"""PostgreSQL and Redis, the services that every part of the portal needs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,9 +28,9 @@ class Services:
 def running(
     *, folder: Path, logs: Path, durable: bool = True, kept: bool = False, template: Path | None = None
 ) -> Iterator[Services]:
-    """Run private services on free ports. Everything under `folder` is deleted afterwards, unless `kept`.
+    """Run private services on free ports. At the end, `folder` is emptied unless `kept` is true.
 
-    `template`: a PostgreSQL cluster to copy at the start; see `devstack.postgres.running`.
+    `template` is a PostgreSQL cluster that is copied at the start; see `devstack.postgres.running`.
     """
     postgres_port, redis_port = free_ports(2)
     with (

@@ -1,4 +1,4 @@
-"""The whole product on one machine: services, portal, agents and their dataplanes."""
+"""The whole product on one machine: services, portal, agents and dataplanes."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,8 @@ from devstack.tcp_ports import free_ports
 class Stack:
     """A running installation. `loaded` is the result of `devstack.load`: tokens, logins and the ids of ports.
 
-    `sockets` and the facts about agents are keyed by the names of the routers that have an agent.
+    `sockets`, `agent_urls` and `agent_metrics_urls` have one entry per router with an agent, keyed by its
+    name.
     """
 
     isp: Isp
@@ -48,7 +49,7 @@ class Stack:
         return {agent.router: agent.metrics_url for agent in self.agents}
 
     def client(self, who: str) -> Client:
-        """Return a client of the REST API as "customer", "stranger" or "noc"."""
+        """Return a client of the REST API. ``who`` is "customer", "stranger" or "noc"."""
         return Client(self.url, self.loaded[f"{who}_token"], alive=self.family.raise_if_dead)
 
     def port(self, router: str, interface: str) -> int:
@@ -72,12 +73,15 @@ def running(
     live: bool = False,
     code: Path = ROOT,
 ) -> Iterator[Stack]:
-    """Run everything and wait until it responds; `dataplane` starts its children in `family` too.
+    """Run everything, and yield the stack when it responds. `dataplane` must start its children in `family`
+    too.
 
-    `live`: run the process that notifies open pages of changes. Without it they poll. `template`: a
-    PostgreSQL cluster to copy at the start; see `devstack.postgres.running`. `code`: the portal's code, on
-    this clone's tables; see `devstack.portal.Portal`. All children are stopped at the end, before the
-    services that they use. Raises ChildFailed.
+    * `live`: also run the live process, which notifies open pages of changes. Without it, pages poll.
+    * `template`: a PostgreSQL cluster that is copied at the start; see `devstack.postgres.running`.
+    * `code`: the folder with the portal's code. It runs on the tables of this clone; see
+      `devstack.portal.Portal`.
+
+    At the end, all children are stopped before the services that they use. Raises ChildFailed.
     """
     own_web_port, agents_port, metrics_port, live_port, *free = free_ports(4 + 2 * len(isp.agents))
     agent_ports, agent_metrics_ports = free[::2], free[1::2]
@@ -114,7 +118,8 @@ def running(
                 agent_urls={agent.router: agent.url for agent in agents},
                 extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
             )
-            # In this thread, because the kernel ends a child with the thread that started it.
+            # Start the dataplanes in this thread: the kernel ends a child when the thread that started it
+            # ends.
             portal.start_workers(family)
             sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
             loaded = prepared.result()
@@ -135,9 +140,10 @@ def running(
 
 
 def wait_for_reports(running: Stack, timeout_s: float = 30) -> None:
-    """Wait until every agent has reported; before that, the portal refuses orders over their routers.
+    """Wait until every agent has reported. Before that, the portal refuses orders that use the agents'
+    routers.
 
-    Reads the database, because otherwise only the agent API knows of reports. Raises NotReached.
+    This reads the database, because only the database and the agent API know of reports. Raises NotReached.
     """
     count = len(running.isp.agents)
     query = "SELECT count(*) FROM inventory_observedrouter WHERE vpp_connected"

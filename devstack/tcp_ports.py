@@ -9,21 +9,21 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 
-# Browsers refuse some lower ports, and well-known services use them.
+# Browsers refuse some ports below these, and well-known services use others.
 _PORTS = range(20_000, 65_536)
-# The first and last of the ports that outgoing connections are given (Linux, ip-sysctl).
+# The range of ports that Linux gives to outgoing connections: its first and last port (ip-sysctl).
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ENOUGH = 1000
-# Never closed: reservations last until this process ends.
+# This is never closed: reservations last until the process ends.
 _RESERVATIONS = ExitStack()
 
 
 def free_ports(count: int) -> list[int]:
-    """Return `count` different ports that nothing listens on.
+    """Return `count` different ports on which no process listens. Raises OSError.
 
-    The caller binds them seconds later. Until the caller's process ends, no other process that calls this
-    function gets them. Outgoing connections do not get them either, unless this machine assigns nearly all
-    ports to those. Raises OSError.
+    The caller may bind the ports later. Until the caller's process ends, this function does not return the
+    same ports to another process. Outgoing connections do not get these ports either, unless this machine
+    reserves nearly all ports for outgoing connections.
     """
     candidates = _candidates()
     random.shuffle(candidates)
@@ -49,7 +49,9 @@ def _candidates() -> list[int]:
 
 
 def _reserve(port: int) -> bool:
-    """Reserve a port with an abstract Unix socket: its name too has one owner per network namespace."""
+    """Reserve a port with an abstract Unix socket. In a network namespace, only one process can have the
+    socket's name.
+    """
     with ExitStack() as reservation:
         mark = reservation.enter_context(socket.socket(socket.AF_UNIX))
         try:

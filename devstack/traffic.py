@@ -1,6 +1,7 @@
 """A customer that sends: `python -m devstack.traffic NAMESPACE --vlan 100 --rate-bps 5000000`.
 
-Frames leave at an even rate. Traffic is bidirectional if one sender runs at each end. No program receives it.
+It sends frames at an even rate, and no program receives them. For traffic in both directions, run one sender
+at each end.
 """
 
 import argparse
@@ -13,7 +14,8 @@ from portal.core.errors import DomainError
 from portal.core.quantities import whole_rate
 
 FRAME_BYTES = 1400
-# One wake-up sends a few frames, so that a coarse timer does not change the rate.
+# Seconds between wake-ups. Each wake-up sends several frames, so that a coarse timer does not change the
+# rate.
 BURST_S = 0.02
 
 

@@ -1,4 +1,4 @@
-"""A real VPP: where it is installed, how to start one next to others, and its command line."""
+"""A real VPP: where it is installed, how it is started next to others, and its command line."""
 
 import os
 import re
@@ -13,19 +13,19 @@ from devstack.folders import BUILD
 from devstack.process import Child, Family
 
 DEFAULT_PREFIXES = ("/opt/vpp", "/usr")
-# The output of commands that succeed: nothing, or the name of the new interface.
+# A successful command prints nothing or the name of the new interface.
 _SUCCESS = re.compile(r"(?:[a-z][\w/.-]*)?")
 
-# Both in seconds; VPP omits a 0 before the point.
+# Both values are in seconds. VPP omits a 0 before the decimal point.
 _CLOCK = re.compile(r"reftime (?P<kernel>[\d.]+) .*?error (?P<error>-?[\d.]+)", re.DOTALL)
 
 
 class NotInstalled(Exception):
-    """Error: no VPP; the text names the folders that were searched."""
+    """VPP is not installed. The text names the folders that were searched."""
 
 
 class CommandRefused(Exception):
-    """VPP's error message for a configuration command."""
+    """VPP has rejected a configuration command. The text is VPP's error message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Installation:
         return self.prefix / "bin" / "vppctl"
 
     def environment(self) -> dict[str, str]:
-        """Return the environment variables of VPP; a prefix other than /usr has its own libraries."""
+        """Return the environment variables for VPP. A prefix other than /usr has separate libraries."""
         folders = [str(path.parent) for path in self.prefix.glob("lib/**/libvlib.so*")]
         path = ":".join(dict.fromkeys([*folders, os.environ.get("LD_LIBRARY_PATH", "")])).strip(":")
         return os.environ | ({"LD_LIBRARY_PATH": path} if path else {})
 
 
 def find() -> Installation:
-    """Return the VPP of VPP_PREFIX if it is set, else the first one in the usual folders."""
+    """Return the VPP in VPP_PREFIX if that is set, otherwise the first VPP in the usual folders."""
     configured = os.environ.get("VPP_PREFIX")
     prefixes = [configured] if configured else list(DEFAULT_PREFIXES)
     for prefix in prefixes:
@@ -62,9 +62,10 @@ def find() -> Installation:
 
 
 def is_clock_wrong(shown: str) -> bool:
-    """Return whether VPP's time differs by a tenth from the kernel's, according to `show clock verbose`.
+    """Return whether VPP's time differs from the kernel's by more than a tenth. ``shown``: `show clock
+    verbose`.
 
-    Both count from VPP's start. Raises CommandRefused if VPP prints something else.
+    Both times count from the start of VPP. Raises CommandRefused if the output has another form.
     """
     found = _CLOCK.search(shown)
     if found is None:
@@ -74,15 +75,17 @@ def is_clock_wrong(shown: str) -> bool:
 
 @dataclass
 class VppProcess(Child):
-    """A VPP that is started again if it misjudges its processor's clock.
+    """A VPP process that is started again if VPP misjudges the clock of its processor.
 
-    VPP measures the clock for 1 ms at its start (``estimate_clock_frequency`` in vppinfra/time.c). The result
-    is wrong if VPP loses the processor meanwhile. A VPP with seconds that are too short logs this repeatedly,
-    and hardly ever serves its sockets. A VPP with seconds of twice the length or more logs nothing and never
-    corrects them (``clib_time_verify_frequency``). Its BFD sessions go down and up as long as it runs.
+    VPP measures the clock for 1 ms when it starts (``estimate_clock_frequency`` in vppinfra/time.c). The
+    result is wrong if another process gets the processor during this time.
+
+    * If VPP's seconds are too short, VPP logs this repeatedly and hardly ever serves its sockets.
+    * If VPP's seconds are at least twice too long, VPP logs nothing and never corrects them
+      (``clib_time_verify_frequency``). Its BFD sessions go down and up as long as it runs.
     """
 
-    # Returns the output of `show clock verbose`; called once VPP is ready.
+    # Returns the output of `show clock verbose`. It is called when VPP is ready.
     clock: Callable[[], str] = field(kw_only=True)
     starts: int = 3
     _log_begins: int = field(default=0, repr=False)
@@ -106,14 +109,14 @@ class VppProcess(Child):
 
 @dataclass(frozen=True)
 class Vpp:
-    """One VPP of several on this machine; all its files are under `folder`."""
+    """One of several VPPs on this machine. All its files are in `folder`."""
 
     installation: Installation
     label: str
     folder: Path
     logs: Path
     namespace: str
-    # The index of the usable CPU that runs it, modulo their number.
+    # The VPP runs on the usable CPU with this index, modulo the number of usable CPUs.
     turn: int = 0
 
     @property
@@ -134,9 +137,9 @@ class Vpp:
         family.start(child).wait_until(self._responds)
 
     def startup_conf(self) -> str:
-        """Return startup.conf. It needs no `poll-sleep-usec`.
+        """Return startup.conf.
 
-        With all interfaces in interrupt mode VPP sleeps.
+        `poll-sleep-usec` is not needed: VPP sleeps because all its interfaces are in interrupt mode.
         """
         cpus = sorted(os.sched_getaffinity(0))
         return f"""\
@@ -168,7 +171,7 @@ plugins {{
 """
 
     def show(self, command: str) -> str:
-        """Return the output of a command. Raises CommandRefused if VPP does not respond."""
+        """Run a command and return its output. Raises CommandRefused if VPP does not respond."""
         done = subprocess.run(
             [str(self.installation.vppctl), "-s", str(self.sockets.cli), *command.split()],
             capture_output=True,
@@ -182,22 +185,22 @@ plugins {{
         return done.stdout
 
     def configure(self, *commands: str) -> None:
-        """Run configuration commands. Raises CommandRefused at the first command that VPP rejects."""
+        """Run configuration commands. Raises CommandRefused for the first command that VPP rejects."""
         for command in commands:
             output = self.show(command).strip()
             if not _SUCCESS.fullmatch(output):
                 raise CommandRefused(f"{self.label}: {command}: {output}")
 
     def walk_slowly(self) -> None:
-        """Check for expired packet fragments once per second, so that an idle VPP sleeps longer.
+        """Check for expired packet fragments only once per second, so that an idle VPP sleeps longer.
 
-        This uses the API, because neither the command line nor startup.conf can set it. Raises
+        This setting exists only in the API, and neither on the command line nor in startup.conf. Raises
         CalledProcessError.
         """
         subprocess.run([str(BUILD / "vpptestctl"), str(self.sockets.api), "walk-slowly"], check=True)
 
     def version(self) -> str:
-        """Return the version, for example "25.10-release"."""
+        """Return VPP's version, for example "25.10-release"."""
         output = self.show("show version")
         found = re.match(r"vpp v(\S+)", output)
         return found[1] if found else output.strip()

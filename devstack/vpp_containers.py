@@ -1,7 +1,8 @@
-"""The small ISP on real VPPs in unprivileged containers: no capability, no interface of the host.
+"""The small ISP on real VPPs in unprivileged containers, without capabilities and interfaces of the host.
 
-The VPPs are joined by memif: shared memory that they negotiate over sockets in a volume. One more VPP, the
-world, is the far end of all other interfaces. It plays the customers and the routers without an agent.
+The VPPs are connected by memif: shared memory that they negotiate over sockets in a volume. An additional
+VPP, the "world", is the far end of all other interfaces. It simulates the customers and the routers without
+an agent.
 """
 
 import struct
@@ -12,10 +13,10 @@ from pathlib import PurePath, PurePosixPath
 from devstack.isp import Isp, Router
 from devstack.vpp_network import commands_of
 
-# The mount point in docker-compose.yml.
+# The mount point of the volume in docker-compose.yml.
 RUN = PurePosixPath("/run/vpp")
 WIRES = PurePosixPath("/run/wires")
-# Port and VLAN of the customers' traffic, its frames per second and their size in bytes.
+# The customers' traffic: port, VLAN, frames per second, and bytes per frame.
 PORT, VLAN = "cust1", 100
 FRAMES_PER_S, FRAME_BYTES = 450, 1400
 _BROADCAST = b"\xff" * 6
@@ -23,7 +24,9 @@ _EXPERIMENTAL = 0x88B5
 
 
 def startup_conf(script: PurePath) -> str:
-    """Return startup.conf: memory of an ordinary machine, no network card, ``script`` as configuration."""
+    """Return startup.conf: the memory of an ordinary machine, no network card, and ``script`` as the
+    configuration.
+    """
     return f"""\
 unix {{
   nodaemon
@@ -53,12 +56,12 @@ plugins {{
 
 
 def router_script(router: Router, isp: Isp) -> list[str]:
-    """Return the startup commands of a router's VPP; its interfaces have the names that the portal knows."""
+    """Return the startup commands for a router's VPP. The interfaces have the names that the portal knows."""
     return commands_of(router, isp, attach=_memifs(router, isp))
 
 
 def world_script(isp: Isp) -> list[str]:
-    """Return the startup commands of the world's VPP."""
+    """Return the startup commands for the VPP that simulates the world."""
     commands: list[str] = []
     with_agents = {router.name for router in isp.agents}
     numbers = count(1)
@@ -73,9 +76,10 @@ def world_script(isp: Isp) -> list[str]:
 
 
 def _memifs(router: Router, isp: Isp) -> Callable[[str], list[str]]:
-    """Return the memif commands.
+    """Return a function that returns the commands to create a memif.
 
-    Each wire's master is its first router, or the router of router and world.
+    Each wire between two routers has its alphabetically first router as master. On a wire to the world, the
+    router is the master.
     """
     between = {
         side.linux: sorted([router.name, side.far])
@@ -98,7 +102,7 @@ def _memifs(router: Router, isp: Isp) -> Callable[[str], list[str]]:
 
 def _memif(number: int, *, wire: str, role: str) -> list[str]:
     name = f"memif{number}/0"
-    # A buffer of the ring holds one jumbo frame; the slave chooses its size.
+    # Each buffer of the ring has room for one jumbo frame. The slave decides the size.
     size = " buffer-size 10240" if role == "slave" else ""
     return [
         f"create memif socket id {number} filename {WIRES}/{wire}.sock",

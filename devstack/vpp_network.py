@@ -1,6 +1,7 @@
-"""The small ISP on real VPPs: one namespace per router and per customer port, joined by veth pairs.
+"""The small ISP on real VPPs. Each router and each customer port has a namespace. veth pairs connect them.
 
-Customers are plain Linux namespaces. A frame that enters one leaves the other after two VPPs.
+Customers are Linux namespaces without VPP. A frame that one customer sends passes two VPPs and reaches the
+other customer.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,11 +18,12 @@ from devstack.process import Family
 from devstack.vpp import Installation, Vpp
 from devstack.vppsim import host_prefix
 
-# The name of the customer's side of every port.
+# The name of each port's interface on the customer's side.
 UNI = "uni"
-# Larger than the largest UNI frame (9022 bytes): AF_PACKET allows four more bytes for 0x8100 but not 0x88a8.
+# This is larger than the largest UNI frame (9022 bytes): AF_PACKET allows four more bytes for 0x8100, but not
+# for 0x88a8.
 VETH_MTU = 9030
-# One jumbo frame per transmit slot: 2.6 MB of locked memory instead of VPP's default of up to 69 MB.
+# One jumbo frame per transmit slot. This locks 2.6 MB of memory; VPP's default locks up to 69 MB.
 TRANSMIT_RING = "tx-size 10240 tx-per-block 256"
 
 
@@ -33,16 +35,17 @@ class VppDataplane:
     logs: Path
     family: Family
     vpps: dict[str, Vpp] = field(default_factory=dict)
-    # Namespace of the customer on (router, port interface).
+    # The namespace of each customer, keyed by (router, interface of the port).
     customers: dict[tuple[str, str], str] = field(default_factory=dict)
     router_namespaces: dict[str, str] = field(default_factory=dict)
-    # The namespace of the switch pairs in the cables, and the ends of the cables.
+    # The namespace of the switches inside the cables, and the interfaces of the switches that face each
+    # other.
     switches: str = ""
     trunks: list[str] = field(default_factory=list)
     _namespaces: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        """Create the cables."""
+        """Create the cables and return this network."""
         with ExitStack() as undo:
             for router in self.isp.agents:
                 self.router_namespaces[router.name] = undo.enter_context(netns.namespace(router.name))
@@ -68,7 +71,8 @@ class VppDataplane:
         self._namespaces.close()
 
     def _cable(self, a: Side, z: Side, far_end: str) -> None:
-        """Connect two sides. A router without a VPP does not exist: the link ends in a silent namespace.
+        """Connect two sides of a link. If the far router has no VPP, the link ends in a namespace that sends
+        nothing.
 
         Between two VPPs there are two switches, which neither VPP knows.
         """
@@ -91,7 +95,9 @@ class VppDataplane:
 
     @contextmanager
     def narrow(self, ip_mtu: int) -> Iterator[None]:
-        """Make the switches between two VPPs drop larger IP packets (bytes), without notice, for a while."""
+        """For a while, make the switches between two VPPs silently drop IP packets that are larger than this
+        (bytes).
+        """
         self._set_trunk_mtu(ip_mtu)
         try:
             yield
@@ -123,7 +129,7 @@ class VppDataplane:
 
 
 def host_interface(linux: str) -> list[str]:
-    """Return commands that attach the Linux interface of that name as host-<name>."""
+    """Return the commands that attach the Linux interface with this name as host-<name>."""
     return [
         f"create host-interface name {linux} {TRANSMIT_RING} cksum-gso-disable",
         f"set interface state host-{linux} up",
@@ -133,9 +139,9 @@ def host_interface(linux: str) -> list[str]:
 def commands_of(
     router: Router, isp: Isp, *, attach: Callable[[str], list[str]] = host_interface
 ) -> list[str]:
-    """Return VPP's commands for a router: loopback, backbone, routes to its neighbours, customer ports.
+    """Return VPP's commands for a router: loopback, backbone, routes to its neighbours, and customer ports.
 
-    ``attach``: the commands that create host-<name> and set it up.
+    ``attach`` returns the commands that create host-<name> and set it up.
     """
     commands = ["create loopback interface instance 0", "set interface state loop0 up"]
     commands += [f"set interface ip address loop0 {host_prefix(a)}" for a in router.tunnel_addresses]

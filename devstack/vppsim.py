@@ -1,4 +1,6 @@
-"""The stand-in for VPP: real sockets, synthetic counters; it forwards only frames of activation tests."""
+"""The stand-in for VPP. It has real sockets and synthetic counters. It forwards only frames of
+activation tests.
+"""
 
 import json
 from dataclasses import dataclass
@@ -19,11 +21,11 @@ class SimulatedDataplane:
     logs: Path
     family: Family
     name: str = "vppsim"
-    # Whether customers send more than the rate of each line with a rate below TRAFFIC.
+    # Whether customers send more than their lines' rate, on lines with a rate below TRAFFIC.
     exceeds: bool = False
 
     def start(self, router: Router) -> Sockets:
-        # An agent locks the folder of its VPP's API socket.
+        # Each stand-in has a separate folder, because the agent locks the folder of VPP's API socket.
         folder = self.folder / router.name
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / "vppsim.json"
@@ -50,9 +52,10 @@ class SimulatedDataplane:
 
 
 def config_of(router: Router, isp: Isp, underlay: Path, *, exceeds: bool = False) -> dict[str, object]:
-    """Return the same interfaces, addresses and routes that `devstack.vpp_network` gives to a real VPP.
+    """Return the stand-in's configuration: the interfaces, addresses and routes that `devstack.vpp_network`
+    gives to a VPP.
 
-    Frames of activation tests reach the other stand-ins through the folder `underlay`.
+    The stand-ins exchange the frames of activation tests through the folder `underlay`.
     """
     sides = isp.sides_of(router)
     interfaces: list[dict[str, object]] = [

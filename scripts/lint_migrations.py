@@ -1,8 +1,7 @@
 """`make check`: check that new migrations can run while the previous release serves.
 
 squawk (https://squawkhq.com) reads the SQL of each migration that the previous release lacks. Migrations of
-libraries are left out. An intended exception is written into the migration, by the name of the rule and with
-the reason:
+libraries are not checked. To allow an exception, name the rule and the reason in the migration:
 
     class Migration(migrations.Migration):
         linter_exceptions = {"ban-drop-column": "No release since 1.3 reads or writes it."}
@@ -37,18 +36,21 @@ _LEFT_OUT = (
     # `manage.py upgrade` sets a timeout for the locks of each statement.
     "require-lock-timeout",
     "require-statement-timeout",
-    # Types follow from the models.
+    # The models determine the types.
     "prefer-bigint-over-int",
     "prefer-bigint-over-smallint",
     "prefer-text-field",
 )
-# Statements that can run again outside a transaction: `manage.py upgrade` first drops unfinished indexes
-# (portal/core/unfinished_indexes.py).
+# These statements can run again outside of a transaction, because `manage.py upgrade` first drops unfinished
+# indexes (portal/core/unfinished_indexes.py).
 _CAN_RUN_AGAIN = re.compile(r"CREATE (UNIQUE )?INDEX CONCURRENTLY |ALTER TABLE \S+ VALIDATE CONSTRAINT ")
 
 
 def complaints(migration: "Migration", sql: str) -> list[str]:
-    """Return the complaints about a migration and its SQL that the migration does not except."""
+    """Return the complaints about a migration and its SQL. Rules that the migration excepts are left out.
+
+    An exception without a complaint, or with a very short reason, is a complaint too.
+    """
     excepted: dict[str, str] = getattr(migration, "linter_exceptions", {})
     against = _squawk(sql, in_transaction=migration.atomic)
     found = [f"{rule}: {what}" for rule, what in against if rule not in excepted]
@@ -63,7 +65,7 @@ def complaints(migration: "Migration", sql: str) -> list[str]:
 
 
 def _squawk(sql: str, *, in_transaction: bool) -> list[tuple[str, str]]:
-    """Return the rules that the SQL breaks, each with its message and the statement."""
+    """Return the rules that the SQL breaks. Each has a text with the message and the statement."""
     options = ["--reporter", "json", "--pg-version", _POSTGRES, "--exclude", ",".join(_LEFT_OUT)]
     if in_transaction:
         options.append("--assume-in-transaction")
@@ -82,19 +84,21 @@ def _squawk(sql: str, *, in_transaction: bool) -> list[tuple[str, str]]:
 
 
 def _new(root: Path) -> set[tuple[str, str]]:
-    """Return app and name of each migration that the previous release lacks."""
+    """Return (app, name) of each migration that the previous release lacks."""
     last = previous_release().migrations
     found = [(path.parent.parent.name, path.stem) for path in root.glob("portal/*/migrations/[0-9]*.py")]
     return {
         (app, name)
         for app, name in found
-        # Numbers rise within an app. Migrations with equal numbers come from two branches.
+        # Numbers increase within an app. Two migrations with the same number come from two branches.
         if app not in last or (name[:4] >= last[app][:4] and name != last[app])
     }
 
 
 def _statements(new: set[tuple[str, str]]) -> Iterator[tuple["Migration", str]]:
-    """Yield each new migration with its SQL, generated on the tables that the migrations before it left."""
+    """Yield each new migration with its SQL. The SQL is generated on the tables that the migrations before it
+    have left.
+    """
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
 
@@ -119,7 +123,10 @@ def _statements(new: set[tuple[str, str]]) -> Iterator[tuple["Migration", str]]:
 
 @contextmanager
 def _tables_of_the_previous_release() -> Iterator[None]:
-    """Run a cluster with these tables. It is kept, because released migrations do not change."""
+    """Run a cluster with the tables of the previous release.
+
+    The cluster is kept for later runs, because released migrations do not change.
+    """
     home = RUN / "lint-migrations"
     digest = hashlib.sha256((ROOT / NAME).read_bytes() + (ROOT / "requirements.txt").read_bytes())
     folder = home / digest.hexdigest()[:16]

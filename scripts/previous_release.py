@@ -1,4 +1,6 @@
-"""The release before this one, which serves while this one's migrations run: previous-release.toml."""
+"""The release before this one, from previous-release.toml. It still serves while this release's
+migrations run.
+"""
 
 import tomllib
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ NAME = "previous-release.toml"
 
 @dataclass(frozen=True, slots=True)
 class PreviousRelease:
-    """A tag or commit of this repository, and the last migration of each of its apps."""
+    """A tag or commit of this repository, and the last migration of each app in it."""
 
     revision: str
     migrations: dict[str, str]

@@ -1,8 +1,9 @@
-"""Check the prose of the repository with Vale: `python -m scripts.prose [FILE ...]`, by default all files.
+"""Check the prose of the repository with Vale: `python -m scripts.prose [FILE ...]`. By default, check all
+files.
 
-Vale reads Markdown. Comments, docstrings, identifiers and the texts of pages are therefore written to
-Markdown files in build/prose, each on the line where the source has it. Vale's own reading of source files
-knows neither sentences nor identifiers.
+Vale reads Markdown. This program therefore writes comments, docstrings, identifiers and the texts of pages to
+Markdown files in build/prose. Each text has the same line number as in its source. Vale can also read source
+files itself, but then it recognizes neither sentences nor identifiers.
 """
 
 import ast
@@ -20,10 +21,10 @@ BUILD = ROOT / "build" / "prose"
 VALE = ROOT / "build" / "vale"
 RULES = ROOT / "tools" / "vale"
 
-# A comment that a tool reads.
+# Comments that are directives for a tool.
 _DIRECTIVE = re.compile(r"noqa|type:|mypy:|ruff:|fmt:|pragma|nolint|go:|!/|\+build|Code generated")
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]")
-# Where Go declares a name: functions, types, constants, variables, and fields of a struct.
+# The places where Go declares a name: functions, types, constants, variables, and fields of a struct.
 _GO_DECLARED = re.compile(
     r"^func (?:\([^)]*\) )?(?P<function>\w+)|^\s*(?:type|const|var) (?P<kind>\w+)"
     r"|^\s*(?:if |for |switch )?(?P<left>[\w, ]+?) :="
@@ -66,7 +67,7 @@ def go_prose(source: str) -> Lines:
     lines: Lines = {}
     for number, line in enumerate(source.splitlines(), start=1):
         code, found, comment = line.partition("// ")
-        # URLs and strings contain slashes too.
+        # URLs and strings contain // too.
         in_string = code.count('"') % 2 == 1 or "`" in code or not (code + " ")[-1].isspace()
         if found and not in_string and not code.strip():
             if not _DIRECTIVE.match(comment):
@@ -97,22 +98,26 @@ READERS = {".py": python_prose, ".go": go_prose, ".po": messages_prose}
 
 
 def _declare(lines: Lines, number: int, name: str) -> None:
-    """Add the words of an identifier to the text of its line, as a heading and not part of a sentence."""
+    """Add the words of an identifier to the text of its line. They form a heading, not a part of
+    a sentence.
+    """
     words = " ".join(_WORD.findall(name)).lower()
     lines[number] = f"{lines.get(number, '#')} {words}."
 
 
 def markdown_of(lines: Lines) -> str:
-    """Return a Markdown text that has each of the lines at its number."""
+    """Return Markdown in which each of the texts is on the line with its number."""
     written = [""] * max(lines, default=0)
     for number, text in lines.items():
-        # Indented text would be a listing.
+        # Remove the indentation, because indented text is a code block in Markdown.
         written[number - 1] = text.strip()
     return "\n".join(written) + "\n"
 
 
 def files_chosen(names: list[str]) -> Iterator[str]:
-    """Yield the paths of the files to check, from the repository's root. Migrations are left out."""
+    """Yield the paths of the files to check, relative to the root of the repository. Migrations
+    are left out.
+    """
     command = ["git", "ls-files", "--", *names]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in listed.splitlines():

@@ -1,4 +1,6 @@
-"""`make release`: check whether this commit can be released, build its files, and print how to tag it."""
+"""`make release`: check whether this commit can be released, build the files of the release, and print how to
+tag it.
+"""
 
 import hashlib
 import os
@@ -16,18 +18,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class NotReady(Exception):
-    """The reason why the commit cannot be released, and what to do about it."""
+    """The commit cannot be released. The text has the reason and what to do about it."""
 
 
 def version(root: Path) -> str:
-    """Return the version in pyproject.toml, the only place that states it."""
+    """Return the version in pyproject.toml. No other file contains it."""
     return str(tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"])
 
 
 def tag_text(changelog: str, release: str) -> str:
-    """Return the message of the tag: a title, and the changelog's section of the release.
+    """Return the message of the tag: a title, and the section of the release in the changelog.
 
-    Raises NotReady if that section is missing, empty or without a date, or if there are unreleased changes.
+    Raises NotReady if the section is missing, empty or without a date, or if there are unreleased changes.
     """
     parts = re.split(r"^## +(.+?) *$", changelog, flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -83,14 +85,14 @@ def require_true_documents(root: Path) -> None:
 
 
 def require_the_long_tests(root: Path) -> None:
-    """Run the slow tests, which `make test` leaves out."""
+    """Run the slow tests, which are not part of `make test`."""
     _run(root, "a slow test failed: fix the failures above.", "make", "test-release")
 
 
 def require_the_previous_release(root: Path) -> None:
-    """Refuse unless previous-release.toml names the newest tag.
+    """Raise NotReady unless previous-release.toml names the newest tag.
 
-    Operators upgrade from that release, so its code has to be tested on the tables of this one.
+    Operators upgrade from that release, so its code must have been tested on the tables of this release.
     """
     tags = _git(root, "tag", "--list", "v*", "--merged", "HEAD", "--sort=-version:refname").split()
     named = previous_release(root).revision
@@ -102,7 +104,7 @@ def require_the_previous_release(root: Path) -> None:
 
 
 def sha256sums(folder: Path) -> str:
-    """Return the digests of the files of a folder, in the format of `sha256sum --check`."""
+    """Return the digests of the files in a folder, in the format of `sha256sum --check`."""
     return "".join(
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir())
     )
@@ -126,10 +128,10 @@ def release(root: Path) -> None:
     (folder / "tag.txt").write_text(text)
     where = folder.relative_to(root)
     print(f"\n{where}/ contains the release {number}. To tag it:")
-    # By default Git removes lines that begin with #, which here are headings.
+    # By default, Git removes lines that begin with #. In this text they are headings.
     print(f"  git tag --annotate --cleanup=whitespace --file {where}/tag.txt {tag}")
     print(f"  git push origin {tag}")
-    # The commits after the tag are tested against this release.
+    # Later commits are tested against the release that is tagged now.
     PreviousRelease(tag, last_migrations(root)).write(root)
     print("Afterwards, so that later commits are tested against it:")
     print(f"  git commit --message 'Test later commits against {tag}' {NAME}")
@@ -141,7 +143,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _run(root: Path, otherwise: str, *command: str) -> None:
-    # The flags of this make are not meant for a make that the command starts.
+    # MAKEFLAGS contains the flags of this make. A make that the command starts must not use them.
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
     if subprocess.run(command, cwd=root, env=environment, check=False).returncode:
         raise NotReady(otherwise)

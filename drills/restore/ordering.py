@@ -31,8 +31,8 @@ class Noted:
 class Ordering:
     """The load so far.
 
-    ``refused``: all responses other than 202, with their times. ``unanswered``: the number of orders of which
-    it is unknown whether they were accepted.
+    ``refused``: all responses other than 202, with their times. ``unanswered``: the number of orders with an
+    unknown outcome.
     """
 
     accepted: list[Noted] = field(default_factory=list)
