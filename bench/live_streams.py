@@ -31,7 +31,7 @@ ROUNDS, ONE_BY_ONE = sized(15, smallest=2), sized(40, smallest=2)
 APART_S = 0.7
 GIVE_UP_S = 120
 _ONE_LINE = "UPDATE vll_vll SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
-# The id of a port. It belongs to the customer that all people belong to.
+# The statement changes a port of the customer that all people belong to.
 _ALL_PAGES = "UPDATE inventory_port SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
 _PORT = 100
 

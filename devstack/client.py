@@ -56,8 +56,8 @@ class Client:
         return self._call("POST", "/api/v1/vlls/validate", json=members)
 
     def change(self, vll: str, **members: Any) -> str:
-        """Order a change of the line, whatever its present version is. Return the order's id.
-        Raises Refused.
+        """Order a change of the line, without a check of the line's version. Return the order's id. Raises
+        Refused.
         """
         identity: str = self._patch(vll, members)["order"]["id"]
         return identity

@@ -211,7 +211,7 @@ class Connection:
     async def post(self, kind: str, body: bytes) -> tuple[int, bytes]:
         """Send a document. Return the status and the body of the response.
 
-        If the connection fails, send the document once more over a new connection. If that fails too, the
+        If an existing connection fails, send the document again over a new connection. If that fails too, the
         status is 0.
         """
         was_open = self.streams is not None

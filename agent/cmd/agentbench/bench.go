@@ -34,7 +34,7 @@ type bench struct {
 	vlls    int
 	samples map[string][]float64 // milliseconds
 	version string
-	reports bool // sample and report at the same time
+	reports bool // also sample and report during the measurement
 }
 
 func (b *bench) median(name string) float64 {
@@ -45,15 +45,15 @@ func (b *bench) median(name string) float64 {
 // additions is the number of single VLLs that a round adds.
 const additions = 10
 
-// round measures each step with the decoding of the document and the observation of VPP. The steps are:
+// round measures each step. The time includes decoding the document and observing VPP. The steps are:
 //   - converge on an empty VPP;
 //   - converge again without a change;
 //   - add single VLLs;
 //   - converge after a restart of VPP;
 //   - remove all VLLs.
 //
-// Before every second addition, the engine observes VPP, as it does within a second of each change. The
-// other additions follow the previous one directly.
+// Before the first, third, fifth, ... addition, the engine observes VPP, as it does within a second of
+// each change. Each other addition follows directly after the previous one.
 func (b *bench) round(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {
@@ -118,7 +118,8 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// reapply measures from the moment when the restarted VPP accepts a connection.
+// reapply restarts VPP and converges again. It measures from the moment when the restarted VPP accepts a
+// connection.
 func (b *bench) reapply(ctx context.Context, engine *converge.Engine, session *vpp.Session) (*vpp.Session, error) {
 	session.Close()
 	if err := b.restart(ctx); err != nil {

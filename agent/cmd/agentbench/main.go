@@ -1,19 +1,19 @@
-// Command agentbench measures how long the agent's engine needs to converge a VPP, and prints one line per
+// Command agentbench measures how long the agent's engine needs to converge a VPP. It prints one line per
 // figure:
 //
 //	bench agent_converge_1000_ms 123.4 ms <VPP's version>
 //
-// It runs the engine in its own process, with its own temporary state folder. It uses the VPP behind
-// -api-socket, or starts a private one: a real VPP if one is installed, else vppsim. It also measures ten
-// times as many VLL ends: the cost must grow linearly.
+// The engine runs in the process of agentbench, with a temporary state folder. The VPP is the one behind
+// -api-socket. Without this option, agentbench starts a private VPP: a real VPP if one is installed, else
+// vppsim. The times are also measured with ten times as many VLL ends, because they must grow linearly.
 //
-// The resident memory is measured in a separate process that samples and reports as the agent does. It is
-// also measured with as many VLL ends as fit into a stats segment of 256 MB.
+// The resident memory is measured in a separate process, which samples and reports as the agent does. It
+// is also measured with as many VLL ends as fit into a stats segment of 256 MB.
 //
-// With -main-thread it measures how long VPP's main thread is blocked while the agent reads.
+// With -main-thread, agentbench measures how long VPP's main thread is blocked while the agent reads.
 //
-// With -encapsulations it measures the cost of each transport in a real VPP, as longline-agent calibrate
-// does on a router.
+// With -encapsulations, agentbench measures the cost of each transport in a real VPP, as longline-agent
+// calibrate does on a router.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// fullRouter is the number of VLL ends that docs/routers/agent.md promises.
+// fullRouter is the number of VLL ends on one router that docs/routers/agent.md promises.
 const fullRouter = 15_000
 
 func main() {
@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// timed runs rounds and prints the named figures.
+// timed runs the rounds and prints the figures with these names.
 func timed(ctx context.Context, used measuredVPP, vlls, rounds int, names []string, stdout io.Writer) error {
 	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64)}
 	for range rounds {

@@ -22,15 +22,16 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// measureMainThread prints how long VPP's main thread is blocked while the agent reads a VPP with this many
-// VLL ends. BFD, LACP and ARP run on that thread. A second client sends control_ping messages in sequence.
-// The figure is the slowest reply during a read, as the median of several reads.
+// measureMainThread prints how long VPP's main thread is blocked while the agent reads a VPP with this
+// number of VLL ends. BFD, LACP and ARP run on that thread. A second client sends one control_ping
+// message after the other. The figure is the time of the slowest reply during a read. It is the median
+// over several reads.
 //
 // It prints the same figure for four more cases:
 //   - an observation without changes;
-//   - the one dump that VPP gives only as a whole;
-//   - one dump of all interfaces, which the agent does not request for so many;
-//   - pings alone.
+//   - the one dump that VPP can only send as a whole;
+//   - a single dump of all interfaces, which the agent does not request if there are this many;
+//   - only pings.
 func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, stdout io.Writer) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {
@@ -106,7 +107,8 @@ func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, 
 	return nil
 }
 
-// slowestReplies returns the median over the rounds of the slowest reply to a ping during read, in ms.
+// slowestReplies sends pings during each read. It returns the time of the slowest reply in a read (ms),
+// as the median over the rounds.
 func slowestReplies(ctx context.Context, session *vpp.Session, rounds int, read func() error) (float64, error) {
 	var slowest []float64
 	for range rounds {

@@ -38,7 +38,7 @@ func startVPP(ctx context.Context) (measuredVPP, error) {
 	return measuredVPP{sim.APISocket(), sim.StatsSocket(), func(context.Context) error { return sim.Restart() }, sim.Stop}, nil
 }
 
-// Loopbacks simulate the customers' ports and have the tunnels' local address.
+// Loopbacks stand for the customers' ports. One loopback has the local address of the tunnels.
 const (
 	firstPort    = 200
 	localLoop    = 254
@@ -51,7 +51,7 @@ func ports(vlls int) int { return (vlls + vlansPerPort) / vlansPerPort }
 
 func portName(n int) string { return fmt.Sprintf("loop%d", firstPort+n) }
 
-// prepare creates missing loopbacks in VPP.
+// prepare creates those loopbacks that VPP does not have yet.
 func prepare(ctx context.Context, session *vpp.Session, vlls int) error {
 	instances := []uint32{localLoop}
 	for n := range ports(vlls) {

@@ -12,7 +12,8 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// memoryOfAProcess runs this program again, so that vppsim and earlier rounds do not count.
+// memoryOfAProcess measures in a new process of this program, so that the memory of vppsim and of earlier
+// rounds is not included.
 func memoryOfAProcess(ctx context.Context, used measuredVPP, vlls int, stdout, stderr io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -23,9 +24,9 @@ func memoryOfAProcess(ctx context.Context, used measuredVPP, vlls int, stdout, s
 	return child.Run()
 }
 
-// measureMemory converges, adds VLLs and removes all, while a reporter samples and reports as the agent's
-// does. It prints the maximum resident memory of the process itself. The stats segment, which is mapped
-// from VPP's memory, is a separate figure.
+// measureMemory converges, adds VLLs and removes all VLLs, while a reporter samples and reports as in the
+// agent. It prints the maximum resident memory of this process. The stats segment belongs to VPP and is
+// mapped into the process; it is a separate figure.
 func measureMemory(ctx context.Context, used measuredVPP, vlls int, stdout io.Writer) error {
 	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64), reports: true}
 	ctx, cancel := context.WithCancel(ctx)
@@ -45,13 +46,14 @@ func measureMemory(ctx context.Context, used measuredVPP, vlls int, stdout io.Wr
 	return nil
 }
 
-// peak is the maximum of the resident memory, in bytes.
+// peak is the maximum of the resident memory, in bytes: the process's own memory, and memory shared with
+// VPP.
 type peak struct {
 	own, shared int64
 	err         error
 }
 
-// watch measures every millisecond until ctx ends.
+// watch measures the memory every millisecond until ctx ends, and returns the maximum.
 func watch(ctx context.Context) (most peak) {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()

@@ -13,10 +13,12 @@ import (
 	"longline.dev/agent/internal/report"
 )
 
-// portalAway is how long the portal accepts no reports, so that a full batch of samples waits for it.
+// portalAway is how long the portal accepts no reports. In this time, a full batch of samples
+// accumulates.
 const portalAway = 15 * time.Second
 
-// portal accepts reports like the portal: it encodes each of them completely.
+// portal simulates the portal: it accepts reports, and encodes each report completely, as a real
+// connection does.
 type portal struct{ back time.Time }
 
 var errAway = errors.New("the portal is away")
@@ -31,7 +33,8 @@ func (p portal) Post(_ context.Context, _ string, body, _ any) error {
 	return nil
 }
 
-// startReports samples and reports ten times as often as the agent, until the caller calls stop.
+// startReports starts to sample and report, ten times as often as the agent does. The caller must call
+// stop.
 func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func()) {
 	reporter := report.New(report.Options{
 		Engine: engine, Client: portal{time.Now().Add(portalAway)}, Folder: folder, StoreLimit: 512 << 20, StatsSocket: b.stats,

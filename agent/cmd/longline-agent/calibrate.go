@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// runCalibrate has the agent measure how much CPU each encapsulation takes on this router.
+// runCalibrate lets the agent measure how much CPU each encapsulation needs on this router.
 func runCalibrate(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")
@@ -68,7 +68,7 @@ func printCalibration(w io.Writer, c *calibrationAnswer) {
 		}
 		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t\n", f.Transport, f.Clocks, f.Least, f.Most, ratio, more)
 	}
-	_ = t.Flush() // writes to a buffer
+	_ = t.Flush() // cannot fail, because t writes to a buffer
 	for _, m := range c.Missing {
 		fmt.Fprintf(w, "%s is not measured: this VPP has no message %s\n", m.Transport, m.Message)
 	}

@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// runClaimOrRelease sends the agent an operator's decision about interfaces that another user has
-// relabelled: claim or release.
+// runClaimOrRelease sends an operator's decision to the agent. The decision (claim or release) is about
+// interfaces whose tags another user has changed.
 func runClaimOrRelease(ctx context.Context, decision string, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

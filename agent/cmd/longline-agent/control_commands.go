@@ -17,10 +17,10 @@ import (
 	"longline.dev/agent/internal/config"
 )
 
-// requestTimeout is long enough for a reconciliation in progress, because requests wait for it.
+// requestTimeout is long enough for a running reconciliation, because a request has to wait for its end.
 const requestTimeout = time.Minute
 
-// maxReply limits the size of a response (bytes). A plan for 10,000 VLLs has about 30 MB.
+// maxReply is the maximum size of a response in bytes. A plan for 10,000 VLLs has about 30 MB.
 const maxReply = 256 << 20
 
 func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
@@ -78,7 +78,8 @@ func runHealth(ctx context.Context, args []string, stdout io.Writer) error {
 	return err
 }
 
-// show prints the response: unchanged if asJSON is set, otherwise with print.
+// show prints a response. If asJSON is true, the response is printed unchanged; otherwise print formats
+// it.
 func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, *T)) error {
 	if asJSON {
 		_, err := w.Write(answer)
@@ -94,7 +95,8 @@ func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, 
 	return err
 }
 
-// request sends an HTTP request to the agent that runs with this configuration and returns the response.
+// request sends an HTTP request to the agent that runs with the configuration at configPath. It returns
+// the response.
 func request(ctx context.Context, configPath, method, path string, body []byte) ([]byte, error) {
 	c, err := config.Load(configPath)
 	if err != nil {
@@ -135,7 +137,7 @@ func whyUnanswered(err error, socket string) error {
 	return err
 }
 
-// refusal returns a problem document (RFC 9457) as an error.
+// refusal returns the error that a problem document (RFC 9457) describes.
 func refusal(status int, answer []byte) error {
 	var problem struct {
 		Title, Detail string

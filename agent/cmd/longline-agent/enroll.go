@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/enroll"
 )
 
-// maxToken is larger than any token (bytes).
+// maxToken is the maximum size of a token in bytes. All tokens are smaller.
 const maxToken = 4096
 
 func runEnroll(ctx context.Context, args []string, stdout io.Writer) error {
@@ -74,8 +74,8 @@ func checkEnroll(portal, tokenFile string, trust enroll.Trust) error {
 	return nil
 }
 
-// readToken reads the token from a file. A command-line argument would be visible to all users through
-// ps(1).
+// readToken reads the token from a file. The token is not a command-line argument, because all users can
+// see those with ps(1).
 func readToken(path string) (string, error) {
 	file, err := openInput(path)
 	if err != nil {

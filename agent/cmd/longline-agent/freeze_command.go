@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 )
 
-// runFreeze has the agent leave VPP unchanged for a given time.
+// runFreeze asks the agent not to change VPP for a given time.
 func runFreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

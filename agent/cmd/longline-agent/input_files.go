@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// standardInput is the path that the options -intent, -token-file and -with accept for standard input.
+// standardInput is the path of standard input, for the options -intent, -token-file and -with.
 const standardInput = "/dev/stdin"
 
-// openInput opens a file that a command-line option names. It does not open standard input a second time:
-// if the terminal belongs to the user who ran sudo or runuser, the agent's user may read it, but not open
-// it.
+// openInput opens the file of a command-line option. For standard input, it returns os.Stdin and does not
+// open the path. If the terminal belongs to the user who ran sudo or runuser, the agent's user may read
+// from it but not open it.
 func openInput(path string) (io.ReadCloser, error) {
 	if path == standardInput {
 		return io.NopCloser(os.Stdin), nil
@@ -18,7 +18,7 @@ func openInput(path string) (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
-// readInput returns the content of a file that a command-line option names.
+// readInput returns the content of the file of a command-line option.
 func readInput(path string) ([]byte, error) {
 	file, err := openInput(path)
 	if err != nil {

@@ -45,10 +45,10 @@ type lineAnswer struct {
 	PortalError string `json:"portal_error"`
 }
 
-// runLine shows the state of a line on this router and what the portal knows about the line.
+// runLine shows the state of a line on this router, and what the portal knows about the line.
 func runLine(ctx context.Context, args []string, stdout io.Writer) error {
 	var of []string
-	for len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a name may contain spaces, quoted or not
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a name may consist of several words, even without quotes
 		of, args = append(of, args[0]), args[1:]
 	}
 	flags := quietFlags()
@@ -86,7 +86,7 @@ func printLine(w io.Writer, l *lineAnswer) {
 		for _, i := range e.Interfaces {
 			fmt.Fprintf(t, "  %s\t%s\t%d\tadmin %s\tlink %s\n", i.Kind, i.Name, i.SwIfIndex, upOrDown(i.AdminUp), upOrDown(i.LinkUp))
 		}
-		_ = t.Flush() // writes to a buffer
+		_ = t.Flush() // cannot fail, because t writes to a buffer
 		if r := e.Rates; r != nil {
 			fmt.Fprintf(w, "  now: %.4g Mbit/s in (%d frames/s), %.4g Mbit/s out (%d frames/s)\n", float64(r.InBPS)/1e6, r.InFrames, float64(r.OutBPS)/1e6, r.OutFrames)
 		}
@@ -102,7 +102,7 @@ func printLine(w io.Writer, l *lineAnswer) {
 	}
 }
 
-// printChecks lists the portal's checks, the failed ones first.
+// printChecks lists the portal's checks. The failed checks come first.
 func printChecks(w io.Writer, l *lineAnswer) {
 	checks := slices.Clone(l.Portal.Checks)
 	slices.SortStableFunc(checks, func(x, y struct{ Code, State, Evidence string }) int {
@@ -113,7 +113,7 @@ func printChecks(w io.Writer, l *lineAnswer) {
 	for _, c := range checks {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", c.State, c.Code, c.Evidence)
 	}
-	_ = t.Flush() // writes to a buffer
+	_ = t.Flush() // cannot fail, because t writes to a buffer
 }
 
 func rank(state string) int { return slices.Index([]string{"broken", "unknown", "ok"}, state) }

@@ -1,5 +1,5 @@
-// Command longline-agent configures the VPP of this machine as the portal intends, and reports VPP's state
-// to the portal.
+// Command longline-agent configures the VPP of this machine according to the portal's intent, and reports
+// the state of VPP to the portal.
 package main
 
 import (
@@ -19,12 +19,12 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// version is set by the linker to the version in pyproject.toml (Makefile).
+// version is the version in pyproject.toml. The linker sets it (Makefile).
 var version = "dev"
 
 const (
-	// releases are the VPP releases whose API messages were compared with the agent's. The message table of
-	// a running VPP shows which messages it lacks.
+	// releases are the VPP releases whose API messages were compared with those that the agent uses. At
+	// run time, the agent finds out from VPP's message table which messages are missing.
 	releases      = "23.10 to 26.06"
 	defaultConfig = "/etc/longline/agent.yaml"
 )
@@ -52,12 +52,12 @@ func main() {
 	}
 }
 
-// usageError reports a command line that is not valid.
+// usageError is the error of an invalid command line.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
-// loggedError is an error that is in the log already.
+// loggedError is an error that has already been logged.
 type loggedError struct{ error }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -123,10 +123,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// isHelpFlag reports whether an argument requests help. All commands share one help text.
+// isHelpFlag reports whether an argument requests the help text. All commands share one help text.
 func isHelpFlag(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }
 
-// quietFlags returns a flag set that prints nothing. The caller prints the help text instead.
+// quietFlags returns a flag set that prints nothing. The caller prints the help text.
 func quietFlags() *flag.FlagSet {
 	flags := flag.NewFlagSet("longline-agent", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -21,10 +21,10 @@ type traceAnswer struct {
 	}
 }
 
-// runTrace shows packets of a line as VPP's tracer recorded them.
+// runTrace shows packets of a line, as VPP's packet tracer recorded them.
 func runTrace(ctx context.Context, args []string, stdout io.Writer) error {
 	var of []string
-	for len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a name may contain spaces, quoted or not
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a name may consist of several words, even without quotes
 		of, args = append(of, args[0]), args[1:]
 	}
 	flags := quietFlags()

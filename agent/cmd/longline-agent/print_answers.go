@@ -9,7 +9,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 )
 
-// The parts of the agent's responses that the commands read (docs/reference/agent-requests.md).
+// Those parts of the agent's responses that the commands read (docs/reference/agent-requests.md).
 type (
 	reason struct {
 		Code, Message string
@@ -112,7 +112,7 @@ func printState(w io.Writer, s *stateAnswer) {
 	for _, o := range s.Owned {
 		fmt.Fprintf(t, "  %s\t%s\tr%d\t%s\t%s\t%d\n", o.VLL, o.End, o.Revision, o.Kind, o.Interface, o.SwIfIndex)
 	}
-	_ = t.Flush() // writes to a buffer
+	_ = t.Flush() // cannot fail, because t writes to a buffer
 	fmt.Fprintf(w, "conflicts: %d\n", len(s.Conflicts))
 	for _, c := range s.Conflicts {
 		fmt.Fprintf(w, "  %s %s  %s\n", c.VLL, c.End, describe(c.Reason))

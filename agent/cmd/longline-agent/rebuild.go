@@ -10,7 +10,7 @@ import (
 
 type rebuildAnswer struct{ VLL, End string }
 
-// runRebuild requests that the agent deletes the sub-interface of an end and creates it again.
+// runRebuild requests a rebuild: the agent deletes the sub-interface of an end and creates it again.
 func runRebuild(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

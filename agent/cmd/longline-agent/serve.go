@@ -29,16 +29,17 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// vppTimeout is the longest time without a response before VPP counts as dead. A full dump on a busy router
-// takes far less.
+// vppTimeout is the time after which the agent considers a VPP dead that does not respond. A full dump on
+// a busy router takes much less time.
 const vppTimeout = 5 * time.Second
 
-// finishWithin is how long a running reconciliation may take after a signal to stop. systemd kills the
-// agent after the unit's TimeoutStopSec, which therefore has to exceed finishWithin by the time that
-// closing takes (server.stopTimeout, vpp.goodbye).
+// finishWithin is the maximum time of a running reconciliation after a signal to stop. After the unit's
+// TimeoutStopSec, systemd kills the agent. TimeoutStopSec must therefore be longer than finishWithin plus
+// the time to close everything (server.stopTimeout, vpp.goodbye).
 const finishWithin = 75 * time.Second
 
-// listeners are the sockets on which the agent accepts requests. metrics is nil if none is configured.
+// listeners are the sockets on which the agent accepts requests. metrics is nil if no address is
+// configured for it.
 type listeners struct{ portal, control, metrics net.Listener }
 
 func (l listeners) close() {
@@ -69,8 +70,8 @@ func listen(ctx context.Context, c *config.Config) (l listeners, err error) {
 	return l, nil
 }
 
-// reportingEngine is an engine that reports each accepted intent immediately, even if the intent changed
-// nothing in VPP.
+// reportingEngine is an engine that triggers a report after each intent that it accepts, even if the
+// intent changes nothing in VPP.
 type reportingEngine struct {
 	*converge.Engine
 	reporter *report.Reporter
@@ -82,14 +83,15 @@ func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, acknowledge
 	return t.Engine.Put(ctx, in, acknowledged)
 }
 
-// RebuildVLAN has the reporter record a rebuild on disk and start it.
+// RebuildVLAN lets the reporter record a rebuild on disk and start it.
 func (t reportingEngine) RebuildVLAN(end intent.Key) error { return t.reporter.RebuildVLAN(end) }
 
-// stateFiles are the files in the state folder that are replaced through a temporary file. The spools
-// remove their own temporary files.
+// stateFiles are the files in the state folder that are replaced by renaming a temporary file. The spools
+// are not among them, because they remove their temporary files themselves.
 var stateFiles = []string{"intent.json", "journal.json", "tagged.log", "freeze.json", "paths.json", "rebuilds.json"}
 
-// removeTemporaries removes the temporary files of agents and commands that were killed while they wrote.
+// removeTemporaries removes temporary files that agents and commands left behind because they were killed
+// while they wrote.
 func removeTemporaries(c *config.Config, log *slog.Logger) {
 	files := identity.Written(c.TLS)
 	for _, name := range stateFiles {
@@ -104,8 +106,8 @@ func removeTemporaries(c *config.Config, log *slog.Logger) {
 	}
 }
 
-// setAside logs the files that the agent could not read. The returned function lists those that are still
-// set aside.
+// setAside logs the files that the agent could not read and has set aside. The returned function lists
+// those that still exist.
 func setAside(folder string, store *intent.Store, reporter *report.Reporter, log *slog.Logger) func() []durable.SetAsideFile {
 	now, folders := reporter.SetAside()
 	if aside := store.SetAside(); aside != nil {
@@ -118,7 +120,8 @@ func setAside(folder string, store *intent.Store, reporter *report.Reporter, log
 	return func() []durable.SetAsideFile { return durable.StillSetAside(all) }
 }
 
-// counters returns a function that reads a stats segment. Concurrent calls wait for each other.
+// counters returns a function that reads the stats segment behind this socket. Concurrent calls run one
+// after the other.
 func counters(socket string) func(bootMS int64) (statseg.Reading, error) {
 	var mu sync.Mutex
 	segment := statseg.NewReopeningSegment(socket)
@@ -129,8 +132,8 @@ func counters(socket string) func(bootMS int64) (statseg.Reading, error) {
 	}
 }
 
-// serve runs until ctx ends or a listener fails. Then it accepts no new work, finishes the running work in
-// VPP, and closes.
+// serve runs the agent until ctx ends or a listener fails. It then accepts no new work, finishes the
+// running work in VPP, and closes everything.
 func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	files, err := identity.Load(c.TLS, c.Router)
 	if err != nil {
@@ -209,7 +212,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx)) // the connection to VPP must outlive the work
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx)) // the connection to VPP must remain until the running work has ended
 	defer disconnect()
 	finished := make(chan struct{})
 	httpServer.Finished = finished
@@ -261,7 +264,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	return errors.Join(all...)
 }
 
-// finishWork stops the engine from accepting new work and waits for the running work.
+// finishWork stops the engine from accepting new work, and waits until the running work has ended.
 func finishWork(engine *converge.Engine, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
 	defer cancel()

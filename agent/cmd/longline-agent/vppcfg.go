@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/vppcfg"
 )
 
-// partlyNamedError says that the output was printed but does not name all objects.
+// partlyNamedError means that the output was printed but lacks the names of some objects.
 type partlyNamedError struct{ unnamed []vppcfg.Unnamed }
 
 func (e *partlyNamedError) Error() string {
@@ -23,7 +23,8 @@ func (e *partlyNamedError) Error() string {
 	return text.String()
 }
 
-// runVppcfg prints the entries that a vppcfg file needs, alone or merged into the operator's own file.
+// runVppcfg prints the entries that a vppcfg file needs. They are printed alone or merged into the
+// operator's file.
 func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

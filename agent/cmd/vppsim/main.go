@@ -1,4 +1,4 @@
-// Command vppsim runs a stand-in for VPP on the given sockets until it receives a signal to stop.
+// Command vppsim runs a stand-in for VPP on the given sockets, until it receives a signal to stop.
 package main
 
 import (

@@ -17,7 +17,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// change returns the request that changes the interface with this index.
+// change returns the API request that changes the interface with this index.
 type change func(interface_types.InterfaceIndex) api.Message
 
 func addSub(vlan uint16) change {
@@ -62,7 +62,8 @@ func edit(ctx context.Context, session *vpp.Session, name string, request change
 	return fmt.Errorf("VPP has no interface %s", name)
 }
 
-// addGRE exists because VPP's command line may refuse IPv6 (see tunnelCLI in internal/plan).
+// addGRE returns the request for a GRE tunnel. VPP's command line cannot be used, because it may refuse
+// IPv6 (see tunnelCLI in internal/plan).
 func addGRE(local, remote, instance string) (api.Message, error) {
 	src, err := netip.ParseAddr(local)
 	if err != nil {
@@ -79,7 +80,7 @@ func addGRE(local, remote, instance string) (api.Message, error) {
 	}}, err
 }
 
-// deleteTunnel deletes the tunnel with the given interface name.
+// deleteTunnel deletes the tunnel whose interface has this name.
 func deleteTunnel(ctx context.Context, session *vpp.Session, name string) error {
 	is, err := show(ctx, session)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Command vpptestctl shows and changes the configuration of a VPP. Tests of faults use it to check the
-// agent. Of the agent's code it uses only the connection to VPP.
+// Command vpptestctl shows and changes the configuration of a VPP. Tests that simulate faults use it to
+// check the agent. It shares only the connection to VPP with the agent.
 //
-// It does not use govpp's own connection, which does not always deregister from VPP. If the message table has
-// sockclnt_delete_reply after sockclnt_delete, govpp sends the number of the reply, in its function open of
-// socketclient.Client. VPP then overlooks the end of that client while errno is EAGAIN. Sixteen such clients
-// stop VPP.
+// vpptestctl does not use govpp's connection, which does not always deregister from VPP. If the message
+// table lists sockclnt_delete_reply after sockclnt_delete, govpp confuses the two: it sends the number of
+// the reply (open in socketclient.Client). VPP then overlooks the end of the client if errno is EAGAIN at
+// that time. After sixteen such clients, VPP hangs.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// timeout is the longest time without a response before VPP counts as absent.
+// timeout is the time after which a VPP that does not respond counts as absent.
 const timeout = 3 * time.Second
 
 const usage = `vpptestctl SOCKET show                    what is configured, as JSON
@@ -91,7 +91,7 @@ func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Sessio
 	return func(ctx context.Context, session *vpp.Session) error { return edit(ctx, session, args[1], request) }, nil
 }
 
-// changeOf parses a command that changes the interface named after it.
+// changeOf parses a command that changes the interface in its arguments.
 func changeOf(args []string) (change, error) {
 	switch command := args[0]; {
 	case command == "add-sub" && len(args) == 3:

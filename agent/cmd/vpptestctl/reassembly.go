@@ -9,13 +9,13 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// walkMs is the interval between VPP's searches for fragments whose packets never became complete. By
-// default VPP searches 20 times a second for each address family, and busy-waits for the last millisecond
-// before each walk.
+// walkMs is the interval (ms) between VPP's searches for packets whose fragments have not all arrived in
+// time. By default, VPP searches 20 times a second for each address family, and busy-waits for the last
+// millisecond before each search.
 const walkMs = 1000
 
-// walkSlowly sets that interval. It leaves the reassembly timeout and the maximum number of concurrent
-// reassemblies unchanged.
+// walkSlowly sets the interval to walkMs. It does not change the reassembly timeout and the maximum
+// number of concurrent reassemblies.
 func walkSlowly(ctx context.Context, session *vpp.Session) error {
 	for _, isIP6 := range []bool{false, true} {
 		now, err := called(ctx, session, &ip.IPReassemblyGet{IsIP6: isIP6, Type: ip.IP_REASS_TYPE_FULL})
@@ -33,7 +33,7 @@ func walkSlowly(ctx context.Context, session *vpp.Session) error {
 	return nil
 }
 
-// called sends a request and returns VPP's refusal as an error.
+// called sends a request and returns the reply. If VPP refuses the request, it returns an error.
 func called(ctx context.Context, session *vpp.Session, request api.Message) (api.Message, error) {
 	reply, err := session.Call(ctx, request)
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 
 const every = ^interface_types.InterfaceIndex(0)
 
-// iface is an interface. Parent is its own index unless it is a sub-interface. Rewrite is VPP's tag rewrite
-// operation: 0 for none, 3 pops one tag, 4 pops two.
+// iface is an interface. Parent is the index of the port for a sub-interface, and the interface's own
+// index otherwise. Rewrite is VPP's tag rewrite operation: 0 means none, 3 removes one tag, 4 removes two
+// tags.
 type iface struct {
 	Index   uint32 `json:"index"`
 	Name    string `json:"name"`
@@ -44,7 +45,7 @@ type tunnel struct {
 	deletion api.Message
 }
 
-// connect is one direction of a cross-connect, by indices.
+// connect is one direction of a cross-connect. From and To are indices of interfaces.
 type connect struct {
 	From uint32 `json:"from"`
 	To   uint32 `json:"to"`
@@ -125,7 +126,7 @@ func dumpInterfaces(ctx context.Context, session *vpp.Session) ([]iface, error) 
 	return all, err
 }
 
-// text cuts a fixed-size string at its terminator.
+// text returns a fixed-size string without its terminator and the bytes after it.
 func text(fixed string) string {
 	cut, _, _ := strings.Cut(fixed, "\x00")
 	return cut

@@ -1,4 +1,4 @@
-// Package vppcontract tests the behaviour of VPP that the agent relies on, at the level of the binary API.
-// Each case runs on vppsim and, if one is installed, on a real VPP, with the same assertions. The package
-// contains only tests.
+// Package vppcontract tests the behaviour of VPP on which the agent relies, at the level of the binary
+// API. Each case runs with the same assertions on vppsim and, if one is installed, on a real VPP. The
+// package contains only tests.
 package vppcontract

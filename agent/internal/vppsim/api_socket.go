@@ -8,8 +8,8 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// listen replaces the socket of a crashed run, as VPP does. It leaves the socket behind when the listener
-// closes.
+// listen listens on a socket. It replaces the socket of a crashed run, as VPP does. The socket's file
+// remains when the listener closes.
 func listen(network, path string) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -39,7 +39,7 @@ func (v *vpp) serveAPI(listener *net.UnixListener) {
 	}
 }
 
-// attach registers a connection. It returns nil if the VPP has stopped.
+// attach registers a connection as a client. It returns nil if the VPP has stopped.
 func (v *vpp) attach(conn net.Conn) *client {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -71,7 +71,7 @@ func (v *vpp) serveClient(c *client) {
 	}
 }
 
-// serve serves one request. It returns false if the VPP has stopped.
+// serve handles one request. It returns false if the VPP has stopped.
 func (v *vpp) serve(op operation, request *call, message api.Message) bool {
 	free, _ := v.occupy()
 	defer free()

@@ -27,33 +27,34 @@ func bfdOperations() []operation {
 	}
 }
 
-// bfdEvery is the interval between the stand-in's checks that its BFD sessions and their peers reach each
-// other.
+// bfdEvery is the interval between two checks of the stand-in whether its BFD sessions and their peers
+// can reach each other.
 const bfdEvery = 100 * time.Millisecond
 
-// bfdSessions are all sessions. Sessions bound to an interface stay down, because no neighbour of the
-// stand-in has one.
+// bfdSessions contains all BFD sessions. A session on an interface (without multihop) stays down, because
+// no neighbour of the stand-in has a peer for it.
 type bfdSessions struct {
-	multihop bool // enabled
+	multihop bool // multihop sessions are enabled
 	byKey    map[bfdKey]*bfdSession
-	watchers map[*client]bool // want_bfd_events
+	watchers map[*client]bool // the clients that registered with want_bfd_events
 }
 
 type bfdKey struct {
-	index       interface_types.InterfaceIndex // everyIndex: multihop
+	index       interface_types.InterfaceIndex // everyIndex for a multihop session
 	local, peer netip.Addr
 }
 
-// bfdSession is up while it and its mirror at the peer both send. A session sends as long as its socket
-// exists in the underlay. No packets are exchanged, so that delays on a busy machine take no path down.
+// bfdSession is a BFD session. It is up while both this session and its peer send. A session sends as
+// long as its socket exists in the underlay. Packets are not exchanged, so that delays on a busy machine
+// cannot take a path down.
 type bfdSession struct {
 	bfdKey
-	interval   [2]uint32 // desired to send and required to receive, microseconds
+	interval   [2]uint32 // microseconds: desired interval to send, required interval to receive
 	multiplier uint8
 	state      bfd.BfdState
 	shut       bool
 	receivedAt time.Time
-	socket     *net.UnixConn // nil: it sends nothing that arrives
+	socket     *net.UnixConn // nil: the session does not send, or its packets would not arrive
 }
 
 func (v *vpp) bfdEnableMultihop(c *call, _ *bfd.BfdUDPEnableMultihop) {
@@ -61,7 +62,8 @@ func (v *vpp) bfdEnableMultihop(c *call, _ *bfd.BfdUDPEnableMultihop) {
 	c.reply(&bfd.BfdUDPEnableMultihopReply{})
 }
 
-// bfdAt finds a session by the fields of a message that identify it.
+// bfdAt finds a session by the fields with which messages identify it. The session is nil if it does not
+// exist.
 func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.Address) (bfdKey, *bfdSession, int32) {
 	key := bfdKey{index, netipAddr(local), netipAddr(peer)}
 	switch {
@@ -73,7 +75,7 @@ func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.A
 	return key, v.bfd.byKey[key], 0
 }
 
-// existingBFD is bfdAt for a message about an existing session.
+// existingBFD returns the session like bfdAt. If the session does not exist, it returns an error code.
 func (v *vpp) existingBFD(index interface_types.InterfaceIndex, local, peer ip_types.Address) (*bfdSession, int32) {
 	_, session, retval := v.bfdAt(index, local, peer)
 	if retval == 0 && session == nil {
@@ -93,10 +95,10 @@ func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
 		reply.Retval = retvalInvalidArgument
 	case session != nil:
 		reply.Retval = retvalBFDExists
-	case m.IsAuthenticated: // there are no keys
+	case m.IsAuthenticated: // authentication is refused, because the stand-in has no keys
 		reply.Retval = retvalBFDNoSuchEntry
 	default:
-		v.bfd.byKey[key] = &bfdSession{ // no event reports the creation
+		v.bfd.byKey[key] = &bfdSession{ // VPP sends no event about a new session
 			bfdKey: key, interval: [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, multiplier: m.DetectMult, state: bfd.BFD_STATE_API_DOWN,
 		}
 	}
@@ -109,7 +111,7 @@ func (v *vpp) bfdMod(c *call, m *bfd.BfdUDPMod) {
 	switch {
 	case retval != 0:
 		reply.Retval = retval
-	default: // any other value: only new sessions are checked
+	default: // all values are accepted: VPP checks them only for new sessions
 		session.interval, session.multiplier = [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, m.DetectMult
 	}
 }
@@ -180,7 +182,8 @@ func (v *vpp) bfdTurn(s *bfdSession, state bfd.BfdState) {
 	v.bfdNotify(s)
 }
 
-// bfdNotify sends events without the process ID that a client registered with, as VPP does.
+// bfdNotify sends events to clients. As in VPP, the events do not contain the process ID with which the
+// client registered.
 func (v *vpp) bfdNotify(s *bfdSession) {
 	for c, watching := range v.bfd.watchers {
 		if !watching {
@@ -193,8 +196,8 @@ func (v *vpp) bfdNotify(s *bfdSession) {
 	}
 }
 
-// bfdTick updates the sockets and the state of each session: up as soon as both directions work, down when
-// they have not worked for the detection time (RFC 5880, 6.8.4).
+// bfdTick updates the socket and the state of each session. A session goes up as soon as both directions
+// work. It goes down when they have not worked for the detection time (RFC 5880, 6.8.4).
 func (v *vpp) bfdTick(now time.Time) {
 	if v.underlay.folder == nil || len(v.bfd.byKey) == 0 {
 		return
@@ -204,12 +207,12 @@ func (v *vpp) bfdTick(now time.Time) {
 		if s.index != everyIndex {
 			continue
 		}
-		// VPP looks up the route of sent packets in table 0, and accepts received packets in any table.
+		// VPP sends packets by the routes of table 0. It accepts received packets in any table.
 		speaks := !s.shut && !links.Down && v.upWith(s.local) != nil && fib.follow(0, s.peer).path != fib_types.FIB_API_PATH_TYPE_DROP
 		if !speaks {
 			v.bfdSilence(s)
 		} else if s.socket == nil {
-			os.Remove(v.bfdSocket(s.local, s.peer).Name) // of a killed process
+			os.Remove(v.bfdSocket(s.local, s.peer).Name) // removes the socket of a process that was killed
 			s.socket, _ = net.ListenUnixgram("unixgram", v.bfdSocket(s.local, s.peer))
 		}
 		switch {
@@ -223,7 +226,8 @@ func (v *vpp) bfdTick(now time.Time) {
 	}
 }
 
-// bfdSocket returns the address of the socket that exists while the session from local to peer sends.
+// bfdSocket returns the address of a socket. The socket exists while the session from local to peer
+// sends.
 func (v *vpp) bfdSocket(local, peer netip.Addr) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/bfd-%s-%s", v.underlay.folder.Fd(), local, peer)}
 }

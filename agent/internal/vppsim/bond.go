@@ -7,7 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// bondOperations serve bonds, so that a port can be in use as a member of a bond.
+// bondOperations handle bonds. They exist so that a port can be in use as a member of a bond.
 func bondOperations() []operation {
 	return []operation{
 		on((*vpp).bondCreate, &bond.BondCreate2Reply{}),
@@ -37,7 +37,7 @@ func (v *vpp) bondAddMember(c *call, m *bond.BondAddMember) {
 	case port == nil:
 		reply.Retval = retvalInvalidInterface
 	case to == nil || to.device != bondDevice || port.device == bondDevice:
-		reply.Retval = retvalNotEthernet // INVALID_INTERFACE, which has the same number
+		reply.Retval = retvalNotEthernet // VPP returns INVALID_INTERFACE, which has the same number
 	case port.bond != nil:
 		reply.Retval = retvalValueExists
 	default:
@@ -57,7 +57,7 @@ func (v *vpp) bondDump(c *call, m *bond.SwBondInterfaceDump) {
 	}
 }
 
-// membersOf returns the number of members of a bond, and the number of those that send and receive for it.
+// membersOf returns two numbers: all members of the bond, and those members that send and receive for it.
 func (v *vpp) membersOf(bond *iface) (members, active uint32) {
 	for _, i := range v.interfaces {
 		if i != nil && i.bond == bond {
@@ -81,7 +81,7 @@ func (v *vpp) memberDump(c *call, m *bond.SwMemberInterfaceDump) {
 func (v *vpp) bondDetach(c *call, m *bond.BondDetachMember) {
 	reply := &bond.BondDetachMemberReply{}
 	if port := v.at(m.SwIfIndex); port == nil || port.bond == nil {
-		reply.Retval = retvalNotEthernet // INVALID_INTERFACE
+		reply.Retval = retvalNotEthernet // VPP returns INVALID_INTERFACE, which has the same number
 	} else {
 		port.bond = nil
 	}

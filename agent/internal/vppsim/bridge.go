@@ -8,7 +8,8 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 )
 
-// bridge is a bridge domain. It exists here only so that a port can be in use as a bridged port.
+// bridge is a bridge domain. Bridge domains exist here only so that a port can be in use as a bridged
+// port.
 type bridge struct {
 	settings l2.BridgeDomainAddDelV2
 }
@@ -43,7 +44,8 @@ func (v *vpp) bridgeAddDel(c *call, m *l2.BridgeDomainAddDelV2) {
 	c.reply(reply)
 }
 
-// setBridge creates the bridge domain if it does not exist, as VPP does.
+// setBridge puts an interface into a bridge domain. If the domain does not exist, it is created, as in
+// VPP.
 func (v *vpp) setBridge(c *call, m *l2.SwInterfaceSetL2Bridge) {
 	reply := &l2.SwInterfaceSetL2BridgeReply{}
 	i := v.at(m.RxSwIfIndex)

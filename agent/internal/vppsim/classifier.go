@@ -7,12 +7,12 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// classifiers is VPP's pool of classify tables, with their use for policing.
+// classifiers is VPP's pool of classify tables, and the interfaces that use them for policing.
 type classifiers struct {
-	pool  []*classifyTable // by index; nil where deleted
+	pool  []*classifyTable // by index; nil if the table was deleted
 	freed []uint32
-	bound map[uint32]uint32 // sw_if_index -> table, also of deleted interfaces
-	works map[uint32]bool   // by sw_if_index: the L2 input feature, which is lost when the interface leaves L2 or is deleted
+	bound map[uint32]uint32 // sw_if_index -> table; an entry remains when its interface is deleted
+	works map[uint32]bool   // by sw_if_index: whether the L2 input feature is on; it is lost when the interface leaves L2 or is deleted
 }
 
 type classifyTable struct {
@@ -41,7 +41,8 @@ func (v *vpp) classifyTableAt(index uint32) *classifyTable {
 	return nil
 }
 
-// classifyAddDelTable also deletes a table that is still bound, as VPP does.
+// classifyAddDelTable creates or deletes a table. As in VPP, a table can be deleted although an interface
+// uses it.
 func (v *vpp) classifyAddDelTable(c *call, m *classify.ClassifyAddDelTable) {
 	reply := &classify.ClassifyAddDelTableReply{NewTableIndex: none, SkipNVectors: none, MatchNVectors: none}
 	cs := &v.classifiers
@@ -70,8 +71,8 @@ func (v *vpp) classifyAddDelTable(c *call, m *classify.ClassifyAddDelTable) {
 	c.reply(reply)
 }
 
-// classifyAddDelSession stores 16 bits of the session's target (vnet_classify.h). For an existing session
-// it replaces the target.
+// classifyAddDelSession adds, replaces or deletes a session of a table. Only 16 bits of the session's
+// target are stored (vnet_classify.h).
 func (v *vpp) classifyAddDelSession(c *call, m *classify.ClassifyAddDelSession) {
 	reply := &classify.ClassifyAddDelSessionReply{}
 	t := v.classifyTableAt(m.TableIndex)
@@ -139,7 +140,8 @@ func (v *vpp) classifySessionDump(c *call, m *classify.ClassifySessionDump) {
 	}
 }
 
-// policerClassifySet does nothing if a table is bound already, and reports success (policer_classify.c).
+// policerClassifySet binds an interface to a table or releases it. If the interface is already bound, it
+// changes nothing and reports success (policer_classify.c).
 func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterface) {
 	reply := &classify.PolicerClassifySetInterfaceReply{}
 	at, table := uint32(m.SwIfIndex), m.L2TableIndex
@@ -160,9 +162,9 @@ func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterfac
 	c.reply(reply)
 }
 
-// policerClassifyDump returns all interfaces if the first is requested, and none if all are requested
-// (vl_api_policer_classify_dump_t_handler in classify_api.c). For other indices VPP reads memory out of
-// bounds; the stand-in returns nothing.
+// policerClassifyDump returns all interfaces if the request names the interface with index 0, and none if
+// the request names all interfaces (vl_api_policer_classify_dump_t_handler in classify_api.c). For other
+// indices, VPP reads memory out of bounds; the stand-in returns nothing.
 func (v *vpp) policerClassifyDump(c *call, m *classify.PolicerClassifyDump) {
 	if m.SwIfIndex != 0 || m.Type != classify.POLICER_CLASSIFY_API_TABLE_L2 {
 		return
@@ -179,7 +181,7 @@ func (v *vpp) policerClassifyDump(c *call, m *classify.PolicerClassifyDump) {
 	}
 }
 
-// showL2Input prints the part of "show interface features" about L2 input, as in vnet/l2/l2_input.c.
+// showL2Input prints the part of "show interface features" about L2 input, as vnet/l2/l2_input.c does.
 func (v *vpp) showL2Input(i *iface) string {
 	if !v.classifiers.works[i.index] {
 		return "\nl2-input:\n  none configured\n"
@@ -187,8 +189,8 @@ func (v *vpp) showL2Input(i *iface) string {
 	return "\nl2-input:\n     POLICER_CLAS (l2-policer-classify)\n"
 }
 
-// classified returns the index of the policer that the interface's table leads all frames to. It returns
-// false if some frames bypass it.
+// classified returns the index of the policer that polices all frames of the interface because of its
+// classify table. It returns false if some frames do not reach a policer.
 func (v *vpp) classified(i *iface) (policer uint32, all bool) {
 	table, bound := v.classifiers.bound[i.index]
 	t := v.classifyTableAt(table)

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// Telnet's bytes that VPP sends first on its CLI socket: they request the terminal type.
+// cliGreeting are the Telnet bytes that VPP sends first on its CLI socket. They request the terminal
+// type.
 var cliGreeting = []byte{255, 253, 24, 255, 250, 24, 1, 255, 240}
 
 const telnetEnd = 240
 
-// serveCLI serves the CLI socket for programs with the terminal type vppctl: a command line, a response, a
-// NUL. Each connection has its own goroutine, which may wait.
+// serveCLI serves the CLI socket for clients with the terminal type vppctl. The client sends a command
+// line. The response ends with a NUL. Each connection has a goroutine, so that a command may wait.
 func (v *vpp) serveCLI(listener *net.UnixListener) {
 	for {
 		conn, err := listener.AcceptUnix()
@@ -57,7 +58,7 @@ func (v *vpp) serveLines(conn net.Conn) {
 	}
 }
 
-// pingLine is the only supported form of a ping.
+// pingLine is the only form of a ping that the stand-in supports.
 var pingLine = regexp.MustCompile(`^ping (\S+) source (\S+) repeat (\d+) interval (\S+)$`)
 
 func (v *vpp) runLine(line string) string {

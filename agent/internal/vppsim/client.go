@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	frameHeader = 16      // u64 queue pointer, u32 data length, u32 gc mark: VPP's msgbuf_t
-	maxRequest  = 1 << 20 // bytes, far more than any request
+	frameHeader = 16      // the frame header of VPP (msgbuf_t): u64 queue pointer, u32 data length, u32 gc mark
+	maxRequest  = 1 << 20 // bytes; far more than any request has
 	maxBacklog  = 64 << 20
 )
 
-// client is one connection to the API socket. Replies are queued and sent by a separate goroutine, so that
-// a client which does not read cannot block the others.
+// client is a connection to the API socket. A separate goroutine sends the queued replies, so that a
+// client that does not read cannot block the others.
 type client struct {
 	index uint32
-	name  string // as the client sent it; protected by the lock of the VPP
+	name  string // the name that the client sent; protected by the lock of the VPP
 	conn  net.Conn
 	vpp   *vpp
 
@@ -35,7 +35,7 @@ type client struct {
 	closed  bool
 }
 
-// call is one request in progress: its client, and the context of its replies.
+// call is a request in progress: its client, and the context that its replies must contain.
 type call struct {
 	client  *client
 	context uint32
@@ -49,7 +49,7 @@ func newClient(conn net.Conn, index uint32, v *vpp) *client {
 	return c
 }
 
-// send queues a reply. The caller has locked the VPP.
+// send queues a reply. The caller must have locked the VPP.
 func (c *client) send(m api.Message, context uint32) {
 	id, known := c.vpp.table.id(m)
 	if !known {
@@ -60,7 +60,7 @@ func (c *client) send(m api.Message, context uint32) {
 		panic(fmt.Sprintf("vppsim: encoding its own %s: %v", m.GetMessageName(), err))
 	}
 	at := 2
-	if m.GetMessageType() == api.RequestMessage { // feature_is_enabled_reply has the layout of a request
+	if m.GetMessageType() == api.RequestMessage { // feature_is_enabled_reply has the layout of a request, not of a reply
 		at = 6
 	}
 	binary.BigEndian.PutUint32(data[at:at+4], context)
@@ -83,7 +83,7 @@ func (c *client) send(m api.Message, context uint32) {
 	c.wake.Signal()
 }
 
-// write sends the queue until the client is closed and the queue is empty.
+// write sends the queued replies. It returns when the client is closed and the queue is empty.
 func (c *client) write() {
 	for {
 		c.mu.Lock()
@@ -113,7 +113,7 @@ func (c *client) close() {
 
 var errFrame = errors.New("frame length out of range")
 
-// readFrame returns one message without its frame header.
+// readFrame reads a message and returns it without its frame header.
 func readFrame(r io.Reader) ([]byte, error) {
 	var header [frameHeader]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -128,8 +128,8 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// request finds the operation and decodes its message. It returns false for an unknown or undecodable
-// message, which VPP ignores too.
+// request decodes a message and finds its operation. It returns false for messages that are unknown or
+// cannot be decoded. VPP ignores such messages too.
 func (c *client) request(data []byte) (operation, *call, api.Message, bool) {
 	op, known := c.vpp.table.serving[binary.BigEndian.Uint16(data)]
 	if !known {

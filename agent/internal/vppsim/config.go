@@ -8,81 +8,86 @@ import (
 	"time"
 )
 
-// Config describes the VPP to simulate. The zero value is a bare VPP with only local0.
+// Config describes the VPP to simulate. The zero value describes a VPP with the interface local0 only.
 type Config struct {
-	// APISocket and StatsSocket are the paths to listen on. If they are empty, Start creates all sockets,
-	// including CLISocket, in a temporary folder that Stop removes.
+	// APISocket and StatsSocket are the paths to listen on. If both are empty, Start creates all sockets,
+	// including the CLISocket, in a temporary folder. Stop removes this folder.
 	APISocket   string `json:"-"`
 	StatsSocket string `json:"-"`
-	// CLISocket is the path of the CLI socket, which accepts pings. If it is empty, there is none.
+	// CLISocket is the path of the CLI socket, which accepts pings. If it is empty, there is no CLI
+	// socket.
 	CLISocket string `json:"-"`
 
-	// Version is the result of show_version; empty means DefaultVersion.
+	// Version is the version in the reply to show_version. Empty means DefaultVersion.
 	Version string `json:"version"`
-	// Interfaces exist from boot, in this order, after local0.
+	// Interfaces exist from boot on, in this order and after local0.
 	Interfaces []Interface `json:"interfaces"`
-	// Routes are in the FIB from boot, in addition to those of interface addresses.
+	// Routes are in the FIB from boot on, in addition to the routes of interface addresses.
 	Routes []Route `json:"routes"`
 	// Traffic is generated on every access interface with a complete path.
 	Traffic Traffic `json:"traffic"`
-	// WithoutMessages are missing from the message table, as in an older release or without a plugin:
-	// "gre_tunnel_add_del_v2", "lcp_itf_pair_get".
+	// WithoutMessages are messages that the message table lacks, as in an older release or without a
+	// plugin. Examples are "gre_tunnel_add_del_v2" and "lcp_itf_pair_get".
 	WithoutMessages []string `json:"without_messages"`
 
-	// LCPPairs load the linux-cp plugin, which VPP leaves off by default.
+	// LCPPairs are the ports that linux-cp mirrors. If there are any, the linux-cp plugin is loaded; by
+	// default, VPP does not load it.
 	LCPPairs []LCPPair `json:"lcp_pairs"`
 
-	// StatsSegment is the size of `statseg { size }` in bytes; 0 means DefaultStatsSegment. The stand-in
-	// only reports how full it is. It does not abort when it is full, as VPP does.
+	// StatsSegment is the size of the stats segment in bytes (`statseg { size }`). 0 means
+	// DefaultStatsSegment. The stand-in only reports how full the segment is. VPP aborts when it is full;
+	// the stand-in does not.
 	StatsSegment uint64 `json:"stats_segment"`
 
-	// Underlay is a folder that the stand-ins of one network share. Through it, the frames that a packet
-	// generator sends into a tunnel reach the router at the tunnel's far end. Without a folder they are
-	// lost.
+	// Underlay is a folder that all stand-ins of a network share. It carries the frames that a packet
+	// generator sends into a tunnel to the router at the far end of the tunnel. Without a folder, these
+	// frames are lost.
 	Underlay string `json:"underlay"`
 	Links    Links  `json:"links"`
-	// Reload returns the current Links, before each frame that is sent or received. nil means that they
-	// never change.
+	// Reload returns the current Links. It is called for each group of frames that is sent or received.
+	// With nil, the Links never change.
 	Reload func() (Links, error) `json:"-"`
 
-	// Clock is the clock for counting traffic; nil means time.Now.
+	// Clock is the clock by which traffic is counted. nil means time.Now.
 	Clock func() time.Time `json:"-"`
 }
 
-// from reports whether this is a VPP of that release or a later one.
+// from reports whether the simulated VPP has this release or a later one.
 func (c *Config) from(year, month int) bool {
 	var itsYear, itsMonth int
 	_, err := fmt.Sscanf(c.Version, "%d.%d", &itsYear, &itsMonth)
 	return err == nil && (itsYear > year || itsYear == year && itsMonth >= month)
 }
 
-// DefaultVersion contains "vppsim". An agent therefore knows that the counters are synthetic.
+// DefaultVersion is the version of a VPP 25.10. It contains "vppsim", by which an agent knows that the
+// counters are synthetic.
 const DefaultVersion = "25.10-vppsim"
 
-// DefaultStatsSegment is enough for tens of thousands of interfaces; VPP's own default is 32 MB.
+// DefaultStatsSegment is the default size in bytes. It is enough for tens of thousands of interfaces.
+// VPP's own default is 32 MB.
 const DefaultStatsSegment = 256 << 20
 
 // Interface is a port of the router, or a foreign sub-interface.
 type Interface struct {
 	Name string `json:"name"`
-	// IPMTU is the L3 MTU in bytes; 0 means 9000.
+	// IPMTU is the L3 MTU in bytes. 0 means 9000.
 	IPMTU uint32 `json:"ip_mtu"`
 	// AdminUp and LinkUp default to true.
 	AdminUp *bool `json:"admin_up"`
 	LinkUp  *bool `json:"link_up"`
-	// Addresses have a prefix length: "10.0.0.0/31".
+	// Addresses include the prefix length, for example "10.0.0.0/31".
 	Addresses []netip.Prefix `json:"addresses"`
-	// Table is the table of its addresses in both families. It exists from boot too.
+	// Table is the FIB table of the addresses, for both families. The table exists from boot on.
 	Table uint32 `json:"table"`
 	Tag   string `json:"tag"`
-	// Device is the device class; "" means that of host-interfaces. Frames of ports with "iavf", "octeon",
-	// "ena" and "mvpp2" take the feature arc of VPP's device API, which has no policer.
+	// Device is the device class. "" means that of host-interfaces. Frames of ports with "iavf",
+	// "octeon", "ena" and "mvpp2" pass the feature arc of VPP's device API, which has no policer.
 	Device string `json:"device"`
-	// SubInterfaces are created on the port at boot, as foreign objects.
+	// SubInterfaces are created on the port at boot. The portal does not manage them.
 	SubInterfaces []SubInterface `json:"sub_interfaces"`
 }
 
-// SubInterface names the tags as create_subif does; InnerVLAN 0 means one tag.
+// SubInterface is a sub-interface with tags as in create_subif. InnerVLAN 0 means that it has one tag.
 type SubInterface struct {
 	ID         uint32 `json:"id"`
 	OuterVLAN  uint16 `json:"outer_vlan"`
@@ -92,37 +97,37 @@ type SubInterface struct {
 	Tag        string `json:"tag"`
 }
 
-// Route is one FIB entry. A drop route means that the destination is unreachable.
+// Route is an entry of the FIB. If it drops packets, the destination is unreachable.
 type Route struct {
 	Prefix netip.Prefix `json:"prefix"`
 	Drop   bool         `json:"drop"`
-	// Table is the number of the FIB table, which exists from boot too.
+	// Table is the number of the FIB table. The table exists from boot on.
 	Table uint32 `json:"table"`
 
-	lookupIn uint32 // 0, or the table that it leads into
+	lookupIn uint32 // 0, or the table in which the lookup continues
 }
 
-// Links are the capabilities of the router's links to others. Sizes are of IP packets, in bytes.
+// Links describes what the links to other routers can carry. Sizes are those of IP packets, in bytes.
 type Links struct {
-	// MTU is the size of the largest packet; larger ones are lost. 0 means 9000.
+	// MTU is the size of the largest packet. Larger packets are lost. 0 means 9000.
 	MTU int `json:"mtu"`
-	// FragmentsOver is the size above which IPv4 packets are sent in fragments, as over a link of the
-	// router with too small an MTU; 0 for never.
+	// FragmentsOver is a size. IPv4 packets above it are sent in fragments, as if a link of the router
+	// had too small an MTU. With 0, packets are never fragmented.
 	FragmentsOver int `json:"fragments_over"`
-	// Down is true while the links carry nothing, although routes lead over them.
+	// Down is true if the links lose all packets although the routes use them.
 	Down bool `json:"down"`
 }
 
-// Traffic is the mean rate in each direction of each VLL, in bit/s, and the size of its frames in bytes. A
-// zero rate means no traffic. A policed VLL carries less if its policer's rate is lower, unless customers
-// are configured to exceed their rates.
+// Traffic is the mean rate in each direction of each VLL, in bit/s, and the size of its frames in bytes.
+// With rate zero, there is no traffic. The traffic of a policed VLL stays below the rate of its policer,
+// unless customers are configured to exceed their rates.
 type Traffic struct {
 	RateBps    uint64 `json:"rate_bps"`
 	FrameBytes uint64 `json:"frame_bytes"`
 	Exceeds    bool   `json:"exceeds"`
 }
 
-// LoadConfig reads a JSON file. An unknown field is an error.
+// LoadConfig reads a configuration from a JSON file. An unknown field is an error.
 func LoadConfig(path string) (Config, error) {
 	var config Config
 	file, err := os.Open(path)

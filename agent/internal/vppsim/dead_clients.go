@@ -6,21 +6,22 @@ import (
 	"syscall"
 )
 
-// VPP takes a read of 0 bytes for an error and reads errno, which that read has not set
-// (vl_socket_read_ready in vlibmemory/socket_api.c). While errno of its main thread is still EAGAIN from
-// another call, VPP overlooks the end of a client: the client stays listed, and its descriptor stays ready.
-// If the number of such descriptors reaches the number of events that its poll takes at a time
-// (vlib_file_poll in vlib/file.c), the poll never ends. VPP then answers no client.
+// A defect of VPP: it can overlook the end of a client. VPP considers a read of 0 bytes an error and then
+// looks at errno, which that read has not set (vl_socket_read_ready in vlibmemory/socket_api.c). If errno
+// of the main thread is still EAGAIN because of another call, VPP does nothing: the client stays listed,
+// and its descriptor stays ready. VPP's poll takes a limited number of events at a time (vlib_file_poll
+// in vlib/file.c). If there are that many such descriptors, the poll never ends, and VPP answers no
+// client.
 
 // pollBatch is the number of events that VPP's poll takes at a time.
 const pollBatch = 16
 
-// socketBuffer is the amount of replies that VPP can send while a client does not read (bytes,
-// net.core.wmem_default).
+// socketBuffer is the number of bytes of replies that VPP can send to a client that does not read
+// (net.core.wmem_default).
 const socketBuffer = 212_992
 
-// setErrno sets the main thread's errno after a failed call. In the same iteration of its loop VPP notices
-// the overlooked clients. The caller has locked the VPP.
+// setErrno sets errno of the main thread, as a failed call does. If the value is not EAGAIN, VPP then
+// notices the clients that it had overlooked. The caller must have locked the VPP.
 func (v *vpp) setErrno(errno syscall.Errno) {
 	v.errno = errno
 	if errno != syscall.EAGAIN && !v.hangs() {
@@ -31,13 +32,13 @@ func (v *vpp) setErrno(errno syscall.Errno) {
 	v.turned.Broadcast()
 }
 
-// hangs reports whether the VPP hangs. The caller has locked the VPP.
+// hangs reports whether the VPP hangs. The caller must have locked the VPP.
 func (v *vpp) hangs() bool { return len(v.overlooked) >= pollBatch }
 
-// awaitNotice returns when VPP has noticed the end of the client.
+// awaitNotice returns when VPP notices the end of the client.
 func (v *vpp) awaitNotice(c *client, err error) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return // VPP's poll handles a reset connection as a separate error
+		return // VPP's poll reports a reset connection as an error, which VPP does not overlook
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,7 +49,7 @@ func (v *vpp) awaitNotice(c *client, err error) {
 	delete(v.overlooked, c)
 }
 
-// failed simulates a failed send to a client that no longer reads.
+// failed simulates a failed send to a client that does not read any more.
 func (v *vpp) failed(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -59,20 +60,20 @@ func (v *vpp) failed(err error) {
 	}
 }
 
-// LeaveErrno simulates a call on VPP's main thread that has just failed.
+// LeaveErrno simulates that a call on VPP's main thread has just failed with this errno.
 func (s *Sim) LeaveErrno(errno syscall.Errno) {
 	s.inspect(func(v *vpp) error { v.setErrno(errno); return nil })
 }
 
-// Clients returns the number of connections to the API socket that VPP keeps open, including overlooked
-// ones.
+// Clients returns the number of connections to the API socket that VPP considers open. Overlooked clients
+// are included.
 func (s *Sim) Clients() int {
 	clients := 0
 	s.inspect(func(v *vpp) error { clients = len(v.clients); return nil })
 	return clients
 }
 
-// Overlooked returns the number of ended clients that VPP has not noticed.
+// Overlooked returns the number of clients that have ended and whose end VPP has not noticed.
 func (s *Sim) Overlooked() int {
 	clients := 0
 	s.inspect(func(v *vpp) error { clients = len(v.overlooked); return nil })

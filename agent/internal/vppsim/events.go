@@ -10,7 +10,8 @@ func eventOperations() []operation {
 		&interfaces.WantInterfaceEventsReply{}, &interfaces.SwInterfaceEvent{})}
 }
 
-// wantInterfaceEvents refuses a second registration, and the removal of a registration that does not exist.
+// wantInterfaceEvents registers a client for events. It refuses a second registration of the client, and
+// the removal of a registration that does not exist.
 func (v *vpp) wantInterfaceEvents(c *call, m *interfaces.WantInterfaceEvents) {
 	reply := &interfaces.WantInterfaceEventsReply{}
 	_, watching := v.watchers[c.client]
@@ -25,7 +26,7 @@ func (v *vpp) wantInterfaceEvents(c *call, m *interfaces.WantInterfaceEvents) {
 	c.reply(reply)
 }
 
-// announce sends the interface's state to every client that registered for events.
+// announce sends the state of the interface to all clients that have registered for events.
 func (v *vpp) announce(i *iface, deleted bool) {
 	flags := interface_types.IfStatusFlags(0)
 	if !deleted {

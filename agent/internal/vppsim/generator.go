@@ -13,16 +13,16 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// stream is a number of frames that a packet generator sends to an interface's output whenever it is
-// enabled.
+// stream is a number of frames. Each time it is enabled, a packet generator sends the frames to the
+// output of an interface, or receives them on its own interface.
 type stream struct {
 	name        string
 	limit, rate int
 	size        int // bytes
-	made        int // frames since it was last enabled
+	made        int // the number of frames since the stream was last enabled
 	generator   uint32
 	node        string
-	frame       []byte // the frame if it is received on the generator's interface; nil if a node sends it
+	frame       []byte // the frame that the generator's interface receives; nil if a node sends the stream
 }
 
 func generatorOperations() []operation {
@@ -37,7 +37,8 @@ func (v *vpp) generatorCreate(c *call, m *pg.PgCreateInterfaceV3) {
 	c.reply(&pg.PgCreateInterfaceV3Reply{SwIfIndex: interface_types.InterfaceIndex(i.index)})
 }
 
-// generator finds or creates the interface with that ID; VPP accepts every ID.
+// generator returns the interface with this ID, and creates it if necessary. As in VPP, every ID is
+// valid.
 func (v *vpp) generator(id uint32) *iface {
 	if index, found := v.generators[id]; found {
 		return v.interfaces[index]
@@ -67,14 +68,14 @@ func (v *vpp) generatorDelete(c *call, m *pg.PgDeleteInterface) {
 	c.reply(reply)
 }
 
-// newStream is the only supported form of a stream that is sent.
+// newStream is the only supported form of a stream that is sent to an interface.
 var newStream = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) rate (\d+) size (\d+)-(\d+)(?: source pg(\d+))? node (\S+) data \{ hex 0x[0-9a-f]+ \} \}$`)
 
-// newReceived is the only supported form of a stream whose frames are received on a generator's interface,
-// as from a cable.
+// newReceived is the only supported form of a stream that a generator's interface receives, as if from a
+// cable.
 var newReceived = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) size (\d+)-(\d+) interface pg(\d+) node ethernet-input data \{ hex 0x([0-9a-f]+) \} \}$`)
 
-// packetGenerator implements the CLI of vnet/pg/cli.c. VPP reports a refusal as text.
+// packetGenerator executes a command of vnet/pg/cli.c. As in VPP, a refusal is a text.
 func (v *vpp) packetGenerator(line string) *vlib.CliInbandReply {
 	if m := newStream.FindStringSubmatch(line); m != nil {
 		return v.addStream(m)

@@ -61,7 +61,7 @@ func (v *vpp) geneveDump(c *call, m *geneve.GeneveTunnelDump) {
 		made := t.request.(*geneve.GeneveAddDelTunnel2)
 		table := t.table
 		if table != 0 && netipAddr(t.remote).Is6() {
-			table = none // VPP searches the IPv4 tables
+			table = none // VPP looks for the table among the IPv4 tables, also for an IPv6 tunnel
 		}
 		c.reply(&geneve.GeneveTunnelDetails{
 			SwIfIndex: interface_types.InterfaceIndex(t.index), SrcAddress: t.local, DstAddress: t.remote,

@@ -6,8 +6,8 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// greOperations: the dumps have replies in the table, but VPP 25.10 never sends them. A client must send a
-// control_ping after the dump.
+// greOperations handle GRE tunnels. The message table contains a reply to their dumps, but VPP 25.10
+// never sends it. A client must send a control_ping after the dump.
 func greOperations() []operation {
 	return []operation{
 		on((*vpp).greAddDel, &gre.GreTunnelAddDelReply{}),

@@ -2,11 +2,11 @@ package vppsim
 
 import "fmt"
 
-// State of the interfaces for tests. Everything here is also available through the API, except the result
+// The methods below show the state of interfaces to tests. The API offers the same, except for the result
 // of Forwarding.
 
-// Forwarding returns nil if frames of the named access interface are forwarded in both directions,
-// otherwise the reason.
+// Forwarding returns nil if frames of the access interface with this name are forwarded in both
+// directions. Otherwise it returns the reason.
 func (s *Sim) Forwarding(name string) error {
 	return s.inspect(func(v *vpp) error {
 		i := v.named(name)
@@ -31,7 +31,7 @@ func (s *Sim) Forwarding(name string) error {
 	})
 }
 
-// Interfaces lists the names of all interfaces, by index; local0 is the first.
+// Interfaces returns the names of all interfaces in the order of their indices. The first is local0.
 func (s *Sim) Interfaces() []string {
 	var names []string
 	s.inspect(func(v *vpp) error {
@@ -45,7 +45,7 @@ func (s *Sim) Interfaces() []string {
 	return names
 }
 
-// SetCarrier connects or disconnects the cable of a port.
+// SetCarrier plugs in or unplugs the cable of a port.
 func (s *Sim) SetCarrier(name string, in bool) error {
 	return s.inspect(func(v *vpp) error {
 		i := v.named(name)
@@ -61,7 +61,7 @@ func (s *Sim) SetCarrier(name string, in bool) error {
 	})
 }
 
-// inspect calls at with the running VPP, which is locked during the call.
+// inspect calls at with the running VPP. The VPP is locked during the call.
 func (s *Sim) inspect(at func(*vpp) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

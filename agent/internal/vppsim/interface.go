@@ -16,30 +16,30 @@ const (
 	none         = ^uint32(0)
 	everyIndex   = interface_types.InterfaceIndex(none)
 	defaultMTU   = 9000
-	greLinkMTU   = 8998 // as in VPP 25.10; it never changes
-	maxTagLength = 63   // bytes; string[64] with its NUL
+	greLinkMTU   = 8998 // the value in VPP 25.10, which never changes
+	maxTagLength = 63   // bytes; the field is a string[64] with a NUL
 )
 
 // iface is a software interface: a port, a loopback, a sub-interface or a tunnel.
 type iface struct {
 	index    uint32
-	sup      uint32 // the parent's index; its own unless a sub-interface
+	sup      uint32 // the index of the port for a sub-interface, otherwise the interface's own index
 	name     string
 	device   string
 	tag      string
 	mac      ethernet_types.MacAddress
-	ethernet bool // VPP's hardware class; a GENEVE tunnel has another
+	ethernet bool // VPP's hardware class is Ethernet; that of a GENEVE tunnel is not
 	adminUp  bool
 	linkUp   bool
-	carrier  bool // a port's cable is connected: the link comes up with admin up
+	carrier  bool // the port's cable is plugged in: the link is up when the port is set up
 	mtu      [4]uint32
 	linkMTU  uint16
 	sub      *subif
 	l2       l2mode
 
 	addresses  []ip_types.AddressWithPrefix
-	ip6        bool      // enabled without an address
-	tables     [2]uint32 // IPv4, IPv6
+	ip6        bool      // IPv6 is enabled without an address
+	tables     [2]uint32 // the FIB tables for IPv4 and IPv6
 	unnumbered *iface    // the interface whose addresses it uses
 	bond       *iface    // the bond that it is a member of
 }
@@ -57,7 +57,7 @@ func interfaceOperations() []operation {
 	}
 }
 
-// insert gives the interface an index with zero counters.
+// insert adds an interface. It assigns an index and resets the counters of this index.
 func (v *vpp) insert(i *iface) *iface {
 	if n := len(v.freed); n > 0 {
 		i.index, v.freed = v.freed[n-1], v.freed[:n-1]
@@ -75,9 +75,10 @@ func (v *vpp) insert(i *iface) *iface {
 	return i
 }
 
-// remove deletes the interface. If it is cross-connected, VPP also takes the interface that now has the
-// index of its far end out of L2 (vnet/l2/l2_input.c: l2_input_interface_add_del). That need not be the
-// interface that it was connected with. A peer that it does not send to stays connected to the index.
+// remove deletes the interface. If the interface is cross-connected, VPP takes the interface at the far
+// end out of L2 (vnet/l2/l2_input.c: l2_input_interface_add_del). VPP finds it by its index, so it may be
+// a different interface that has got this index. An interface that is not at the far end of this one, but
+// sends to it, stays connected to the freed index.
 func (v *vpp) remove(i *iface) {
 	if far := v.connected(i); far != nil {
 		v.leaveL2(far)
@@ -89,7 +90,7 @@ func (v *vpp) remove(i *iface) {
 	v.announce(i, true)
 }
 
-// release frees the index. The last freed index is assigned next.
+// release frees the index. VPP assigns the index that was freed last first.
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
 	delete(v.vlans, untaggedKey(index))
@@ -115,7 +116,7 @@ func (v *vpp) named(name string) *iface {
 	return nil
 }
 
-// link returns the link state of the underlying port.
+// link reports whether the link of the interface's port is up.
 func (v *vpp) link(i *iface) bool { return v.interfaces[i.sup].linkUp }
 
 func (v *vpp) flags(i *iface) interface_types.IfStatusFlags {
@@ -156,15 +157,15 @@ func (v *vpp) details(i *iface) *interfaces.SwInterfaceDetails {
 	}
 	if i.isSub() {
 		d.Type = interface_types.IF_API_TYPE_SUB
-		d.SubID, d.SubIfFlags = i.sub.id, i.sub.flags&interface_types.SUB_IF_API_FLAG_MASK_VNET // without the flag for no tags
+		d.SubID, d.SubIfFlags = i.sub.id, i.sub.flags&interface_types.SUB_IF_API_FLAG_MASK_VNET // the flag for "no tags" is not shown
 		d.SubOuterVlanID, d.SubInnerVlanID = i.sub.outer, i.sub.inner
 		d.SubNumberOfTags = i.sub.numberOfTags()
 	}
 	return d
 }
 
-// setFlags refuses to set a sub-interface up under a parent that is down. A port's link follows its admin
-// state.
+// setFlags sets an interface up or down. It refuses to set a sub-interface up if its port is down. The
+// link of a port follows the port's admin state.
 func (v *vpp) setFlags(c *call, m *interfaces.SwInterfaceSetFlags) {
 	up := m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0
 	reply := &interfaces.SwInterfaceSetFlagsReply{}
@@ -187,7 +188,7 @@ func (v *vpp) setAdmin(i *iface, up bool) {
 	i.adminUp = up
 	switch {
 	case i.isSub():
-	case i.device == bondDevice: // regardless of its members
+	case i.device == bondDevice: // the link of a bond does not depend on its members
 		i.linkUp = up
 	default:
 		i.linkUp = up && i.carrier
@@ -251,7 +252,7 @@ func (v *vpp) deleteLoopback(c *call, m *interfaces.DeleteLoopback) {
 	c.reply(reply)
 }
 
-// createPorts creates local0 and the configured ports, with their tables.
+// createPorts creates local0 and the configured ports with their tables.
 func (v *vpp) createPorts() error {
 	for _, route := range v.config.Routes {
 		v.makeTables(route.Table)
@@ -284,14 +285,14 @@ func (v *vpp) createPorts() error {
 	return nil
 }
 
-// makeTables creates a table of each family.
+// makeTables creates a FIB table with this number in each family.
 func (v *vpp) makeTables(id uint32) {
 	for of := range v.tables {
 		v.tables[of][id] = true
 	}
 }
 
-// portMAC returns a locally administered address that is the same at each start.
+// portMAC returns a locally administered MAC address. It is the same at each start.
 func portMAC(name string) ethernet_types.MacAddress {
 	hash := fnv.New32a()
 	hash.Write([]byte(name))

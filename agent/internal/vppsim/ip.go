@@ -48,7 +48,8 @@ func (v *vpp) addressDump(c *call, m *ip.IPAddressDump) {
 	}
 }
 
-// upWith returns an interface that is up and has the address in any table; nil for none.
+// upWith returns an interface that is up and has the address, in any table. It returns nil if there is
+// none.
 func (v *vpp) upWith(address netip.Addr) *iface {
 	for _, i := range v.interfaces {
 		if i != nil && i.adminUp && slices.ContainsFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return netipAddr(a.Address) == address }) {
@@ -58,7 +59,7 @@ func (v *vpp) upWith(address netip.Addr) *iface {
 	return nil
 }
 
-// netipAddr converts an address from VPP's union of families.
+// netipAddr converts an address of VPP, which is a union of both families.
 func netipAddr(a ip_types.Address) netip.Addr {
 	if a.Af == ip_types.ADDRESS_IP6 {
 		return netip.AddrFrom16(a.Un.GetIP6())

@@ -9,7 +9,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 )
 
-// ipUseOperations serve the IP settings of an interface other than its addresses.
+// ipUseOperations handle all IP settings of an interface except its addresses.
 func ipUseOperations() []operation {
 	return []operation{
 		on((*vpp).setUnnumbered, &interfaces.SwInterfaceSetUnnumberedReply{}),
@@ -22,7 +22,7 @@ func ipUseOperations() []operation {
 	}
 }
 
-// setUnnumbered makes the second interface use the addresses of the first.
+// setUnnumbered makes one interface use the addresses of another interface.
 func (v *vpp) setUnnumbered(c *call, m *interfaces.SwInterfaceSetUnnumbered) {
 	reply := &interfaces.SwInterfaceSetUnnumberedReply{}
 	lender, user := v.at(m.SwIfIndex), v.at(m.UnnumberedSwIfIndex)
@@ -47,7 +47,7 @@ func (v *vpp) unnumberedDump(c *call, m *ip.IPUnnumberedDump) {
 	}
 }
 
-// family returns the position of IPv4 or IPv6 in pairs.
+// family returns the position of an address family in a pair: 0 for IPv4, 1 for IPv6.
 func family(ip6 bool) int {
 	if ip6 {
 		return 1
@@ -99,8 +99,8 @@ func (v *vpp) enableIP6(c *call, m *ip.SwInterfaceIP6EnableDisable) {
 	c.reply(reply)
 }
 
-// linkLocal returns the link-local address, which an interface has as soon as IPv6 is enabled on it,
-// explicitly or by another address.
+// linkLocal returns the link-local address of an interface. An interface has this address as soon as IPv6
+// is enabled on it, either explicitly or by another IPv6 address.
 func (v *vpp) linkLocal(c *call, m *ip.SwInterfaceIP6GetLinkLocalAddress) {
 	reply := &ip.SwInterfaceIP6GetLinkLocalAddressReply{}
 	isIP6 := func(a ip_types.AddressWithPrefix) bool { return a.Address.Af == ip_types.ADDRESS_IP6 }
@@ -109,7 +109,7 @@ func (v *vpp) linkLocal(c *call, m *ip.SwInterfaceIP6GetLinkLocalAddress) {
 		reply.Retval = retvalInvalidInterface
 	case !i.ip6 && !slices.ContainsFunc(i.addresses, isIP6):
 		reply.Retval = retvalIP6NotEnabled
-	default: // EUI-64 of the MAC address (RFC 4291)
+	default: // derived from the MAC address with EUI-64 (RFC 4291)
 		m := i.mac
 		reply.IP = ip_types.IP6Address{0xfe, 0x80, 0, 0, 0, 0, 0, 0, m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}
 	}

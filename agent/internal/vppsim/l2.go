@@ -13,8 +13,9 @@ const (
 	bridgeMode
 )
 
-// l2mode is one direction of a cross-connect, or membership of a bridge domain. The peer is an index, not
-// an interface: the interface may have been deleted, and the index assigned again.
+// l2mode is the L2 mode of an interface: none, one direction of a cross-connect, or membership of a
+// bridge domain. peer is an index: the interface with this index may have been deleted, and another
+// interface may have got the index.
 type l2mode struct {
 	kind   l2kind
 	peer   uint32
@@ -45,13 +46,14 @@ func (v *vpp) setXconnect(c *call, m *l2.SwInterfaceSetL2Xconnect) {
 	c.reply(reply)
 }
 
-// enterL2 keeps the tag rewrite, which survives a change from one L2 mode to another.
+// enterL2 puts an interface into an L2 mode. A tag rewrite remains if the interface was in another L2
+// mode before.
 func enterL2(i *iface, mode l2mode) {
 	i.l2 = mode
 }
 
-// leaveL2 moves the interface to L3. It loses its tag rewrite and its L2 features (set_int_l2_mode in
-// vnet/l2/l2_input.c).
+// leaveL2 moves an interface to L3 mode. The interface loses its tag rewrite and its L2 features
+// (set_int_l2_mode in vnet/l2/l2_input.c).
 func (v *vpp) leaveL2(i *iface) {
 	i.l2 = l2mode{}
 	delete(v.rewrites, i.index)

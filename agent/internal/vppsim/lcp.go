@@ -5,13 +5,14 @@ import (
 	"go.fd.io/govpp/binapi/lcp"
 )
 
-// LCPPair is a port mirrored into Linux by the linux-cp plugin.
+// LCPPair is a port that the linux-cp plugin mirrors into Linux.
 type LCPPair struct {
 	Interface string `json:"interface"`
 	Host      string `json:"host"`
 }
 
-// lcpOperations are in the table only if the configuration has pairs: the plugin is off by default.
+// lcpOperations handle linux-cp. They are in the message table only if the configuration has pairs,
+// because VPP does not load the plugin by default.
 func lcpOperations() []operation {
 	return []operation{
 		on((*vpp).lcpPairs, &lcp.LcpItfPairDetails{}, &lcp.LcpItfPairGetReply{}),

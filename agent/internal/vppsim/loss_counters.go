@@ -7,12 +7,14 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// Lost frames as VPP counts them: for each interface, by the name of an error, and by buffers.
+// The counters of lost frames as in VPP: for each interface, for each kind of error, and the use of
+// buffers.
 
-// interfaceLosses are single counters by sw_if_index.
+// interfaceLosses are the counters of single interfaces. They are indexed by sw_if_index.
 var interfaceLosses = []string{"/if/drops", "/if/rx-no-buf", "/if/rx-miss", "/if/rx-error", "/if/tx-error"}
 
-// errorVector has all error counters; a name leads to one of them (vlib_register_errors in vlib/error.c).
+// errorVector contains all error counters. The name of an error refers to one of its elements
+// (vlib_register_errors in vlib/error.c).
 const errorVector = "/node/errors"
 
 const (
@@ -39,12 +41,12 @@ var errorNames = []string{
 	noVXLAN4, noVXLAN6, noGENEVE4, noGENEVE6, noGRE4, noGRE6, unknownVLAN,
 }
 
-// The buffers of the only pool.
+// The counters of the only pool of buffers.
 const (
 	poolCached    = "/buffer-pools/default-numa-0/cached"
 	poolUsed      = "/buffer-pools/default-numa-0/used"
 	poolAvailable = "/buffer-pools/default-numa-0/available"
-	// buffers is VPP's default for each NUMA node (`buffers { buffers-per-numa }`).
+	// buffers is the number of buffers per NUMA node by VPP's default (`buffers { buffers-per-numa }`).
 	buffers = 16384
 )
 
@@ -62,8 +64,8 @@ func lossDirectory() (entries []directoryEntry) {
 	return entries
 }
 
-// layOutLosses gives the error counters different positions in each run, as VPP does with different
-// plugins.
+// layOutLosses lays out the counters of losses. Error counters have different positions in each run, as
+// in VPP with different plugins.
 func (s *segment) layOutLosses() {
 	s.losses, s.errors = map[string]int{}, map[string]int{}
 	for _, name := range interfaceLosses {
@@ -78,13 +80,13 @@ func (s *segment) layOutLosses() {
 	s.useBuffers(0)
 }
 
-// countError adds to an error counter.
+// countError adds packets to an error counter.
 func (s *segment) countError(name string, packets uint64) {
 	at := s.errors[name]
 	s.set(at, s.get(at)+packets)
 }
 
-// lose adds to one of interfaceLosses.
+// lose adds packets to one of the counters in interfaceLosses.
 func (s *segment) lose(name string, index uint32, packets uint64) {
 	if index < maxInterfaces {
 		at := s.losses[name] + int(index)*8
@@ -97,7 +99,8 @@ func (s *segment) useBuffers(used uint64) {
 	s.set(s.places[poolAvailable], buffers-used)
 }
 
-// drop counts received frames that are not forwarded. Those of a sub-interface also count on its port.
+// drop counts received frames that are not forwarded. Frames of a sub-interface are counted on its port
+// too.
 func (v *vpp) drop(i *iface, packets uint64) {
 	v.segment.lose("/if/drops", i.index, packets)
 	if i.isSub() {
@@ -105,7 +108,7 @@ func (v *vpp) drop(i *iface, packets uint64) {
 	}
 }
 
-// Lose makes an interface lose frames: counter is "drops", "rx-miss", "rx-error", "rx-no-buf" or
+// Lose makes an interface lose frames. counter is "drops", "rx-miss", "rx-error", "rx-no-buf" or
 // "tx-error".
 func (s *Sim) Lose(name, counter string, packets uint64) error {
 	return s.inspect(func(v *vpp) error {
@@ -122,13 +125,13 @@ func (s *Sim) Lose(name, counter string, packets uint64) error {
 	})
 }
 
-// UseBuffers sets the number of buffers in use, out of 16,384.
+// UseBuffers sets how many of the 16,384 buffers are in use.
 func (s *Sim) UseBuffers(used uint64) error {
 	return s.inspect(func(v *vpp) error { v.segment.useBuffers(min(used, buffers)); return nil })
 }
 
-// noSuchTunnel counts packets for a tunnel that does not exist, also on the interface where they were
-// received. Configured routes name no interface; for them it is the first port.
+// noSuchTunnel counts packets for a tunnel that does not exist. They are also counted on the interface
+// that received them. Configured routes name no interface; their packets are counted on the first port.
 func (v *vpp) noSuchTunnel(f frames) {
 	name, known := map[string]string{
 		"vxlan4": noVXLAN4, "vxlan6": noVXLAN6, "geneve4": noGENEVE4, "geneve6": noGENEVE6, "gre4": noGRE4, "gre6": noGRE6,

@@ -8,17 +8,18 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 )
 
-// sockclntCreateID is the only message ID that clients know before they have the table.
+// sockclntCreateID is the ID of sockclnt_create. It is the only message ID that clients know before they
+// get the table.
 const sockclntCreateID = 15
 
-// operation is a request that VPP serves, with its possible replies.
+// operation is a request that VPP handles, with the messages that it may send in reply.
 type operation struct {
 	request api.Message
 	serve   func(*vpp, *call, api.Message)
 	answers []api.Message
 }
 
-// on declares an operation; serve runs with the VPP's lock held.
+// on returns an operation. VPP is locked while serve runs.
 func on[T any, P interface {
 	*T
 	api.Message
@@ -30,7 +31,7 @@ func on[T any, P interface {
 	}
 }
 
-// operations returns all operations, one message family after the other.
+// operations returns all operations, grouped by message family.
 func operations() []operation {
 	return slices.Concat(
 		sessionOperations(), interfaceOperations(), eventOperations(), subifOperations(),
@@ -40,15 +41,16 @@ func operations() []operation {
 	)
 }
 
-// messageTable maps name_crc to ID, as sockclnt_create_reply contains it. A client must treat a message
-// that is not in it as absent.
+// messageTable maps name_crc of a message to its ID. sockclnt_create_reply contains the table. A client
+// must assume that VPP does not support a message that is missing.
 type messageTable struct {
 	entries []memclnt.MessageTableEntry
 	ids     map[string]uint16
 	serving map[uint16]operation
 }
 
-// newMessageTable omits the named requests and their replies.
+// newMessageTable returns the table of all messages. The requests in without, and their replies, are left
+// out.
 func newMessageTable(without []string) *messageTable {
 	table := &messageTable{ids: map[string]uint16{}, serving: map[uint16]operation{}}
 	absent := map[string]bool{}
@@ -81,13 +83,13 @@ func newMessageTable(without []string) *messageTable {
 	return table
 }
 
-// id returns the ID of the message; false if it was omitted.
+// id returns the ID of a message. It returns false if the message was left out.
 func (t *messageTable) id(m api.Message) (uint16, bool) {
 	id, known := t.ids[m.GetMessageName()+"_"+m.GetCrcString()]
 	return id, known
 }
 
-// newLike returns an empty message of the prototype's type.
+// newLike returns an empty message of the same type as prototype.
 func newLike(prototype api.Message) api.Message {
 	return reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(api.Message)
 }

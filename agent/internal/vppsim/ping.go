@@ -9,15 +9,15 @@ import (
 	"go.fd.io/govpp/binapi/fib_types"
 )
 
-// echo is an ICMP echo in transit over the underlay.
+// echo is an ICMP echo request or reply on its way through the underlay.
 type echo struct {
 	ID       int  `json:"id"`
 	Sequence int  `json:"sequence"`
 	Reply    bool `json:"reply"`
 }
 
-// ping returns the output of plugins/ping/ping.c. It also waits for the whole interval after the last
-// packet.
+// ping sends echo requests and returns the output in the form of plugins/ping/ping.c. As in VPP, it waits
+// for the whole interval after the last request too.
 func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Duration) string {
 	v.mu.Lock()
 	from, table, found := v.sourceAddress(source, to.Is6())
@@ -61,7 +61,7 @@ func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Durat
 	return b.String()
 }
 
-// sourceAddress returns the first address of a family on an interface, with its table.
+// sourceAddress returns the first address of a family on an interface, and the FIB table of that address.
 func (v *vpp) sourceAddress(name string, is6 bool) (from netip.Addr, table uint32, found bool) {
 	if i := v.named(name); i != nil {
 		for _, prefix := range i.addresses {
@@ -73,8 +73,8 @@ func (v *vpp) sourceAddress(name string, is6 bool) (from netip.Addr, table uint3
 	return netip.Addr{}, 0, false
 }
 
-// sendEcho sends an echo to the router that has the address, which may be this one, by the routes of a
-// table.
+// sendEcho sends an echo by the routes of a table to the router that has the destination address. This
+// may be the same router.
 func (v *vpp) sendEcho(table uint32, f frames) {
 	switch v.fib().follow(table, f.Destination).path {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL:
@@ -86,7 +86,7 @@ func (v *vpp) sendEcho(table uint32, f frames) {
 	}
 }
 
-// echoArrives answers a request, and passes a reply to the ping that waits for it.
+// echoArrives replies to an echo request. It passes an echo reply to the ping that waits for it.
 func (v *vpp) echoArrives(f frames) {
 	local := v.upWith(f.Destination)
 	if local == nil {
@@ -99,7 +99,7 @@ func (v *vpp) echoArrives(f frames) {
 	if replies := v.echoes[f.Echo.ID]; replies != nil {
 		select {
 		case replies <- f.Echo.Sequence:
-		default: // more than were requested
+		default: // the ping has already got all replies that it waits for
 		}
 	}
 }

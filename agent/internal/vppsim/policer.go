@@ -13,13 +13,13 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// policers is VPP's pool of policers, with the interfaces where they are applied.
+// policers is VPP's pool of policers, with the interfaces that have a policer.
 type policers struct {
-	pool    []*namedPolicer // by index; nil where deleted
+	pool    []*namedPolicer // by index; nil if the policer was deleted
 	freed   []uint32
 	byName  map[string]uint32
 	applied map[uint32]*applied // by sw_if_index
-	reach   uint32              // VPP knows the features of interfaces below this index
+	reach   uint32              // VPP can look up features of interfaces with an index below this number
 }
 
 type namedPolicer struct {
@@ -27,11 +27,11 @@ type namedPolicer struct {
 	config policer_types.PolicerConfig
 }
 
-// applied is the state of an interface after policer_input.
+// applied is the state of an interface after policer_input has applied a policer to it.
 type applied struct {
 	policer uint32
-	times   int  // how often it was applied; each application polices again
-	l2      bool // from 26.06 on: the L2 feature, which does not survive a move to L3
+	times   int  // how often the policer was applied; frames are policed once per application
+	l2      bool // from 26.06 on: whether the L2 feature is on; it is lost when the interface moves to L3
 }
 
 func policerOperations() []operation {
@@ -45,9 +45,9 @@ func policerOperations() []operation {
 	}
 }
 
-// policesSubInterfaces reports whether this release polices sub-interfaces. From 26.06 on policing is also
-// an L2 input feature. Earlier releases have it only on the device-input arc, which frames of
-// sub-interfaces do not pass (policer_op.c, formerly policer.c: policer_input).
+// policesSubInterfaces reports whether this release polices frames of sub-interfaces. From 26.06 on,
+// policing is also an L2 input feature. In earlier releases it is only on the device-input arc, and
+// frames of sub-interfaces do not pass this arc (policer_input in policer_op.c, formerly policer.c).
 func (v *vpp) policesSubInterfaces() bool { return v.config.from(26, 6) }
 
 func (v *vpp) policerAt(index uint32) *namedPolicer {
@@ -57,8 +57,9 @@ func (v *vpp) policerAt(index uint32) *namedPolicer {
 	return nil
 }
 
-// sane implements VPP's own check (x86_pol_compute_hw_params in xlate.c) for the types in use. These
-// have one rate with a bucket, or a committed rate and a peak rate that is not lower, each with a bucket.
+// sane reports whether VPP accepts a configuration (x86_pol_compute_hw_params in xlate.c). It knows the
+// types in use. They have either one rate with a bucket; or a committed rate and a peak rate, each with a
+// bucket, and the peak rate must not be lower.
 func sane(c policer_types.PolicerConfig) bool {
 	switch c.Type {
 	case policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C:
@@ -91,7 +92,7 @@ func (v *vpp) policerAdd(c *call, m *policer.PolicerAdd) {
 	c.reply(reply)
 }
 
-// policerUpdate resets the counters.
+// policerUpdate changes a policer's configuration and resets its counters.
 func (v *vpp) policerUpdate(c *call, m *policer.PolicerUpdate) {
 	reply := &policer.PolicerUpdateReply{}
 	switch p := v.policerAt(m.PolicerIndex); {
@@ -106,7 +107,7 @@ func (v *vpp) policerUpdate(c *call, m *policer.PolicerUpdate) {
 	c.reply(reply)
 }
 
-// policerDel does not check where the policer is applied, as in VPP.
+// policerDel deletes a policer. As in VPP, it may still be applied to interfaces.
 func (v *vpp) policerDel(c *call, m *policer.PolicerDel) {
 	reply := &policer.PolicerDelReply{}
 	if p := v.policerAt(m.PolicerIndex); p == nil {
@@ -119,7 +120,7 @@ func (v *vpp) policerDel(c *call, m *policer.PolicerDel) {
 	c.reply(reply)
 }
 
-// policerDump does not return the index of a policer, as in VPP.
+// policerDump returns policers. As in VPP, the reply does not contain the index of a policer.
 func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
 	for index, p := range v.policers.pool {
 		if p == nil || m.PolicerIndex != none && m.PolicerIndex != uint32(index) {
@@ -133,7 +134,8 @@ func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
 	}
 }
 
-// policerInput applies the policer again for each request.
+// policerInput applies a policer to an interface or removes it. Each request to apply it applies it
+// again.
 func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
 	reply := &policer.PolicerInputReply{}
 	index, known := v.policers.byName[strings.TrimRight(m.Name, "\x00")]
@@ -161,8 +163,8 @@ func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
 	c.reply(reply)
 }
 
-// featureIsEnabled supports the arcs of policers. If it cannot determine the state, it returns yes, because
-// VPP stores the error code in a boolean.
+// featureIsEnabled reports whether a feature is on, for the arcs of policers. If VPP cannot determine
+// this, it returns yes, because it stores the error code in a boolean.
 func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 	reply := &feature.FeatureIsEnabledReply{}
 	arc, last := "device-input", "ethernet-input"
@@ -181,8 +183,8 @@ func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 	c.reply(reply)
 }
 
-// showFeatures prints the two arcs of policers as in vnet/feature/feature.c. A policer that was applied
-// several times has several lines.
+// showFeatures prints the two arcs of policers in the form of vnet/feature/feature.c. A policer that was
+// applied several times has several lines.
 func (v *vpp) showFeatures(line string) *vlib.CliInbandReply {
 	i := v.addressed(line)
 	if i == nil {

@@ -7,13 +7,14 @@ import (
 	"go.fd.io/govpp/binapi/policer_types"
 )
 
-// tagHeader has the fields of a frame that ethernet-input reads. If all frames of a vector come from one
-// port, it reads two tags and accepts only 0x8100 and 0x88a8 as outer types (eth_input_tag_lookup in
-// vnet/ethernet/node.c). Otherwise, as behind a bond, it counts up to three tags and also accepts 0x9100
-// and 0x9200 (parse_header).
+// tagHeader contains the fields of a frame that ethernet-input reads.
+//
+// If all frames of a vector come from one port, ethernet-input reads two tags and accepts only the outer
+// types 0x8100 and 0x88a8 (eth_input_tag_lookup in vnet/ethernet/node.c). Otherwise, for example behind a
+// bond, it counts up to three tags and also accepts 0x9100 and 0x9200 (parse_header).
 type tagHeader struct {
 	dot1ad       bool
-	tags         int // 3 for three and more
+	tags         int // 3 means three or more
 	outer, inner uint16
 }
 
@@ -24,8 +25,8 @@ const (
 	typeVLAN9200 = 0x9200
 )
 
-// readHeader counts an inner tag only if its type is 0x8100, as VPP does. mixed: the vector may have frames
-// of multiple ports.
+// readHeader reads the tags of a frame. As in VPP, an inner tag counts only if its type is 0x8100. mixed:
+// the vector may contain frames of several ports.
 func readHeader(frame []byte, mixed bool) tagHeader {
 	h := tagHeader{}
 	at := 12
@@ -57,12 +58,12 @@ func readHeader(frame []byte, mixed bool) tagHeader {
 	return h
 }
 
-// classify returns the interface that gets a frame: a sub-interface of the port, or the port itself; nil
-// for none (eth_identify_subint in vnet/ethernet/ethernet.h). A port outside L2 accepts only untagged
-// frames.
+// classify returns the interface that gets a frame: a sub-interface of the port, or the port itself. It
+// returns nil if there is none (eth_identify_subint in vnet/ethernet/ethernet.h). A port in L3 mode
+// accepts only untagged frames.
 func (v *vpp) classify(port *iface, h tagHeader) *iface {
 	if h.tags == 1 && h.outer == 0 {
-		h.tags = 0 // only a priority tag
+		h.tags = 0 // the tag has only a priority, so the frame counts as untagged
 	}
 	takes := func(i *iface) bool {
 		switch {
@@ -91,9 +92,9 @@ func (v *vpp) classify(port *iface, h tagHeader) *iface {
 	return nil
 }
 
-// receiveFrames processes equal frames that a port receives at once, as from a packet generator. They pass the
-// port's own features, its bond, the table of VLANs and the L2 features, and leave by the cross-connected
-// interface.
+// receiveFrames processes equal frames that a port receives at the same time, as from a packet generator.
+// The frames pass the features of the port, its bond, the table of VLANs and the L2 features. They leave
+// through the cross-connected interface.
 func (v *vpp) receiveFrames(port *iface, count, size int, frame []byte) {
 	if !port.adminUp {
 		return
@@ -137,13 +138,13 @@ func (v *vpp) countFrames(i *iface, count, size int) {
 	v.segment.received(i.index, uint64(count), uint64(count*size))
 }
 
-// policeBurst returns the number of frames that fit into full buckets.
+// policeBurst returns how many frames of a burst a policer lets through if its buckets are full.
 func (v *vpp) policeBurst(i *iface, p *namedPolicer, index uint32, count, size int) int {
 	fits := func(bytes uint64) int { return int(min(uint64(count), bytes/uint64(size))) }
 	conform := fits(p.config.Cb)
 	passed := conform
 	if p.config.Type != policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C {
-		passed = max(conform, fits(p.config.Eb)) // the peak's bucket contains the conforming frames too
+		passed = max(conform, fits(p.config.Eb)) // the bucket of the peak rate also contains the conforming frames
 	}
 	for class, frames := range []int{conform, passed - conform, count - passed} {
 		v.segment.police(index, class, uint64(frames), uint64(frames*size))

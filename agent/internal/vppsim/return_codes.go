@@ -1,6 +1,6 @@
 package vppsim
 
-// Return codes of the binary API, from VPP's vnet/error.h and vnet/api_errno.h.
+// The return codes of the binary API. The source is VPP's vnet/error.h and vnet/api_errno.h.
 const (
 	retvalUnspecified              int32 = -1
 	retvalInvalidInterface         int32 = -2

@@ -15,16 +15,16 @@ func routeOperations() []operation {
 	}
 }
 
-// entry is the entry of a FIB table for a prefix.
+// entry is the entry for a prefix in a FIB table.
 type entry struct {
 	table    uint32
 	prefix   netip.Prefix
 	path     fib_types.FibPathType
 	via      uint32 // sw_if_index
-	lookupIn uint32 // 0, or the table that the route leads into
+	lookupIn uint32 // 0, or the table in which the lookup continues
 }
 
-// fib is a copy of all routing tables at one moment, with a cache of its lookups.
+// fib is a copy of all routing tables at one time, with a cache of lookups.
 type fib struct {
 	entries []entry
 	answers map[destination]entry
@@ -35,7 +35,7 @@ type destination struct {
 	to    netip.Addr
 }
 
-// fib returns the configured routes and those of the addresses of interfaces that are up.
+// fib returns the configured routes, and the routes of those addresses whose interfaces are up.
 func (v *vpp) fib() *fib {
 	f := &fib{answers: map[destination]entry{}}
 	for _, route := range v.routes {
@@ -60,8 +60,8 @@ func (v *vpp) fib() *fib {
 	return f
 }
 
-// lookup returns the longest match in a table. The default entry of either family drops, so there is always
-// a match.
+// lookup returns the entry with the longest matching prefix in a table. There is always a match, because
+// each family has a default entry that drops.
 func (f *fib) lookup(table uint32, to netip.Addr) entry {
 	if known, ok := f.answers[destination{table, to}]; ok {
 		return known
@@ -80,7 +80,7 @@ func (f *fib) lookup(table uint32, to netip.Addr) entry {
 	return best
 }
 
-// follow is lookup, and continues if the route leads into another table.
+// follow returns the entry like lookup. If the entry refers to another table, it continues there.
 func (f *fib) follow(table uint32, to netip.Addr) entry {
 	found := f.lookup(table, to)
 	if found.lookupIn != 0 && found.lookupIn != table {
@@ -89,7 +89,7 @@ func (f *fib) follow(table uint32, to netip.Addr) entry {
 	return found
 }
 
-// knows reports whether the table exists.
+// knows reports whether a FIB table with this number exists for the family.
 func (v *vpp) knows(table uint32, is6 bool) bool { return table == 0 || v.tables[family(is6)][table] }
 
 func (v *vpp) routeLookup(c *call, m *ip.IPRouteLookup) {
@@ -120,7 +120,8 @@ func nhProto(prefix netip.Prefix) fib_types.FibPathNhProto {
 	return fib_types.FIB_API_PATH_NH_PROTO_IP4
 }
 
-// routeAddDel stores only whether a route drops, and the table that it leads into.
+// routeAddDel adds or deletes a route. It stores only whether the route drops, and the table that the
+// route refers to.
 func (v *vpp) routeAddDel(c *call, m *ip.IPRouteAddDel) {
 	reply := &ip.IPRouteAddDelReply{}
 	prefix := netip.PrefixFrom(netipAddr(m.Route.Prefix.Address), int(m.Route.Prefix.Len)).Masked()

@@ -13,7 +13,8 @@ import (
 	"go.fd.io/govpp/binapi/vpe_types"
 )
 
-// sessionOperations begin with sockclnt_create, whose ID is fixed by its position.
+// sessionOperations handle the session of a client. The first operation must be sockclnt_create, because
+// its position in the list fixes its message ID.
 func sessionOperations() []operation {
 	return []operation{
 		on((*vpp).sockclntCreate, &memclnt.SockclntCreateReply{}),
@@ -62,7 +63,7 @@ func (v *vpp) showThreads(c *call, _ *vlib.ShowThreads) {
 	}})
 }
 
-// cliInband supports only the commands that the agent uses: the debug CLI is no interface for programs.
+// cliInband executes a command of the debug CLI. Only the commands that the agent uses are supported.
 func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 	command := strings.TrimSpace(m.Cmd)
 	if name, ok := strings.CutPrefix(command, "show interface features "); ok {
@@ -91,12 +92,13 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 	}
 }
 
-// pluginOf maps plugins to a message that shows that the plugin is loaded.
+// pluginOf maps a plugin to one of its messages. If the message table contains the message, the plugin is
+// loaded.
 var pluginOf = map[string]string{
 	"geneve": "geneve_tunnel_dump", "gre": "gre_tunnel_dump", "linux_cp": "lcp_itf_pair_get", "vxlan": "vxlan_tunnel_v2_dump",
 }
 
-// listPlugins prints the plugins as in vlib/unix/plugin.c.
+// listPlugins lists the plugins in the form of vlib/unix/plugin.c.
 func (v *vpp) listPlugins() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, " Plugin path is: none\n\n     %-41s%-33s%s\n", "Plugin", "Version", "Description")
@@ -110,7 +112,8 @@ func (v *vpp) listPlugins() string {
 	return b.String()
 }
 
-// listClients prints the clients as in vlibmemory/socket_api.c, where %20s also truncates.
+// listClients lists the clients in the form of vlibmemory/socket_api.c. As there, %20s cuts off longer
+// names.
 func (v *vpp) listClients() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Socket clients\n%20s %8s\n", "Name", "Fildesc")

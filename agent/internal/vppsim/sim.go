@@ -16,10 +16,10 @@ const (
 
 var errStopped = errors.New("vppsim: not running")
 
-// Sim is a running stand-in for VPP. Its methods are safe for concurrent use.
+// Sim is a running stand-in for VPP. Several goroutines may call its methods.
 type Sim struct {
 	config  Config
-	folder  string // removed by Stop; "" if the caller chose the sockets
+	folder  string // the folder that Stop removes; "" if the caller chose the sockets
 	cancel  context.CancelFunc
 	ticking sync.WaitGroup
 	once    sync.Once
@@ -28,7 +28,7 @@ type Sim struct {
 	vpp *vpp
 }
 
-// Start boots a stand-in for VPP. It runs until ctx is done or Stop is called.
+// Start starts a stand-in for VPP. It runs until ctx is done or Stop is called.
 func Start(ctx context.Context, config Config) (*Sim, error) {
 	config.fillDefaults()
 	s := &Sim{config: config}
@@ -64,7 +64,7 @@ func (s *Sim) StatsSocket() string { return s.config.StatsSocket }
 // CLISocket returns the path of the CLI socket.
 func (s *Sim) CLISocket() string { return s.config.CLISocket }
 
-// Stop ends the run and removes the sockets. A second call does nothing.
+// Stop ends the stand-in and removes its sockets. A second call does nothing.
 func (s *Sim) Stop() { s.once.Do(s.stop) }
 
 func (s *Sim) stop() {
@@ -86,8 +86,8 @@ func (s *Sim) stop() {
 	}
 }
 
-// Restart simulates a crash and a new start: connections are cut, all configuration is lost, indices start
-// again and the boot time is new.
+// Restart simulates a crash and a new start. All connections are cut and all configuration is lost.
+// Indices start from the beginning, and the boot time is new.
 func (s *Sim) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *Sim) Restart() error {
 	return nil
 }
 
-// Busy keeps the main thread busy until the returned function is called. API and stats socket do not
-// respond and the heartbeat stops, while the workers forward and count.
+// Busy keeps the main thread busy until the caller calls done. Meanwhile, API and stats socket do not
+// respond and the heartbeat stops. The workers continue to forward and to count.
 func (s *Sim) Busy() (done func(), err error) {
 	s.mu.Lock()
 	v := s.vpp
@@ -120,8 +120,8 @@ func (s *Sim) Busy() (done func(), err error) {
 	return done, nil
 }
 
-// Count updates the counters to the clock's time, as the ticker does regularly. It is for tests that set
-// the clock.
+// Count updates the counters up to the present time of the clock. A ticker also does this. Tests that set
+// the clock call Count.
 func (s *Sim) Count() {
 	s.inspect(func(v *vpp) error { v.count(); return nil })
 }
@@ -139,7 +139,7 @@ func (s *Sim) tick(ctx context.Context) {
 			s.Count()
 		case <-bfd.C:
 			s.inspect(func(v *vpp) error {
-				if len(v.main) == 0 { // BFD runs on the main thread
+				if len(v.main) == 0 { // BFD runs on the main thread, so it stops while that is busy
 					v.bfdTick(time.Now())
 				}
 				return nil

@@ -10,24 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The stats segment, version 2 (vlib/stats/shared.h): a header, a directory vector of 144-byte entries, and
-// vectors with their length in the 8 bytes before them. Pointers are addresses in VPP; a reader subtracts
-// the base in the header. Here everything has a fixed position, with room for maxInterfaces; pages that are
-// never written take no memory.
+// The stats segment, version 2 (vlib/stats/shared.h). It consists of a header, a directory with entries
+// of 144 bytes, and vectors; the 8 bytes before a vector contain its length. Pointers are addresses in
+// VPP: a reader subtracts the base in the header. In the stand-in, everything has a fixed position, with
+// room for maxInterfaces. Pages that are never written need no memory.
 const (
 	segmentVersion = 2
 	segmentBase    = 0x130000000
 	maxInterfaces  = 1 << 16
 	maxPolicers    = 1 << 14
 
-	// Measured: the use of the segment's heap by a VPP 25.10 with one thread.
+	// The use of the segment's heap (bytes), as measured in a VPP 25.10 with one thread.
 	heapAtStart      = 546 << 10
 	heapPerInterface = 3100
 
 	headerSize     = 48
 	entrySize      = 144
 	nameSlot       = 8 + 64
-	counterSize    = 16 // packets, bytes
+	counterSize    = 16 // 8 bytes for packets and 8 for bytes
 	offEpoch       = 16
 	offInProgress  = 24
 	offDirectory   = 32
@@ -39,24 +39,25 @@ const (
 	typeGauge      = 9
 )
 
-// segment is written by the holder of the VPP's lock, and read by clients without one. The fields epoch and
-// in_progress of the header show a client when to read again.
+// segment is the stats segment. Only the holder of the VPP's lock writes to it. Clients read it without a
+// lock: the fields epoch and in_progress of the header show them when to read again.
 type segment struct {
 	file   *os.File
 	memory []byte
 	used   int
-	places map[string]int // directory name -> offset of its union
-	// numbers are the positions in the directory.
+	places map[string]int // name in the directory -> offset of the entry's value
+	// numbers are the positions of names in the directory.
 	numbers map[string]int
 	nNames  int
-	names   int // offsets of the vectors' data
-	texts   int // each name after its length
+	names   int // the offset of a vector with pointers to the names of interfaces
+	texts   int // the offset of these names; the length is before each name
 	rx, tx  int
-	// losses are the vectors of interfaceLosses, errors the error counters, by name.
+	// losses are the offsets of the vectors in interfaceLosses, and errors those of the error counters,
+	// by name.
 	losses, errors map[string]int
-	// policed are the policers' counters: conforming, exceeding, violating.
+	// policed are the offsets of the policers' counters: conforming, exceeding, violating.
 	policed [3]int
-	// heap is the segment's own memory as VPP reports it: total, used.
+	// heap is the offset of the size and use of the segment's memory, as VPP reports them.
 	heap  int
 	epoch uint64
 	beats uint64
@@ -75,7 +76,8 @@ var directory = append([]directoryEntry{
 	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
 }, lossDirectory()...)
 
-// newSegment writes gauges as gauges, or as scalars like VPP before 26.02.
+// newSegment creates a stats segment. Gauges have the type gauge if gauges is true. Otherwise they have
+// the type scalar, as in VPP before 26.02.
 func newSegment(boot time.Time, heap uint64, gauges bool) (*segment, error) {
 	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8*len(interfaceLosses)) + 3*maxPolicers*counterSize + 1<<12
 	fd, err := unix.MemfdCreate("vppsim-stats", unix.MFD_CLOEXEC)
@@ -133,7 +135,7 @@ func (s *segment) layOut(gauges bool) {
 	}
 }
 
-// vector reserves room for n elements and returns the offset of the first.
+// vector reserves space for n elements. It returns the offset of the first element.
 func (s *segment) vector(n, size int) int {
 	at := (s.used + 8 + 7) &^ 7
 	s.set(at-8, uint64(n))
@@ -141,7 +143,7 @@ func (s *segment) vector(n, size int) int {
 	return at
 }
 
-// oneThread writes a vector with one pointer, to the main thread's n counters.
+// oneThread writes a vector with one pointer, which points to the n counters of the main thread.
 func (s *segment) oneThread(n, size int) int {
 	threads := s.vector(1, 8)
 	s.set(threads, segmentBase+uint64(s.vector(n, size)))
@@ -177,15 +179,15 @@ func (s *segment) bump() {
 	s.set(offEpoch, s.epoch)
 }
 
-// setInterface resets an index's counters and then sets its name. A client that reads the name therefore
-// cannot read counters of the previous interface.
+// setInterface resets the counters of an index and then sets the name. A client that has read the new
+// name therefore cannot read counters of the previous interface.
 func (s *segment) setInterface(index uint32, name string) {
 	s.zero(index)
 	s.rename(index, name)
 }
 
-// deleteInterface sets the name that VPP uses for a deleted interface (vnet/interface/stats.c). Its
-// counters stay until the index is assigned again.
+// deleteInterface sets the name "deleted", as VPP does (vnet/interface/stats.c). The counters remain
+// until the index is assigned again.
 func (s *segment) deleteInterface(index uint32) { s.rename(index, "deleted") }
 
 func (s *segment) rename(index uint32, name string) {
@@ -218,7 +220,7 @@ func (s *segment) zero(index uint32) {
 	}
 }
 
-// received and sent add to an interface's counters.
+// received and sent add to the counters of an interface.
 func (s *segment) received(index uint32, packets, bytes uint64) { s.add(s.rx, index, packets, bytes) }
 func (s *segment) sent(index uint32, packets, bytes uint64)     { s.add(s.tx, index, packets, bytes) }
 
@@ -231,7 +233,7 @@ func (s *segment) add(vector int, index uint32, packets, bytes uint64) {
 	s.set(at+8, s.get(at+8)+bytes)
 }
 
-// zeroPolicer resets a policer's counters and makes room for them.
+// zeroPolicer resets the counters of a policer. If necessary, it extends the vectors.
 func (s *segment) zeroPolicer(index uint32) {
 	if index >= maxPolicers {
 		return
@@ -244,14 +246,14 @@ func (s *segment) zeroPolicer(index uint32) {
 	}
 }
 
-// police adds to a policer's counters of one class: 0 conforming, 1 exceeding, 2 violating.
+// police adds to a policer's counter of a class: 0 is conforming, 1 exceeding, 2 violating.
 func (s *segment) police(index uint32, class int, packets, bytes uint64) {
 	if index < maxPolicers {
 		s.add(s.policed[class], index, packets, bytes)
 	}
 }
 
-// beat simulates VPP's collector process: the heartbeat of a running VPP grows.
+// beat increments the heartbeat, as VPP's collector process does while VPP runs.
 func (s *segment) beat(now time.Time) {
 	s.beats++
 	s.set(s.places["/sys/heartbeat"], s.beats)

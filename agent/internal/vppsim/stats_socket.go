@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serve sends the segment's memory to each client and closes the connection, on the main thread.
+// serve sends the memory of the segment to each client and closes the connection. This happens on the
+// main thread.
 func (s *segment) serve(listener *net.UnixListener, occupy func() (func(), bool)) {
 	for {
 		conn, err := listener.AcceptUnix()

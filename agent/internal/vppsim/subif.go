@@ -36,8 +36,8 @@ func (s *subif) numberOfTags() uint8 {
 	return tags
 }
 
-// explicitTags returns the number of tags given by value, which are those that can be popped
-// (vnet/l2/l2_vtr.c: cfg_tags).
+// explicitTags returns the number of tags whose VLAN is a number. Only such tags can be removed (cfg_tags
+// in vnet/l2/l2_vtr.c).
 func (s *subif) explicitTags() int {
 	switch {
 	case s.flags&noTags != 0 || s.flags&outerAny != 0:
@@ -52,11 +52,12 @@ func (s *subif) explicitTags() int {
 	return 0
 }
 
-// subKey identifies a sub-interface by its port and sub-interface ID.
+// subKey identifies a sub-interface by the index of its port and by its sub-interface ID.
 type subKey struct{ port, id uint32 }
 
-// vlanKey is the key of a sub-interface in its port's table of VLANs (ethernet_sw_interface_get_config in
-// vnet/ethernet/node.c). Exact match is no part of it. The port itself has the key of "untagged".
+// vlanKey is the key of a sub-interface in the VLAN table of its port (ethernet_sw_interface_get_config
+// in vnet/ethernet/node.c). The exact-match flag is not part of the key. The port itself has the key of
+// "untagged".
 type vlanKey struct {
 	port         uint32
 	kind         interface_types.SubIfFlags
@@ -75,12 +76,13 @@ func (s *subif) key(port uint32) vlanKey {
 		return vlanKey{port, kind | oneTag, s.outer, 0}
 	case s.flags&innerAny != 0:
 		return vlanKey{port, kind | twoTags | innerAny, s.outer, 0}
-	default: // with any outer VLAN, VPP uses the number regardless
+	default: // VPP uses the outer number even if the outer VLAN is "any"
 		return vlanKey{port, kind | twoTags, s.outer, s.inner}
 	}
 }
 
-// implemented returns false for parameters that VPP refuses as "not implemented yet".
+// implemented reports whether VPP implements these parameters. It refuses others as "not implemented
+// yet".
 func (s *subif) implemented() bool {
 	return s.flags&outerAny == 0 || s.flags&oneTag == 0 && s.flags&innerAny == 0
 }
@@ -105,9 +107,9 @@ func (v *vpp) createSubif(c *call, m *interfaces.CreateSubif) {
 	c.reply(reply)
 }
 
-// addSubinterface also simulates a defect of VPP: it refuses a second sub-interface with the same tags, but
-// removes the entry of the first one from the VLAN table. The first one loses its frames until it is
-// deleted and created again.
+// addSubinterface creates a sub-interface. It simulates a defect of VPP: VPP refuses a second
+// sub-interface with the same tags, but removes the entry of the first one from the VLAN table. The first
+// one gets no frames until it is deleted and created again.
 func (v *vpp) addSubinterface(parent *iface, sub *subif) (uint32, int32) {
 	if v.subinterface(parent, sub.id) != nil {
 		return none, retvalVLANExists
@@ -156,7 +158,7 @@ func (v *vpp) removeSubinterfaces(parent *iface) {
 	}
 }
 
-// subinterface returns the parent's sub-interface with that ID, or nil.
+// subinterface returns the sub-interface of a port with this ID, or nil.
 func (v *vpp) subinterface(parent *iface, id uint32) *iface {
 	if index, known := v.subs[subKey{parent.sup, id}]; known {
 		return v.interfaces[index]
@@ -164,8 +166,8 @@ func (v *vpp) subinterface(parent *iface, id uint32) *iface {
 	return nil
 }
 
-// receives reports whether frames with the sub-interface's tags, or a port's untagged frames, still reach
-// it. Frames received on a member of a bond belong to the bond.
+// receives reports whether frames still reach the interface: frames with the tags of a sub-interface, or
+// untagged frames of a port. Frames that a member of a bond receives belong to the bond.
 func (v *vpp) receives(i *iface) bool {
 	port := v.interfaces[i.sup]
 	if port == nil || port.bond != nil {

@@ -9,16 +9,16 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// tracer simulates the packet tracer (vlib/trace.c) for frames that a port drops as frames of an unknown
-// VLAN, if its filter matches them.
+// tracer simulates the packet tracer (vlib/trace.c). It traces frames that match its filter and that a
+// port drops because no sub-interface has their VLAN.
 type tracer struct {
 	armed   bool
-	filters [][]byte // the outer tags that are traced
+	filters [][]byte // the outer tags of frames to trace
 }
 
 var traceFilter = regexp.MustCompile(`^classify filter trace mask hex 0{24}ffff0fff match hex 0{24}([0-9a-f]{8})$`)
 
-// trace handles the commands of the tracer; nil for other commands.
+// trace executes a command of the tracer. It returns nil for other commands.
 func (v *vpp) trace(command string) *vlib.CliInbandReply {
 	if m := traceFilter.FindStringSubmatch(command); m != nil {
 		tag, _ := hex.DecodeString(m[1])
@@ -51,7 +51,7 @@ func (v *vpp) trace(command string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{}
 }
 
-// showTrace prints one frame for each sub-interface whose frames its port drops.
+// showTrace prints one frame for each sub-interface that gets no frames because its port drops them.
 func (v *vpp) showTrace() string {
 	var b strings.Builder
 	b.WriteString("------------------- Start of thread 0 vpp_main -------------------\n")
@@ -81,8 +81,8 @@ func (v *vpp) filtered(s *subif) bool {
 	return false
 }
 
-// shownTags returns a frame's tags as ethernet-input prints them: all with the name of the first tag's
-// type.
+// shownTags returns the tags of a frame in the form of ethernet-input. As there, all tags have the name
+// of the first tag's type.
 func (s *subif) shownTags() string {
 	name := "802.1q"
 	if s.flags&dot1ad != 0 {

@@ -8,15 +8,15 @@ import (
 )
 
 // Synthetic traffic varies by a quarter around its mean rate, over some minutes, so that graphs look
-// realistic. It depends only on the time and on the name of the flow, which both ends of a VLL know. One
-// router therefore sends exactly what the other one receives.
+// realistic. It depends only on the time and on the name of the flow. Both ends of a VLL know the name,
+// so each router receives exactly what the other router sends.
 const (
 	swing       = 0.25
 	swingPeriod = 10 * time.Minute
 )
 
-// count adds the traffic since the last count to every path. On a path whose VLAN VPP no longer knows it
-// adds only the sent traffic.
+// count adds the traffic since the last call to the counters of every path. If VPP does not know the VLAN
+// of a path any more, only the sent traffic is added.
 func (v *vpp) count() {
 	now := v.config.Clock()
 	from := v.counted
@@ -54,7 +54,7 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	}
 	in = v.police(p.access, in, to.Sub(from))
 	if p.tunnel == nil {
-		return // the far side is an access interface with its own path
+		return // the far interface is an access interface, which has its own path
 	}
 	v.countReceived(p.far, out)
 	if p.tunnel.countsSent() {
@@ -62,8 +62,8 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	}
 }
 
-// police counts the bytes received during a time by the colours of the access's policer, and returns the
-// bytes that pass.
+// police divides the bytes that an interface received in a time among the colours of its policer, and
+// counts them. It returns the bytes that pass.
 func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	p, index := v.working(i)
 	if p == nil {
@@ -73,7 +73,7 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	count := func(class int, bytes uint64) {
 		v.segment.police(index, class, bytes/size, bytes/size*size)
 	}
-	// The second rate is the peak rate, which includes the conforming traffic.
+	// Eir is the peak rate, which includes the conforming traffic.
 	for class, kbps := range []uint32{p.config.Cir, max(p.config.Eir, p.config.Cir) - p.config.Cir} {
 		share := min(bytes-passed, uint64(float64(kbps)*1000/8*while.Seconds())/size*size)
 		count(class, share)
@@ -84,7 +84,7 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	return passed
 }
 
-// countUnknown counts frames received on a port whose table of VLANs has lost the sub-interface
+// countUnknown counts frames that a port receives for a sub-interface that its VLAN table has lost
 // (ethernet-input).
 func (v *vpp) countUnknown(i *iface, bytes uint64) {
 	packets, port := bytes/v.config.Traffic.FrameBytes, v.interfaces[i.sup]
@@ -107,8 +107,8 @@ func (v *vpp) countSent(i *iface, bytes uint64) {
 	}
 }
 
-// flows returns the names of the flows from the customer and to the customer. The far router derives the
-// same two names in reverse order.
+// flows returns the names of two flows: from the customer, and to the customer. The far router derives
+// the same names in reverse order.
 func (p path) flows() (inward, outward string) {
 	if p.tunnel == nil {
 		return p.access.name + ">" + p.far.name, p.far.name + ">" + p.access.name
@@ -118,9 +118,10 @@ func (p path) flows() (inward, outward string) {
 	return local + ">" + remote + " " + vni, remote + ">" + local + " " + vni
 }
 
-// meanRate returns the rate (bit/s) that the traffic of an access interface varies around. It is low enough
-// for the traffic to stay below the rate of the interface's policer. The far end has a policer of the same
-// rate, and therefore the same traffic.
+// meanRate returns the mean rate of an access interface's traffic in bit/s. The traffic varies around the
+// mean, which is chosen such that the traffic stays below the rate of the interface's policer, unless
+// customers exceed their rates. The far end has a policer with the same rate and therefore the same
+// traffic.
 func (v *vpp) meanRate(i *iface) float64 {
 	mean := float64(v.config.Traffic.RateBps)
 	if p, _ := v.working(i); p != nil && !v.config.Traffic.Exceeds {
@@ -129,8 +130,9 @@ func (v *vpp) meanRate(i *iface) float64 {
 	return mean
 }
 
-// carried returns the flow's bytes between two times: the integral of a mean rate (bit/s) and a sine, in
-// whole frames. It counts from the Unix epoch, so that no fraction is lost between two counts.
+// carried returns the number of bytes of a flow between two times, in whole frames. The rate is the mean
+// rate (bit/s) plus a sine. The bytes are counted from the Unix epoch, so that no fraction is lost
+// between two calls.
 func (v *vpp) carried(flow string, mean float64, from, to time.Time) uint64 {
 	hash := fnv.New32a()
 	hash.Write([]byte(flow))

@@ -8,13 +8,15 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 )
 
-// vniMask: VPP shifts a VNI into its 24 bits without checking the remaining bits, so VNIs alias.
+// vniMask selects the 24 bits of a VNI. VPP does not check the other bits of the number, so several
+// numbers can mean the same VNI.
 const vniMask = 1<<24 - 1
 
-// decapDrop is next node 0 of the tunnels' input nodes. It is Go's zero value, and drops all frames.
+// decapDrop is the next node 0 of the tunnels' input nodes. It drops all frames. It is also Go's zero
+// value.
 const decapDrop = 0
 
-// tunnelKey is VPP's key of a tunnel; each encapsulation sets its own fields.
+// tunnelKey is the key by which VPP finds a tunnel. Each encapsulation uses some of the fields.
 type tunnelKey struct {
 	src, dst netip.Addr
 	vni      uint32
@@ -26,22 +28,23 @@ type tunnelKey struct {
 
 type tunnel struct {
 	key       tunnelKey
-	slot      uint32 // position in the pool, the default instance
+	slot      uint32 // position in the pool; also the default instance
 	instance  uint32
 	local     ip_types.Address
 	remote    ip_types.Address
 	vni       uint32
-	table     uint32 // FIB table of the encapsulated packets
+	table     uint32 // the FIB table of the encapsulated packets
 	decapNext uint32
 	index     uint32 // sw_if_index
-	request   any    // returned by the dump
+	request   any    // the request that created the tunnel; the dump returns its fields
 
-	// leavesL2First: deleting the tunnel moves it to L3 before its interface is deleted, so that its peer
-	// stays half-connected (GENEVE and GRE; not VXLAN).
+	// leavesL2First is true if VPP moves the tunnel to L3 before it deletes the interface. The interface
+	// that is cross-connected with it then stays connected in one direction. This is so for GENEVE and
+	// GRE, but not for VXLAN.
 	leavesL2First bool
 }
 
-// tunnels is the pool of one encapsulation.
+// tunnels is the pool of tunnels with one encapsulation.
 type tunnels struct {
 	pool      []*tunnel
 	freed     []uint32
@@ -50,7 +53,8 @@ type tunnels struct {
 	instances map[uint32]bool
 }
 
-// add assigns a slot. It returns false if the wanted instance (none: the slot's number) is in use.
+// add assigns a slot and an instance to a tunnel. If wanted is none, the instance is the number of the
+// slot. It returns false if the instance is in use.
 func (ts *tunnels) add(t *tunnel, wanted uint32) bool {
 	if ts.byKey == nil {
 		ts.byKey, ts.byIndex, ts.instances = map[tunnelKey]*tunnel{}, map[uint32]*tunnel{}, map[uint32]bool{}
@@ -76,7 +80,7 @@ func (ts *tunnels) add(t *tunnel, wanted uint32) bool {
 	return true
 }
 
-// addTunnel creates the tunnel and its interface, a copy of the template.
+// addTunnel creates the tunnel and its interface. template describes the interface.
 func (v *vpp) addTunnel(ts *tunnels, t *tunnel, wanted uint32, template *iface) int32 {
 	if !ts.add(t, wanted) {
 		return retvalInstanceInUse
@@ -104,7 +108,8 @@ func (v *vpp) removeTunnel(ts *tunnels, t *tunnel) {
 	v.listenAtTunnels()
 }
 
-// each visits the tunnel of that interface, or all of them.
+// each calls visit with the tunnel that has this interface. With everyIndex, it calls visit with all
+// tunnels.
 func (ts *tunnels) each(index interface_types.InterfaceIndex, visit func(*tunnel)) {
 	if index != everyIndex {
 		if t := ts.byIndex[uint32(index)]; t != nil {
@@ -119,7 +124,7 @@ func (ts *tunnels) each(index interface_types.InterfaceIndex, visit func(*tunnel
 	}
 }
 
-// tunnelAt returns the tunnel of that interface, of any encapsulation.
+// tunnelAt returns the tunnel with this interface, of any encapsulation, or nil.
 func (v *vpp) tunnelAt(index uint32) *tunnel {
 	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
 		if t := ts.byIndex[index]; t != nil {

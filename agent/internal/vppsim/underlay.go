@@ -13,14 +13,15 @@ import (
 	"go.fd.io/govpp/binapi/vxlan"
 )
 
-// underlay is the folder that connects the stand-ins of one network: each listens there at the addresses
-// where its tunnels begin.
+// underlay is the folder that connects the stand-ins of one network. Each stand-in has a socket there for
+// each local address of its tunnels.
 type underlay struct {
 	folder  *os.File
 	sockets map[netip.Addr]*net.UnixConn
 }
 
-// frames are frames in transit from one router to another, sent as a datagram. They may be an echo.
+// frames are equal frames on their way from one router to another. They are sent as one datagram. Echo is
+// set if they are an ICMP echo.
 type frames struct {
 	Encapsulation string     `json:"encapsulation"`
 	Family        int        `json:"family"`
@@ -28,14 +29,14 @@ type frames struct {
 	Destination   netip.Addr `json:"destination"`
 	VNI           uint32     `json:"vni"`
 	GREKey        uint32     `json:"gre_key"`
-	Size          int        `json:"size"` // bytes of each, inside the tunnel
+	Size          int        `json:"size"` // bytes of each frame inside the tunnel
 	Count         int        `json:"count"`
-	Fragments     int        `json:"fragments"` // number of fragments of each
+	Fragments     int        `json:"fragments"` // number of fragments of each frame
 	Echo          *echo      `json:"echo,omitempty"`
 }
 
 const (
-	// mostFragments is the number of fragments that VPP reassembles by default
+	// mostFragments is the maximum number of fragments of a packet that VPP reassembles by default
 	// (IP4_REASS_MAX_REASSEMBLY_LENGTH_DEFAULT).
 	mostFragments = 3
 	datagramBytes = 1 << 10
@@ -54,8 +55,8 @@ func openUnderlay(folder string) (*underlay, error) {
 	return u, err
 }
 
-// at returns the socket of the router with that address. In this notation the path of a socket is never too
-// long.
+// at returns the address of the socket for the router with this IP address. The path has this form
+// because it would otherwise be too long for a socket.
 func (u *underlay) at(address netip.Addr) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/%s", u.folder.Fd(), address)}
 }
@@ -78,7 +79,7 @@ func (u *underlay) leave(address netip.Addr, socket *net.UnixConn) {
 	delete(u.sockets, address)
 }
 
-// listenAtTunnels listens at the addresses where tunnels begin, and at no others.
+// listenAtTunnels opens a socket for each local address of a tunnel, and closes all others.
 func (v *vpp) listenAtTunnels() {
 	u := v.underlay
 	if u.folder == nil {
@@ -97,7 +98,7 @@ func (v *vpp) listenAtTunnels() {
 		if u.sockets[address] != nil {
 			continue
 		}
-		os.Remove(u.at(address).Name) // of a killed process
+		os.Remove(u.at(address).Name) // removes the socket of a process that was killed
 		if socket, err := net.ListenUnixgram("unixgram", u.at(address)); err == nil {
 			u.sockets[address] = socket
 			v.running.Go(func() { v.receive(socket) })
@@ -105,7 +106,7 @@ func (v *vpp) listenAtTunnels() {
 	}
 }
 
-// links returns the current capabilities of the links.
+// links returns what the links can carry now.
 func (v *vpp) links() Links {
 	links := v.config.Links
 	if v.config.Reload != nil {
@@ -119,8 +120,8 @@ func (v *vpp) links() Links {
 	return links
 }
 
-// encapsulation returns the name of the tunnel's encapsulation, and the bytes that it and IP add to a frame
-// (without the outer Ethernet header).
+// encapsulation returns the name of the tunnel's encapsulation and the number of bytes that encapsulation
+// and IP add to a frame. The outer Ethernet header is not included.
 func (t *tunnel) encapsulation() (name string, overhead int) {
 	ip := ip4Header
 	if netipAddr(t.local).Is6() {
@@ -138,7 +139,7 @@ func (t *tunnel) encapsulation() (name string, overhead int) {
 	return "gre", ip + 4
 }
 
-// transmit sends frames into a tunnel.
+// transmit sends frames of one size into a tunnel.
 func (v *vpp) transmit(t *tunnel, size, count int) {
 	if t.countsSent() {
 		v.segment.sent(t.index, uint64(count), uint64(size*count))
@@ -165,7 +166,8 @@ func (v *vpp) transmit(t *tunnel, size, count int) {
 	v.underlay.send(f)
 }
 
-// send sends frames to the router at their destination. Without a listener there, they are lost.
+// send sends frames to the router that has their destination address. If no router listens there, they
+// are lost.
 func (u *underlay) send(f frames) {
 	data, err := json.Marshal(f)
 	if err != nil {
@@ -203,7 +205,8 @@ func (v *vpp) receive(socket *net.UnixConn) {
 	}
 }
 
-// arrive counts frames on the tunnel with their key. A tunnel that is connected with nothing drops them.
+// arrive counts arriving frames on the tunnel with their key. If the tunnel is not cross-connected, it
+// drops them.
 func (v *vpp) arrive(f frames) {
 	links, found := v.links(), false
 	if links.Down {

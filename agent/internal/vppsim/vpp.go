@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// vpp is one run of VPP, from boot to crash. Like VPP's main thread it serves one request at a time: mu
-// protects all fields below it.
+// vpp is one run of VPP, from start to crash. Like VPP's main thread, it handles one request at a time.
+// mu protects all fields below it.
 type vpp struct {
 	config Config
 	table  *messageTable
@@ -20,45 +20,45 @@ type vpp struct {
 	segment   *segment
 	running   sync.WaitGroup
 
-	// main has a token while the main thread is busy with a request, a new client, or Sim.Busy. It is
-	// acquired before mu.
+	// main contains a token while the main thread is busy with a request, with a new client, or because
+	// of Sim.Busy. The token must be acquired before mu.
 	main   chan struct{}
 	halted chan struct{}
 
 	mu         sync.Mutex
 	stopped    bool
 	clients    map[*client]bool
-	watchers   map[*client]uint32 // want_interface_events: client -> its PID as registered
+	watchers   map[*client]uint32 // registrations with want_interface_events: client -> PID in the request
 	lastClient uint32
-	errno      syscall.Errno    // of the main thread
-	overlooked map[*client]bool // ended clients that VPP has not noticed
-	turned     *sync.Cond       // signals changes of errno and stopped
+	errno      syscall.Errno    // the main thread's errno
+	overlooked map[*client]bool // clients that have ended and whose end VPP has not noticed
+	turned     *sync.Cond       // signals changes of errno and of stopped
 
-	interfaces  []*iface // by sw_if_index; nil where deleted
-	freed       []uint32 // sw_if_index, the last freed is assigned next
+	interfaces  []*iface // by sw_if_index; nil if the interface was deleted
+	freed       []uint32 // free values of sw_if_index; the one that was freed last is assigned first
 	loopbacks   map[uint32]bool
 	subs        map[subKey]uint32
-	vlans       map[vlanKey]uint32    // the ports' VLAN tables: the interface that frames with these tags belong to
+	vlans       map[vlanKey]uint32    // the VLAN tables of the ports: the interface that frames with these tags belong to
 	rewrites    map[uint32]tagRewrite // by sw_if_index
 	vxlans      tunnels
 	geneves     tunnels
 	gres        tunnels
 	bridges     map[uint32]*bridge
-	tables      [2]map[uint32]bool // the IPv4 and IPv6 tables in addition to 0
+	tables      [2]map[uint32]bool // numbers of the IPv4 and IPv6 tables, in addition to 0
 	policers    policers
 	classifiers classifiers
 	routes      []Route
-	counted     time.Time         // traffic is counted up to here
-	generators  map[uint32]uint32 // packet generators: id -> sw_if_index
-	streams     []*stream         // of the packet generators
+	counted     time.Time         // traffic has been counted up to this time
+	generators  map[uint32]uint32 // the packet generators' interfaces: id -> sw_if_index
+	streams     []*stream         // the streams of packet generators
 	tracer      tracer
-	underlay    *underlay // nil: frames go nowhere
+	underlay    *underlay // frames are lost if it has no folder
 	bfd         bfdSessions
-	echoes      map[int]chan int // of the waiting pings: ID -> the sequence numbers of replies
+	echoes      map[int]chan int // for each waiting ping, by its ID: the sequence numbers of replies
 	lastEcho    int
 }
 
-// boot starts a run: fresh indices, fresh sockets, the configured ports.
+// boot starts a run with fresh indices, fresh sockets and the configured ports.
 func boot(config Config) (*vpp, error) {
 	v := &vpp{
 		config:      config,
@@ -97,7 +97,7 @@ func boot(config Config) (*vpp, error) {
 	return v, nil
 }
 
-// open creates ports and sockets, and serves the sockets.
+// open creates the ports and the sockets, and starts to serve the sockets.
 func (v *vpp) open() (err error) {
 	if v.underlay, err = openUnderlay(v.config.Underlay); err != nil {
 		return err
@@ -135,7 +135,8 @@ func (v *vpp) close() {
 	v.underlay.close()
 }
 
-// occupy waits for the main thread. It returns false if the run has ended. free releases the main thread.
+// occupy waits until the main thread is free, and occupies it. It returns false if the run has ended.
+// free releases the main thread.
 func (v *vpp) occupy() (free func(), alive bool) {
 	select {
 	case v.main <- struct{}{}:
@@ -145,8 +146,8 @@ func (v *vpp) occupy() (free func(), alive bool) {
 	}
 }
 
-// halt ends the run like a crash: connections are cut, memory is lost. Mappings of the stats segment stay
-// readable and unchanged.
+// halt ends the run as a crash does: connections are cut and memory is lost. Clients can still read the
+// stats segment that they have mapped; it does not change any more.
 func (v *vpp) halt() {
 	v.mu.Lock()
 	v.stopped = true

@@ -23,8 +23,9 @@ func vtrOperations() []operation {
 	return []operation{on((*vpp).setTagRewrite, &l2.L2InterfaceVlanTagRewriteReply{})}
 }
 
-// rewrite returns the rewrite of the interface's index. VPP keeps it by index: a rewrite that was set on an
-// interface in L3 mode outlives the interface and applies to the next interface with that index.
+// rewrite returns the tag rewrite of an interface. VPP stores it by the interface's index. A rewrite that
+// was set on an interface in L3 mode remains when the interface is deleted. It then applies to the next
+// interface with the same index.
 func (v *vpp) rewrite(i *iface) tagRewrite {
 	if !v.interfaces[i.sup].ethernet {
 		return tagRewrite{}
@@ -32,8 +33,9 @@ func (v *vpp) rewrite(i *iface) tagRewrite {
 	return v.rewrites[i.index]
 }
 
-// setTagRewrite clears the current pushed tags before it checks the new rewrite. After a refusal the old
-// operation therefore stays, and pushes tags with type and ID 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
+// setTagRewrite sets the tag rewrite of an interface. VPP clears the tags that the present rewrite pushes
+// before it checks the new rewrite. If it refuses the new rewrite, the present operation therefore
+// remains, but pushes tags with type and ID 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
 func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
 	reply := &l2.L2InterfaceVlanTagRewriteReply{}
 	i := v.at(m.SwIfIndex)
@@ -60,7 +62,7 @@ func explicitTags(i *iface) int {
 	return 0
 }
 
-// popped returns the number of tags that the operation removes on input.
+// popped returns the number of tags that the operation removes from received frames.
 func popped(op uint32) int {
 	switch op {
 	case rewritePop1, rewriteTranslate11, rewriteTranslate12:
@@ -71,7 +73,7 @@ func popped(op uint32) int {
 	return 0
 }
 
-// asRead returns the part of the request that VPP stores: the tags that the operation pushes.
+// asRead returns the rewrite that VPP stores. Only the tags that the operation pushes are stored.
 func asRead(m *l2.L2InterfaceVlanTagRewrite) tagRewrite {
 	switch m.VtrOp {
 	case rewritePush1, rewriteTranslate11, rewriteTranslate21:

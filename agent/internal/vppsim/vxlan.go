@@ -43,7 +43,7 @@ func (v *vpp) vxlanTunnel(m *vxlan.VxlanAddDelTunnelV3) (uint32, int32) {
 		local: m.SrcAddress, remote: m.DstAddress, vni: m.Vni, table: m.EncapVrfID, decapNext: m.DecapNextIndex, request: m,
 	}
 	if src.Is6() {
-		t.key.src = dst // the key of an IPv6 tunnel has no source
+		t.key.src = dst // the key of an IPv6 tunnel does not contain the source
 	}
 	found := v.vxlans.byKey[t.key]
 	if !m.IsAdd {
