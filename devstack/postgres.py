@@ -58,8 +58,7 @@ def running(
     * `template`: start with a copy of this cluster, which `kept` has left behind. None starts with an empty
       cluster.
     * `ready_within_s`: seconds until the server accepts connections. After a crash, a cluster first syncs all
-      its files
-      and replays WAL.
+      its files and replays WAL.
 
     Raises PostgresMissing or ChildFailed.
     """

@@ -27,11 +27,12 @@ _AT_ONCE = 2_000
 def import_stage(
     *, kind: Kind, data: bytes, file_name: str, actor: Actor, now: datetime, at_once: bool = False
 ) -> Import:
-    """Store the rows of a file, and queue the import. The rows will be checked; with ``at_once``, also
-    imported.
+    """Store the rows of a file, and queue the import. The rows will be checked, and imported after a
+    confirmation.
 
-    This function finds errors within a row and conflicts between rows. It creates no objects. Raises an error
-    of portal.uploads.errors, or TableEmpty.
+    With ``at_once``, they will be imported without a confirmation. This function finds errors within a row
+    and conflicts between rows. It creates no objects. Raises an error of portal.uploads.errors, or
+    TableEmpty.
     """
     if not data.strip():
         raise TableEmpty

@@ -2,8 +2,7 @@
 
 The lock expires after some seconds unless its holder renews it. If the holder, its machine or its connection
 to Redis fails, another process soon takes over. If Redis loses the lock, after a failover or a flush, two
-processes may send tasks until the next renewal. Every task that beat sends must therefore allow to run twice
-(ADR 50).
+processes may send tasks until the next renewal. Every task that beat sends may therefore run twice (ADR 50).
 """
 
 import logging

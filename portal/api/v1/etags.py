@@ -36,8 +36,8 @@ class PreconditionRequired(APIException):
 
 
 def etag_of(document: Any) -> str:
-    """Return the strong validator of a JSON document: two documents have the same tag only if all bytes are
-    equal.
+    """Return the strong validator of a JSON document. Two documents have the same validator if, and only if,
+    all bytes are equal.
     """
     return quote_etag(hashlib.sha256(JSONRenderer().render(document)).hexdigest()[:32])
 

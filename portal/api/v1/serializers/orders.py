@@ -147,7 +147,9 @@ def requested_order(body: Any) -> dict[str, Any]:
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """A list of orders. It reads the rights of all people who ordered with one query."""
+    """A list of orders. For all held orders together, it reads whether the people who ordered may
+    still order.
+    """
 
     def to_representation(self, data: Any) -> Any:
         orders = list(data)
