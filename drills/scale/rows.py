@@ -27,8 +27,8 @@ SELECT gen_random_uuid(), id, customer_id, 'add', 'completed', 1, 'simulation', 
 class People:
     """The people who read.
 
-    ``cookies`` maps the id of each customer to a session cookie of a user of this customer. The key 0 stands
-    for the NOC. The tokens belong to the NOC and to the user of customer 1.
+    ``cookies`` maps the id of each customer to a session cookie of a user of this customer, and 0 to a
+    session cookie of the NOC. The tokens belong to the NOC and to the user of customer 1.
     """
 
     cookies: dict[int, str]
