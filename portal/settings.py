@@ -392,9 +392,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": LONGEST_TASK_S + 600,
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
-    # A worker that waits for messages has no timeout. With these settings it notices after 1 + 2 * 5 s that
-    # Redis does not respond (51 s by default, see kombu.transport.redis), and after 5 + 3 * 2 s that the
-    # connection is broken.
+    # A worker that waits for messages has no timeout. With these settings, it notices after 1 + 2 * 5 s that
+    # Redis does not respond (by default after 51 s, see kombu.transport.redis). It notices a broken
+    # connection after 5 + 3 * 2 s.
     "health_check_interval": 5,
     "socket_keepalive": True,
     "socket_keepalive_options": KEEPALIVE,
@@ -476,8 +476,8 @@ LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
 # down.
 LONGLINE_PATH_WATCH = PathWatch.read(env.str("LONGLINE_PATH_WATCH", default="300x3"))
 
-# The limits of two alarms: the fraction of its frames that a backbone interface loses in ten minutes, and the
-# fraction of its buffers that the VPP of a router has free.
+# The limits of two alarms. The first is the fraction of its frames that a backbone interface loses in ten
+# minutes. The second is the fraction of VPP's buffers that are free on a router.
 LONGLINE_LOSS_ALARM_RATIO = env.float("LONGLINE_LOSS_ALARM_RATIO", default=0.0001)
 LONGLINE_BUFFER_ALARM_RATIO = env.float("LONGLINE_BUFFER_ALARM_RATIO", default=0.1)
 # Seconds between two probes of a path. All pairs of routers with lines between them are probed. 0 = never.

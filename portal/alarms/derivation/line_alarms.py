@@ -34,8 +34,11 @@ _CHANGES_NAMED = 3
 def _kept_down_for_a_reason(near: str, far: str) -> str:
     """Return SQL that is true if the ``near`` port of a line is kept down for a valid reason.
 
-    The link of the ``far`` port is lost or returned only recently; or the ``near`` port is just being set up;
-    or the far router is declared dead, so that the state of its link is unknown.
+    A valid reason is one of these:
+
+    * The link of the ``far`` port is lost, or has returned only recently.
+    * The ``near`` port is just being set up.
+    * The far router is declared dead. The state of its link is then unknown.
     """
     return f"""
         {near}.held_down AND coalesce(
@@ -45,9 +48,9 @@ def _kept_down_for_a_reason(near: str, far: str) -> str:
     """
 
 
-# The order of causes is that of the diagnosis: a port without link explains a silent path, but a silent path
-# does not explain a port without link. As in portal.core.path_bfd, a path is down if both routers have a
-# session and one of them receives nothing.
+# A port without link explains a silent path, but not the reverse. The diagnosis has the same order of causes.
+# As in portal.core.path_bfd, a path is down if both routers have a session and one of the two receives
+# nothing.
 _DOWN = f"""
 WITH down AS (
     SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,

@@ -22,8 +22,8 @@ class PerTokenAndUser(BaseThrottle):
     the user has. A session without a token counts as a token of its user.
 
     The counters are in the cache. Their increments are atomic; those of DRF's throttles are not. A failure of
-    the cache must not fail a request: while Redis cannot be reached, each process counts on its own, and a
-    lost counter starts again from 0.
+    the cache must not fail a request. While Redis cannot be reached, each process counts on its own. A lost
+    counter starts again from 0.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
