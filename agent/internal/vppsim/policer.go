@@ -57,9 +57,9 @@ func (v *vpp) policerAt(index uint32) *namedPolicer {
 	return nil
 }
 
-// sane reports whether VPP accepts a configuration (x86_pol_compute_hw_params in xlate.c). It knows two
-// types. One has a rate with a bucket. The other has a committed rate and a peak rate, each with a
-// bucket; the peak rate must not be lower.
+// sane reports whether VPP accepts a configuration (x86_pol_compute_hw_params in xlate.c). It knows only
+// the types in use. Some types have one rate with a bucket. The others have a committed rate and a peak
+// rate, each with a bucket; the peak rate must not be lower.
 func sane(c policer_types.PolicerConfig) bool {
 	switch c.Type {
 	case policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C:
