@@ -22,7 +22,8 @@ func notTesting(format string, args ...any) error {
 	return &NotTestingError{fmt.Sprintf(format, args...)}
 }
 
-// FrameTooLongError reports that a test frame is longer than the end's frames (bytes).
+// FrameTooLongError reports that a test frame of Frame bytes is longer than Most, the length (bytes) of the
+// longest frame that the line carries at this end.
 type FrameTooLongError struct{ Frame, Most int }
 
 func (e *FrameTooLongError) Error() string {
@@ -37,10 +38,11 @@ type TestResult struct {
 	VPP      vpp.Info
 }
 
-// SendTestFrames sends frames through the tunnel of an end that the stored intent has under test, and then
-// reads the tunnel's counters. With a count of 0 it only reads them. It returns *NotTestingError,
-// *FrameTooLongError, *activationtest.CannotError, *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping or an
-// error of the connection.
+// SendTestFrames sends test frames through the tunnel of an end, and then reads the tunnel's counters. The
+// stored intent must have the end under test at the requested revision. If request.Count is 0, SendTestFrames
+// only reads the counters. It returns *NotTestingError, *FrameTooLongError, *activationtest.CannotError,
+// *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping, or an error of ctx, of the connection or of
+// Engine.TunnelCounters.
 func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames) (*TestResult, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 	if err := e.frozen(); err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx) // a started test must clean up
+	ctx = context.WithoutCancel(ctx) // a test that has started must clean up
 	stored := e.heldOrEmpty()
 	end := endOf(stored, request.Key)
 	switch {
@@ -80,12 +82,12 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 	}
 	result := &TestResult{VPP: session.Info()}
 	if request.Count > 0 {
-		// VPP 25.10 crashes on GENEVE packets to itself, and a route may lead from the tunnel's table into
-		// any other.
+		// VPP 25.10 crashes if it sends GENEVE packets to itself. The check covers addresses in all tables, because
+		// a route may lead from the tunnel's table into any other table.
 		if snapshot.HasAddress(end.Tunnel.Remote) {
 			return nil, notTesting("%s, the far endpoint of the tunnel, is an address of this router itself", end.Tunnel.Remote)
 		}
-		if e.FreeInterfaces != nil { // the generator is an interface too, and VPP aborts if it has too many
+		if e.FreeInterfaces != nil { // the test creates an interface for its packet generator, and VPP aborts if it has too many interfaces
 			if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < 1 {
 				return nil, &activationtest.CannotError{Why: "VPP's stats segment has no room for one more interface, which a test needs"}
 			}
@@ -103,8 +105,9 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 	return result, nil
 }
 
-// observeForTest reads only as much as shows whether the VLL is built. An earlier test has moved the epoch
-// of VPP's stats segment; then it makes a quick observation.
+// observeForTest observes VPP to find whether the VLL is built. A partial observation is enough for this. If
+// a partial observation is not possible, observeForTest makes a quick one. For example, an earlier test may
+// have changed the epoch of VPP's stats segment.
 func (e *Engine) observeForTest(ctx context.Context, session Session, stored *intent.Intent, vll string) (*observe.Snapshot, error) {
 	snapshot, err := e.partialObservation(ctx, session, stored, map[string]bool{vll: true})
 	if snapshot == nil && err == nil {
@@ -113,7 +116,8 @@ func (e *Engine) observeForTest(ctx context.Context, session Session, stored *in
 	return snapshot, err
 }
 
-// tunnelOf returns the tunnel of an end, if VPP has it exactly as planned.
+// tunnelOf returns the interface of an end's tunnel. It returns *NotTestingError unless VPP has the end
+// exactly as the intent requires.
 func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.Interface, error) {
 	if reason := todo.Blocked[end.Key]; reason != nil {
 		return nil, notTesting("VLL end %s is not built: %s", end.Key, reason.Message)
@@ -132,8 +136,8 @@ func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.I
 	return nil, notTesting("VLL end %s is not built: it has no tunnel", end.Key)
 }
 
-// tidyTests removes the rest of an interrupted test or calibration from VPP: the agent or its connection
-// may have failed.
+// tidyTests removes the objects that an interrupted activation test or calibration left in VPP. The agent or
+// its connection may have failed before it could remove them. On a frozen router, tidyTests does nothing.
 func (e *Engine) tidyTests(ctx context.Context, session Session) {
 	if e.begin() != nil {
 		return

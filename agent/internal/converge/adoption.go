@@ -7,9 +7,9 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// withRefusedAdoptions adds the ends that the portal wants to adopt although the agent's own file does not
-// allow it. A portal under an attacker's control could otherwise take over foreign interfaces and then
-// delete them.
+// withRefusedAdoptions returns the withheld ends and, in addition, the ends that the portal wants to adopt
+// although the agent's configuration file does not allow adoption. A portal under an attacker's control could
+// otherwise take over foreign interfaces and then delete them.
 func (e *Engine) withRefusedAdoptions(in *intent.Intent, withheld map[intent.Key]*plan.Reason) map[intent.Key]*plan.Reason {
 	if e.Adoption {
 		return withheld

@@ -7,14 +7,14 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// After VPP has refused an end, the agent tries it again after firstRetry, then doubles the pause each time
-// up to longestRetry. No other end waits for it.
+// After VPP has refused a change for an end, the agent tries the end again after firstRetry. After each
+// further refusal it doubles the pause, up to longestRetry. Other ends do not wait.
 const (
 	firstRetry   = 5 * time.Second
 	longestRetry = 5 * time.Minute
 )
 
-// backoff records the refused ends.
+// backoff contains the ends for which VPP refused a change.
 type backoff map[intent.Key]refusal
 
 type refusal struct {
@@ -24,7 +24,8 @@ type refusal struct {
 	until  time.Time
 }
 
-// withheld returns the ends whose pause is not over. An end whose intent has changed is tried at once.
+// withheld returns the ends whose pause is not over, each with the reason of its refusal. An end whose intent
+// has changed since the refusal is not withheld.
 func (b backoff) withheld(in *intent.Intent, now time.Time) map[intent.Key]*plan.Reason {
 	waiting := make(map[intent.Key]*plan.Reason)
 	for _, end := range in.Present {
@@ -42,7 +43,7 @@ func (b backoff) withheld(in *intent.Intent, now time.Time) map[intent.Key]*plan
 
 func sameEnd(a, b intent.End) bool { return a == b }
 
-// note records the results of an attempt. It was not made for the withheld ends.
+// note records the results of an attempt. The attempt did not include the withheld ends.
 func (b backoff) note(in *intent.Intent, o *Outcome, withheld map[intent.Key]*plan.Reason, now time.Time) {
 	if !o.Applied {
 		return // without a connection to VPP, nothing was refused
@@ -94,7 +95,8 @@ func (b backoff) forget(o *Outcome) {
 	}
 }
 
-// isRefusal reports whether VPP refused a request, or did not show the change when it was read back.
+// isRefusal reports whether VPP refused a request for the end, or did not show the change when the agent read
+// the end back.
 func isRefusal(end End) bool {
 	return end.Reason != nil && (end.Status == "failed" || end.Reason.Code == "verify_mismatch")
 }

@@ -9,7 +9,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// InServiceError reports that this router is in service, so nothing is measured on it.
+// InServiceError says why this router must not be calibrated: it is in service, or it is not known to be
+// under maintenance.
 type InServiceError struct{ Why string }
 
 func (e *InServiceError) Error() string { return e.Why }
@@ -21,9 +22,10 @@ type Calibrated struct {
 	VPP  vpp.Info
 }
 
-// Calibrate measures the cost of encapsulations on this router. The portal must have the router under
-// maintenance. If ends of lines carry frames, Calibrate measures only with withLines: the lines share VPP's
-// graph and threads, and so influence the figures. Meanwhile the engine does nothing else.
+// Calibrate measures the cost of encapsulations on this router. The router must be under maintenance in the
+// portal. If lines carry frames on this router, Calibrate measures only if withLines is true, because these
+// lines share VPP's graph and threads with the measurement and influence its figures. No converge runs during
+// the measurement.
 //
 // It returns *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
 // *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.

@@ -16,12 +16,13 @@ type NotRelabelledError struct{ Why string }
 
 func (e *NotRelabelledError) Error() string { return e.Why }
 
-// NotClaimedError reports what VPP or another client did instead of accepting the tag.
+// NotClaimedError says why a claim or a release was not carried out: VPP refused a request, or the interface
+// has changed meanwhile.
 type NotClaimedError struct{ Reason *plan.Reason }
 
 func (e *NotClaimedError) Error() string { return e.Reason.Message }
 
-// noteTagged records the interfaces with the agent's tag. The caller holds busy.
+// noteTagged records in the journal which interfaces have the agent's tag. The caller holds the mutex busy.
 func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 	marked, gone := p.TagChanges(s, e.journal.Of(s.Boot).Tagged)
 	if err := e.journal.Tag(s.Boot, marked, gone); err != nil {
@@ -30,10 +31,11 @@ func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 	}
 }
 
-// Claim puts the agent's tag back on interfaces that were created for an end and relabelled since: all of
-// them, or the named one. An operator decides this. Afterwards the end is maintained again. Claim returns
-// the relabelled interfaces. Errors: *NotRelabelledError, *NotClaimedError, *FrozenError, ErrNoVPP or an
-// error of the connection.
+// Claim carries out an operator's decision to put the agent's tag back on interfaces of an end. The agent
+// created these interfaces for the end, and another client has changed their tags since. If name is "", Claim
+// does this for all such interfaces of the end, otherwise only for the interface with that name. It returns
+// these interfaces. Afterwards the agent maintains the end again. Errors: *NotRelabelledError,
+// *NotClaimedError, *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
 	return e.decide(ctx, end, name, "claimed", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
 		var ops []plan.Op
@@ -44,11 +46,14 @@ func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*pla
 	})
 }
 
-// Release removes interfaces from the agent's records that were created for an end and relabelled since:
-// all of them, or the named one. An operator decides this. The interfaces stay unchanged and count as
-// foreign from now on. The agent removes its own policer from them, because the policer is deleted with the
-// end. Release returns the relabelled interfaces. Errors are those of Claim, or that the record is not on
-// disk.
+// Release carries out an operator's decision to give up interfaces of an end. The agent created these
+// interfaces for the end, and another client has changed their tags since. If name is "", Release does this
+// for all such interfaces of the end, otherwise only for the interface with that name. It returns these
+// interfaces.
+//
+// Release removes the interfaces from the agent's records, so that they count as foreign. It also removes the
+// agent's policer from them, because the policer is deleted with the end. Otherwise the interfaces stay
+// unchanged. Release returns the errors of Claim, or an error if the record could not be written to disk.
 func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
 	return e.decide(ctx, end, name, "released", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
 		var ops []plan.Op
@@ -73,8 +78,8 @@ func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*p
 	})
 }
 
-// decide carries out an operator's decision about relabelled interfaces, and then repairs the differences
-// that follow.
+// decide carries out an operator's decision about relabelled interfaces by calling do. Then it repairs the
+// differences that result from the decision.
 func (e *Engine) decide(
 	ctx context.Context, end intent.Key, name, decision string, do func(Session, *observe.Snapshot, []*plan.Holding) error,
 ) ([]*plan.Holding, error) {
@@ -116,7 +121,7 @@ func (e *Engine) decide(
 	return found, err
 }
 
-// send carries out operations that no intent contains.
+// send carries out operations that do not follow from an intent.
 func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot, ops []plan.Op) error {
 	if len(ops) == 0 {
 		return nil
@@ -131,7 +136,8 @@ func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot,
 	return nil
 }
 
-// relabelled returns the end's relabelled interfaces, or the one with that name.
+// relabelled returns all relabelled interfaces of the end, or only the interface with that name if name is
+// not "". It returns *NotRelabelledError if there is none.
 func relabelled(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) ([]*plan.Holding, error) {
 	var found []*plan.Holding
 	for _, h := range todo.Relabelled {

@@ -12,26 +12,28 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// The pause between two repairs of the same field of the same object starts with firstRetry and doubles
-// each time up to longestRetry. Otherwise another client that undoes every repair would keep the agent and
+// The pause between two repairs of the same field of the same object starts at firstRetry and doubles after
+// each repair, up to longestRetry. Otherwise another client that undoes every repair would keep the agent and
 // VPP busy permanently.
 //
-// When nobody has changed the field for the time calm, the next change counts as the first one. An hour is
-// longer than half an hour, the usual interval of configuration tools, so they are detected too.
+// If a field has not changed for the duration calm, its next change counts as the first one. Configuration
+// tools usually run every half hour. The duration of one hour is longer, so the agent also detects a tool
+// that undoes its repairs.
 const calm = time.Hour
 
-// Contested is a field that another client has changed again after a repair, with its last foreign value.
+// Contested is a field that another client has changed again after a repair. Drift.Actual is the last value
+// that the other client set.
 type Contested struct {
 	plan.Drift
 	Since   time.Time // time of the first repair
 	Repairs int
 }
 
-// contests records repaired fields until they have been calm.
+// contests contains each repaired field until the field has not changed for the duration calm.
 type contests map[contestedField]*contest
 
-// contestedField is a field of an object. An object that does not exist yet has no own name; then end is
-// set, otherwise it is zero.
+// contestedField is a field of an object. end is set only if the object does not exist yet, because such an
+// object has no name of its own.
 type contestedField struct {
 	object, field string
 	end           intent.Key
@@ -42,9 +44,9 @@ type contest struct {
 	end       intent.Key
 	revision  int32 // of the wanted end, 0 for its removal
 	wait      time.Duration
-	until     time.Time // the next repair is not before this time
+	until     time.Time // the earliest time of the next repair
 	changedAt time.Time // time of the last detected change
-	undone    bool      // it was changed again after a repair
+	undone    bool      // the field was changed again after a repair
 }
 
 func contestedFieldOf(op plan.Op) contestedField {
@@ -55,7 +57,8 @@ func contestedFieldOf(op plan.Op) contestedField {
 	return at
 }
 
-// found records fields that have changed again. It returns the operations for which this is the first time.
+// found records the fields that have changed again after a repair. It returns the operations on fields that
+// have done so for the first time.
 func (c contests) found(ops []plan.Op, now time.Time) (first []plan.Op) {
 	for _, op := range ops {
 		if known := c[contestedFieldOf(op)]; known != nil && known.Desired == op.Drift.Desired {
@@ -68,8 +71,8 @@ func (c contests) found(ops []plan.Op, now time.Time) (first []plan.Op) {
 	return first
 }
 
-// waiting returns the ends whose only differences were repaired recently. An end with any other difference
-// is repaired at once and completely.
+// waiting returns the ends that have to wait: all their differences are in fields whose pause after a repair
+// is not over. An end with any other difference is repaired at once and completely.
 func (c contests) waiting(ops []plan.Op, now time.Time) map[intent.Key]*plan.Reason {
 	waiting, atOnce := make(map[intent.Key]*plan.Reason), make(map[intent.Key]bool)
 	for _, op := range ops {
@@ -92,7 +95,8 @@ func (c *contest) reason() *plan.Reason {
 	}
 }
 
-// repaired records the operations that repair drift of these ends, or fields that were repaired before.
+// repaired records the fields that these operations repair, if the field's end is in drifted or the field was
+// repaired before.
 func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.Key][]plan.Drift, now time.Time) {
 	noted := make(map[contestedField]bool)
 	for _, op := range ops {
@@ -113,8 +117,8 @@ func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.
 	}
 }
 
-// now returns the contested fields by end, sorted. It removes fields that have been calm, or whose end has
-// another revision now.
+// now returns the contested fields of each end, sorted by object and field. It first forgets each field that
+// has not changed for the duration calm, and each field of an end that has a new revision.
 func (c contests) now(in *intent.Intent, now time.Time) map[intent.Key][]Contested {
 	contested := make(map[intent.Key][]Contested)
 	for at, known := range c {

@@ -9,7 +9,8 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// Repair is the policy for drift: differences that another client has made to a verified state.
+// Repair is the policy for drift. Drift is a difference that another client has made to a state that the
+// agent had verified.
 type Repair string
 
 const (
@@ -20,14 +21,15 @@ const (
 	Hold Repair = "hold"
 )
 
-// settled lists the ends that have reached their intended state, in one run of VPP and one generation.
-// Later differences are drift.
+// settled contains the ends that have reached their intended state in the current run of VPP, for the current
+// generation of the intent. Later differences of these ends are drift.
 type settled struct {
 	ends map[intent.Key]bool
-	all  bool // set after a start of the agent, if the generation was applied before
+	all  bool // all ends count as settled: set after a start of the agent, if the stored generation was applied before
 }
 
-// note records the results of an attempt. It was not made for the withheld ends, so these keep their state.
+// note records the results of an attempt. The attempt did not include the withheld ends, so these keep their
+// state.
 func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 	if !o.Applied {
 		return
@@ -43,10 +45,11 @@ func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 }
 
 // maybe reports whether the end may have reached its intended state. After a start of the agent this is
-// unknown until the first attempt.
+// unknown until the first attempt, and maybe returns true.
 func (s *settled) maybe(key intent.Key) bool { return s.ends == nil || s.ends[key] }
 
-// drifted returns the ends whose operations would repair drift.
+// drifted returns the ends for which any of the operations would repair drift, each with a reason that names
+// the drift.
 func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	withheld := make(map[intent.Key]*plan.Reason)
 	for _, op := range ops {
@@ -57,7 +60,7 @@ func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	return withheld
 }
 
-// drift returns the foreign differences by end.
+// drift returns the differences that other clients have made, by end.
 func (s *settled) drift(ops []plan.Op) map[intent.Key][]plan.Drift {
 	found := make(map[intent.Key][]plan.Drift)
 	for _, op := range ops {
@@ -68,7 +71,7 @@ func (s *settled) drift(ops []plan.Op) map[intent.Key][]plan.Drift {
 	return found
 }
 
-// differsBy reports whether the operation repairs a foreign change.
+// differsBy reports whether the operation repairs a change that another client has made.
 func (s *settled) differsBy(op plan.Op) bool { return !op.Follows && (s.all || s.ends[op.End]) }
 
 func driftHeld(op plan.Op) *plan.Reason {
@@ -78,8 +81,10 @@ func driftHeld(op plan.Op) *plan.Reason {
 	}
 }
 
-// convergeNewConnection converges with a new connection. A VPP that has restarted has lost everything, so
-// all is created again. If the VPP has the stored generation already, differences are drift.
+// convergeNewConnection converges after the agent has connected to VPP. A VPP that has restarted has lost
+// everything, so the converge creates everything again. If the stored generation was already applied in this
+// run of VPP, differences may be drift. Under Hold or during a freeze, convergeNewConnection then repairs
+// only what the policy and the freeze allow.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
 	if (e.Repair == Hold || e.Frozen.Current() != nil) && e.resume() {
 		e.repair(ctx)
@@ -88,7 +93,8 @@ func (e *Engine) convergeNewConnection(ctx context.Context) {
 	e.Converge(ctx)
 }
 
-// resume reports whether the stored generation was applied in the VPP that is connected now.
+// resume reports whether the stored generation was already applied in the VPP that is connected now. If so,
+// it restores the engine's state for that generation.
 func (e *Engine) resume() bool {
 	if e.begin() != nil {
 		return false
@@ -109,19 +115,21 @@ func (e *Engine) resume() bool {
 	return true
 }
 
-// CheckDrift does once what Serve does every 30 s: it detects drift and repairs it by policy.
+// CheckDrift does once what Serve does at least every 30 s: it detects drift, and repairs it if the policy
+// allows it.
 func (e *Engine) CheckDrift(ctx context.Context) { e.repair(ctx) }
 
-// repair observes VPP, converges if it differs from the stored intent, and reports whether it did.
+// repair observes VPP, converges if VPP differs from the stored intent, and reports whether it converged.
 //
-// A quick observation is enough to find that there is nothing to do; otherwise repair plans from a full
-// observation. Ends that were refused or are contested wait until their pause is over. Under Hold, drift is
-// not repaired. An unfinished converge is finished. If there is nothing else to do, repair carries out the
-// requests of Rebuild.
+// A quick observation is enough to find that there is nothing to do. Otherwise repair plans from a full
+// observation. Ends that VPP refused, and ends with contested fields, wait until their pause is over. Under
+// Hold, repair does not repair drift. If the last converge did not finish, repair converges again. If there
+// is nothing else to do, repair carries out the requests of Rebuild.
 func (e *Engine) repair(ctx context.Context) bool { return e.repairFrom(ctx, e.quickObservation) }
 
-// repairAfterEvents is repair that, if possible, reads only the interfaces that events have named. It also
-// reports whether an end of the stored intent waits for something.
+// repairAfterEvents does the same as repair, but reads only the interfaces that VPP's events have named, if
+// that is possible. waits reports whether the stored intent is not completely built, for example because an
+// end waits for its port.
 func (e *Engine) repairAfterEvents(ctx context.Context) (repaired, waits bool) {
 	repaired = e.repairFrom(ctx, e.eventObservation)
 	e.busy.Lock()
@@ -173,10 +181,11 @@ func (e *Engine) repairFrom(ctx context.Context, read observeFunc) bool {
 	return true
 }
 
-// noteRepaired records drift that a new document repairs as a side effect: operations on settled ends that
-// are the same in both documents. Otherwise a change of one line would hide foreign changes to another.
+// noteRepaired records drift that the converge for a new intent repairs as a side effect. Such drift shows as
+// operations on settled ends that are the same in both intents. Without this record, a change of one line
+// would hide another client's changes to another line.
 func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
-	if before == nil || len(ops) == 0 || e.unfinished { // operations of an unfinished converge are no drift
+	if before == nil || len(ops) == 0 || e.unfinished { // operations after an unfinished converge do not repair drift
 		return
 	}
 	found := e.settled.drift(ops)
@@ -187,7 +196,7 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	e.contests.repaired(in, ops, found, e.now())
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(found) == 0 || e.applied == nil { // a VPP that has just started has no objects, which is no drift
+	if len(found) == 0 || e.applied == nil { // a VPP that has just started lacks all objects; this is not drift
 		return
 	}
 	e.unreported = withDrift(e.unreported, found)
@@ -196,7 +205,8 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	}
 }
 
-// withDrift returns the union of both, each difference of an end once. It changes neither.
+// withDrift returns the union of drift and more, with each difference of an end once. It changes neither
+// argument.
 func withDrift(drift, more map[intent.Key][]plan.Drift) map[intent.Key][]plan.Drift {
 	all := make(map[intent.Key][]plan.Drift, len(drift)+len(more))
 	maps.Copy(all, drift)
@@ -218,7 +228,8 @@ func endOf(in *intent.Intent, key intent.Key) *intent.End {
 	return &in.Present[at]
 }
 
-// compare plans the work of a repair. The plan is nil if no intent is stored or VPP cannot be read.
+// compare observes VPP with read and plans a repair. It returns the withheld ends and the plan. The plan is
+// nil if no intent is stored or VPP cannot be read.
 func (e *Engine) compare(ctx context.Context, stored *intent.Intent, read observeFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
 	var withheld map[intent.Key]*plan.Reason
 	if stored != nil {
@@ -242,7 +253,7 @@ func (e *Engine) compare(ctx context.Context, stored *intent.Intent, read observ
 	return withheld, todo, early
 }
 
-// contested returns the ends that wait because another client undoes their repairs.
+// contested returns the ends that have to wait because another client undoes their repairs.
 func (e *Engine) contested(ops []plan.Op) map[intent.Key]*plan.Reason {
 	now := e.now()
 	for _, op := range e.contests.found(ops, now) {

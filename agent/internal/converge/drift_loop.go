@@ -8,27 +8,28 @@ import (
 )
 
 const (
-	// soonest is the pause before the next comparison after an event: a port that an end waits for may
-	// appear seconds after a restart of VPP.
+	// soonest is the pause between a change and the next comparison. It is short, because a port that an end
+	// waits for may appear seconds after a restart of VPP.
 	soonest = 2 * time.Second
-	// driftEvery is the pause while there are no events.
+	// driftEvery is the longest pause. It applies when nothing has changed for some time.
 	driftEvery = 30 * time.Second
-	// settle is the pause between an interface event and the observation, because events come in groups.
-	// Between two observations there is at least the pause crowded.
+	// settle is the pause between an interface event and the observation, because events come in groups. crowded
+	// is the shortest pause between an observation and the next one that an event causes.
 	settle  = 100 * time.Millisecond
 	crowded = time.Second
 )
 
-// pace is the pause before the next comparison: short after a change, doubling while there are none.
+// pace is the pause before the next comparison. It is soonest after a change, and doubles after each
+// comparison without a change, up to driftEvery.
 type pace time.Duration
 
 func (p *pace) changed() { *p = pace(soonest) }
 
 func (p *pace) unchanged() { *p = min(2**p, pace(driftEvery)) }
 
-// Serve works with one session until it ends. It converges at once, because VPP may have restarted and lost
-// everything. Then it observes, compares and repairs: after each interface event, after a request of
-// Rebuild, and every 30 s.
+// Serve works with one session until ctx ends. It converges at once, because VPP may have restarted and lost
+// everything. Then it observes, compares and repairs: after interface events, after a request of Rebuild, and
+// otherwise after a pause of at most 30 s (pace).
 func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 	e.eventsWaiting = func() bool { return len(session.Events()) > 0 }
 	e.Attach(session)
@@ -60,7 +61,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 		case <-timer.C:
 			if pending && time.Now().Before(due) {
 				repaired, waits := e.repairAfterEvents(ctx)
-				if observedAt = time.Now(); repaired || waits { // the object that an end waits for may appear, and not every change causes an event
+				if observedAt = time.Now(); repaired || waits { // the object that an end waits for may appear soon, and not every change causes an event
 					wait.changed()
 					due = observedAt.Add(time.Duration(wait))
 				}

@@ -1,5 +1,5 @@
-// Package converge brings VPP to the state of the stored intent: observe, plan, write the journal, apply, and
-// read back. Only one converge runs at a time.
+// Package converge brings VPP to the state of the stored intent. A converge has these steps: observe, plan,
+// write the journal, apply, and read back. Only one converge runs at a time.
 package converge
 
 import (
@@ -53,42 +53,44 @@ type Engine struct {
 
 	// Repair is the policy for drift. Set it before Serve.
 	Repair Repair
-	// FreeInterfaces returns how many more interfaces the VPP that started at bootMS can have, in addition
-	// to the live ones. With nil, the engine does not check. Set it before Serve.
+	// FreeInterfaces returns how many interfaces can be created in the VPP that started at bootMS (Unix time in
+	// milliseconds), if live interfaces exist now. If FreeInterfaces is nil, the engine does not check this
+	// limit. Set it before Serve.
 	FreeInterfaces func(bootMS int64, live int) (int, error)
-	// Epoch returns the epoch of the stats segment of the VPP that started at bootMS
-	// (statseg.ReopeningSegment). With nil, the engine does not use it. Set it before Serve.
+	// Epoch returns the epoch of the stats segment of the VPP that started at bootMS (statseg.ReopeningSegment).
+	// If Epoch is nil, the engine does not use epochs. Set it before Serve.
 	Epoch func(bootMS int64) (int64, error)
 	// TunnelCounters reads the counters of the tunnel with this index and name in the VPP that started at
 	// bootMS (statseg.ReopeningSegment). Set it before Serve.
 	TunnelCounters func(bootMS int64, index uint32, name string) (statseg.TunnelCounters, error)
-	// SetAside returns the files of the agent that could not be used and were set aside. With nil, they are
-	// not reported. Set it before Serve.
+	// SetAside returns the files of the agent that could not be used and were set aside. If SetAside is nil, the
+	// engine does not report such files. Set it before Serve.
 	SetAside func() []durable.SetAsideFile
 	// CLISocket is the socket of VPP's command line, for pings. Set it before Serve.
 	CLISocket string
-	// Maintenance reports whether the portal has this router under maintenance, as far as the portal has
-	// said so recently. nil means that there is no portal. Set it before Serve.
+	// Maintenance reports whether this router is under maintenance in the portal. known is false if the portal
+	// has not reported this recently. Maintenance is nil if there is no portal. Set it before Serve.
 	Maintenance func() (on, known bool)
 
 	// Frozen is the freeze of this router. Set it before Serve.
 	Frozen *freeze.File
-	// freezeWaits maps running activation tests to the time since when a freeze waits for them. busy guards
-	// it.
+	// freezeWaits maps each activation test that delays a freeze to the time when the test first delayed one.
+	// busy guards it.
 	freezeWaits map[freezeWait]time.Time
 
 	// NeverWatch turns off the monitoring of paths, regardless of the intent. Set it before Serve.
 	NeverWatch bool
 	// Adoption allows the portal to adopt foreign interfaces as ends. Set it before Serve.
 	Adoption bool
-	// PortMTUs gives the interfaces of a line the L3 MTU of its port (intent.Intent). Set it before Serve.
+	// PortMTUs gives the interfaces of a line the L3 MTU of the line's port (see intent.Intent). Set it before
+	// Serve.
 	PortMTUs bool
 
-	// FullObservation is the longest time between two full observations. With zero, every observation is a
+	// FullObservation is the longest time between two full observations. If it is zero, every observation is a
 	// full one. Set it before Serve.
 	FullObservation time.Duration
 
-	// stopping ends with the cause ErrStopping when no new work may start.
+	// stopping is cancelled with the cause ErrStopping when no new work may start.
 	stopping context.Context
 	stop     context.CancelCauseFunc
 
@@ -97,27 +99,28 @@ type Engine struct {
 	lastClean cleanPlan  // guarded by busy
 	backoff   backoff    // guarded by busy
 	contests  contests   // guarded by busy
-	// unfinished is set after a converge that did not finish, for example because the disk accepted no
-	// journal. Until a converge finishes, no difference is drift, not even under Hold. busy guards it.
+	// unfinished is set after a converge that did not finish, for example because the journal could not be
+	// written to disk. Until a converge finishes, differences do not count as drift, and are repaired even under
+	// Hold. busy guards unfinished.
 	unfinished bool
 
 	mu               sync.Mutex
 	session          Session
-	refused          error // why there is no session, if the reason is not only that VPP is not connected
+	refused          error // why a reachable VPP is not used; nil if VPP is just not connected
 	absent           bool
-	metVPP           bool // a VPP was connected since the agent started
+	metVPP           bool // a VPP has been connected since the agent started
 	observed         observed
-	tested           map[intent.Key]time.Time // when an end was last wanted for an activation test, see TestedSince
-	made             map[uint32]int64         // by interface: the observation after which the agent created it, in this run of VPP
-	run              ownership.Boot           // of the VPP that was connected last
+	tested           map[intent.Key]time.Time // when each end was last known to be under test, see TestedSince
+	made             map[uint32]int64         // number of the last observation before the agent created an interface, by its index; for this run of VPP
+	run              ownership.Boot           // run of the VPP that was connected last
 	applied          *Applied
 	statistics       Statistics
 	changed          chan struct{}
 	unreported       map[intent.Key][]plan.Drift // drift that was repaired since the last report
 	rebuilds         map[uint32]string           // requests of Rebuild: names by index
 	rebuildRequested chan struct{}
-	// events lists the interfaces that VPP's events have named and that have not been read since.
-	// eventsLost is set if VPP may have sent more events.
+	// events contains the indices of the interfaces that VPP's events have named and that have not been read
+	// since. eventsLost is set if events may have been lost.
 	events     map[uint32]bool
 	eventsLost bool
 	// eventsWaiting reports whether events have arrived that are not in events yet. Serve sets it before
@@ -157,7 +160,7 @@ func (e *Engine) notify() {
 	}
 }
 
-// Status is the engine's knowledge, without a query to VPP.
+// Status contains the engine's knowledge of itself and of VPP. The engine does not query VPP for it.
 type Status struct {
 	Intent     *intent.Intent
 	SHA256     string
@@ -167,10 +170,10 @@ type Status struct {
 	NeverWatch bool
 	Adoption   bool // foreign lines may be adopted
 	Freeze     *freeze.Freeze
-	Absent     bool // no VPP listens, so nothing is forwarded; without a connection, VPP may also just not reply
+	Absent     bool // no VPP listens on the socket, so no frame is forwarded; a VPP that accepts connections and does not reply is not absent
 	Statistics Statistics
-	// ObservationNumber is the number of the last observation of VPP, or of the moment when VPP was found
-	// to be disconnected. Smaller numbers are older.
+	// ObservationNumber is the number of the last observation of VPP, or of the moment when the connection to
+	// VPP was made or lost, if that was later. Later observations have larger numbers.
 	ObservationNumber int64
 	// SetAside lists the files of the agent that could not be used, until an operator removes them.
 	SetAside []durable.SetAsideFile
@@ -210,8 +213,8 @@ func (e *Engine) Ready() error {
 	return nil
 }
 
-// Session returns the connection to VPP. It returns ErrNoVPP, vpp.ErrHangs or *vpp.OtherAgentError without
-// one.
+// Session returns the connection to VPP. If there is no connection, it returns ErrNoVPP, vpp.ErrHangs or
+// *vpp.OtherAgentError.
 func (e *Engine) Session() (Session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -221,8 +224,8 @@ func (e *Engine) Session() (Session, error) {
 	return e.session, nil
 }
 
-// Attach sets the connection, or removes it if session is nil. Whether earlier changes still exist is then
-// unknown.
+// Attach sets the connection to VPP, or removes it if session is nil. In both cases the engine forgets the
+// last observation and the applied generation, because VPP may have lost its state.
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -235,7 +238,7 @@ func (e *Engine) Attach(session Session) {
 	e.paths.Forget()
 }
 
-// Refused records why VPP could not be used; nil means that it could.
+// Refused records why VPP could not be used. A nil error means that VPP could be used.
 func (e *Engine) Refused(err error) {
 	absent, hangs := vpp.IsAbsent(err), errors.Is(err, vpp.ErrHangs)
 	var other *vpp.OtherAgentError
@@ -244,7 +247,7 @@ func (e *Engine) Refused(err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	absent = absent && e.metVPP // a socket that never existed may only have a wrong path
+	absent = absent && e.metVPP // if the agent has never met a VPP, the path of the socket may be wrong
 	if absent != e.absent || hangs != errors.Is(e.refused, vpp.ErrHangs) {
 		e.notify()
 	}
@@ -267,10 +270,10 @@ func (e *Engine) begin() error {
 	return nil
 }
 
-// stopped returns ErrStopping after a call of FinishWork, else nil.
+// stopped returns ErrStopping after a call of FinishWork, otherwise nil.
 func (e *Engine) stopped() error { return context.Cause(e.stopping) }
 
-// orStopped returns ErrStopping instead of an error that FinishWork caused by ending a context.
+// orStopped returns ErrStopping if FinishWork caused err by cancelling a context, otherwise err.
 func (e *Engine) orStopped(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return cmp.Or(e.stopped(), err)
@@ -287,9 +290,9 @@ func (e *Engine) untilStopped(ctx context.Context) (context.Context, context.Can
 }
 
 // FinishWork prevents new work, and returns when the running work has ended. A converge runs to its end,
-// because lines carry no frames between its first and its last change. A calibration and a trace end early
-// and clean up. The connection to VPP must exist until FinishWork returns. FinishWork returns the error of
-// ctx if the work takes longer.
+// because lines may carry no frames between its first and its last change. A calibration and a trace end
+// early and clean up. The connection to VPP must exist until FinishWork returns. FinishWork returns the error
+// of ctx if ctx ends before the work.
 func (e *Engine) FinishWork(ctx context.Context) error {
 	e.stop(ErrStopping)
 	finished := make(chan struct{})
@@ -308,16 +311,17 @@ func (e *Engine) FinishWork(ctx context.Context) error {
 	}
 }
 
-// Put accepts an intent and converges. If VPP is not connected, Put only stores the intent, without an
+// Put stores an intent and converges. If VPP is not connected, Put only stores the intent and returns no
 // error.
 //
-// If the generation is the stored one, Put tries all ends again. With a new generation, it skips ends that
-// VPP refused recently and that the document does not change, and it relies on recent observations of
+// If in has the stored generation, Put tries all ends again. If in has a new generation, Put skips the ends
+// that VPP refused recently and that in does not change. It then also relies on recent observations for
 // properties that no client can change in place.
 //
-// While the router is frozen, Put returns *FrozenError. After the freeze it does so until reviewed is the
-// id of that freeze, which means that an operator has reviewed the differences. Put also returns errors of
-// intent.Store.Accept, and ErrStopping; then the intent is not stored.
+// While the router is frozen, Put returns *FrozenError. After the freeze, Put still returns *FrozenError
+// unless reviewed is the id of that freeze. This id means that an operator has reviewed the differences. Put
+// also returns errors of intent.Store.Accept, and ErrStopping. If Put returns an error, the intent is not
+// stored.
 func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*Outcome, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -332,7 +336,7 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*
 	if again {
 		read, before, withheld, withhold = e.fullObservation, nil, nil, nil
 	} else if e.unfinished || stored != nil && len(differing(stored, in)) == 0 {
-		before = nil // a new number for the same content requests another observation
+		before = nil // a new generation with the same content requests another observation
 	}
 	e.noteTested(stored, in)
 	defer e.noteTested(stored, in)
@@ -355,8 +359,8 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*
 	return outcome, nil
 }
 
-// Converge brings VPP to the state of the stored intent, including ends that VPP refused recently. It returns
-// nil if no intent is stored, if VPP must not be changed, or if the agent is stopping.
+// Converge brings VPP to the state of the stored intent. It includes the ends that VPP refused recently. It
+// returns nil if no intent is stored, if a freeze forbids changes, or if the agent is stopping.
 func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if e.begin() != nil {
 		return nil
@@ -371,8 +375,8 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	return outcome
 }
 
-// Plan compares VPP with an intent and changes nothing. The plan is what Put would do with that intent now.
-// Plan returns ErrNoVPP, ErrStopping or an error of the connection.
+// Plan compares VPP with an intent and changes nothing. The returned plan contains the operations that Put
+// would carry out for that intent now. Plan returns ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
 	if err := e.begin(); err != nil {
 		return nil, nil, err
@@ -393,8 +397,9 @@ func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld), snapshot, nil
 }
 
-// convergeLocked continues when the caller goes away, because a half-applied plan is worse than a complete
-// one. before is the intent that was stored when the plan was made, or nil if drift is not to be detected.
+// convergeLocked carries out the early plan and records the results. The caller holds the mutex busy. The end
+// of ctx does not stop convergeLocked, because a half-applied plan is worse than a complete one. before is
+// the intent that was stored when the plan was made. If before is nil, convergeLocked does not detect drift.
 func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) *Outcome {
 	started := e.now()
 	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, before, withheld, early)

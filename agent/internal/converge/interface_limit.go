@@ -9,14 +9,14 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// diff is plan.Diff without the interfaces for which VPP has no room: a VPP without room aborts, and all
-// VLLs fail.
+// diff returns the result of plan.Diff with the settings of this router. It withholds the ends for whose new
+// interfaces VPP has no room. Without room, VPP would abort and all VLLs would fail.
 func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
 	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
 	return e.withinInterfaceLimit(plan.Diff(in, s, journal, withheld), in, s, journal, withheld)
 }
 
-// asThisRouterWants adds settings of the agent's own file to an intent.
+// asThisRouterWants returns the intent with the settings of the agent's configuration file.
 func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
 	if !e.PortMTUs {
 		return in
@@ -26,7 +26,8 @@ func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
 	return &local
 }
 
-// diffReplan is diff for the rest of a plan that has been carried out.
+// diffReplan plans again after the plan done was carried out (plan.Plan.Replan). It uses the same settings
+// and limits as diff.
 func (e *Engine) diffReplan(
 	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
@@ -34,7 +35,8 @@ func (e *Engine) diffReplan(
 	return e.withinInterfaceLimit(done.Replan(in, s, journal, withheld), in, s, journal, withheld)
 }
 
-// diffFor is diff for these VLLs alone, if the last plan through this session left nothing to do.
+// diffFor returns the result of diff for these VLLs alone, if the last complete plan through this session
+// left nothing to do. Otherwise it returns the result for all VLLs.
 func (e *Engine) diffFor(
 	session Session, vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal,
 	withheld map[intent.Key]*plan.Reason,

@@ -11,20 +11,21 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// ObservedState is the last observation of VPP, compared with an intent. It does not change after its
+// ObservedState is the last observation of VPP, compared with an intent. It must not be changed after its
 // creation.
 type ObservedState struct {
 	ObservationNumber int64          // number of the observation, see Status
-	Intent            *intent.Intent // an empty one if none is stored
+	Intent            *intent.Intent // an empty intent if none is stored
 	Plan              *plan.Plan
 	Snapshot          *observe.Snapshot
-	// Drift lists foreign differences: those that are not repaired and, from ObservedStateToReport only,
-	// those that were repaired since the last report.
+	// Drift lists the differences that other clients have made and that are not repaired. If
+	// ObservedStateToReport returned this state, Drift also lists the differences that were repaired since the
+	// last report.
 	Drift map[intent.Key][]plan.Drift
 	// Contested lists fields that another client changes again after each repair.
 	Contested map[intent.Key][]Contested
-	// Made maps interface indices to the observation after which the agent last created an interface there.
-	// An index is missing if the interface existed already.
+	// Made maps the index of each interface that the agent has created to the number of the last observation
+	// before the creation. An interface is missing if it existed when the agent started.
 	Made map[uint32]int64
 }
 
@@ -34,12 +35,12 @@ type observed struct {
 	snapshot           *observe.Snapshot // nil if nothing is known
 	fullObservationAt  time.Time         // time of the last full observation
 	quickObservationAt time.Time         // time of the last observation of everything that other clients can change
-	state              *ObservedState    // of snapshot, created on request
+	state              *ObservedState    // comparison of snapshot with the intent, made on request
 }
 
-// ObservedStateToReport is ObservedState with the drift that was repaired since the last call. This drift
-// is returned once, and then Changed gets a token. Only the reporter may call it, because other callers
-// would take drift away from it.
+// ObservedStateToReport returns the result of ObservedState with the drift that was repaired since the last
+// call. It returns such drift only once, and then sends a token to the channel of Changed. Only the reporter
+// may call it: drift that another caller gets would be missing in the next report.
 func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, error) {
 	p, err := e.ObservedState(ctx)
 	if err != nil {
@@ -57,8 +58,8 @@ func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, err
 }
 
 // ObservedState returns the last observation of VPP, compared with the stored intent. It queries VPP only if
-// there is no observation; Serve updates it. It returns ErrNoVPP, ErrStopping or an error of the
-// connection.
+// there is no observation yet. Serve keeps the observation up to date. It returns ErrNoVPP, ErrStopping or an
+// error of the connection.
 func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	if p := e.knownState(); p != nil {
 		return p, nil
@@ -116,29 +117,30 @@ func (e *Engine) heldOrEmpty() *intent.Intent {
 	return &intent.Intent{}
 }
 
-// lastObserved returns the number and the snapshot of the last observation through the present connection,
-// nil for none.
+// lastObserved returns the number and the snapshot of the last observation through the present connection.
+// The snapshot is nil if there is none.
 func (e *Engine) lastObserved() (int64, *observe.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.observed.number, e.observed.snapshot
 }
 
-// LastSnapshot returns the snapshot of the last observation through the present connection, nil for none.
-// It does not query VPP.
+// LastSnapshot returns the snapshot of the last observation through the present connection, or nil if there
+// is none. It does not query VPP.
 func (e *Engine) LastSnapshot() *observe.Snapshot {
 	_, snapshot := e.lastObserved()
 	return snapshot
 }
 
-// nextNumber returns the number of a new observation. The caller holds mu. The numbers are microseconds
-// since the Unix epoch, so they grow across restarts of the agent, unless its clock is set back.
+// nextNumber returns the number of a new observation. The caller holds the mutex mu. The numbers are
+// microseconds since the Unix epoch. They therefore also grow across restarts of the agent, unless its clock
+// is set back.
 func (e *Engine) nextNumber() int64 { return max(e.observed.number+1, e.now().UnixMicro()) }
 
 // fullObservation reads all of VPP (observe.Full).
 func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	epoch := e.epoch(session)
-	e.takeEvents() // the observation reads everything that they name
+	e.takeEvents() // the observation reads all interfaces that the events name
 	snapshot, err := observe.Full(ctx, session, boot(session), e.claimedPorts(session)...)
 	if err == nil {
 		snapshot.Epoch = epoch
@@ -152,8 +154,9 @@ func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*i
 	return snapshot, nil
 }
 
-// quickObservation (observe.Quick) reads what other clients can change in place. It makes a full
-// observation if that is not enough, or if the last one is older than FullObservation.
+// quickObservation reads the properties that other clients can change in place (observe.Quick). It makes a
+// full observation instead if that is not enough, or if the last full observation is older than
+// FullObservation.
 func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
 	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
@@ -183,7 +186,8 @@ func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*
 	return snapshot, nil
 }
 
-// claimedPorts returns the names of the ports that the journal claims. The caller holds busy.
+// claimedPorts returns the names of the ports for which the journal has claims. The caller holds the mutex
+// busy.
 func (e *Engine) claimedPorts(session Session) (names []string) {
 	for _, claim := range e.journal.Of(boot(session)).Claims {
 		if claim.Port != "" {
@@ -194,13 +198,14 @@ func (e *Engine) claimedPorts(session Session) (names []string) {
 }
 
 // eventObservation reads only the interfaces that events have named since the last observation
-// (observe.Partial). It makes a quick observation instead if an event may have been lost, or if the last
-// quick observation is too old.
+// (observe.Partial). It makes a quick observation instead if an event may have been lost, if events have
+// named no interface or more than fewTouched, or if the last quick or full observation is too old.
 //
-// VPP sends an event when an interface is created or deleted or changes its admin or link state, in the
-// round of its main loop after the change. So if the stats segment's epoch was read before VPP's last
-// replies, the events of all changes within that epoch have arrived. If some events are still waiting, the
-// snapshot gets no epoch, and so does not count as complete.
+// VPP sends an event when an interface is created or deleted, or when its admin or link state changes. VPP
+// sends the event in the round of its main loop after the change. So if the agent read the epoch of the stats
+// segment before it received VPP's last replies, it has also received the events of all changes up to that
+// epoch. If some events still wait to be handled, the snapshot gets no epoch and therefore does not count as
+// complete.
 func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
 	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
@@ -229,13 +234,13 @@ func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*
 }
 
 // noteEvent records that an interface must be read again. waiting is the number of further events that have
-// arrived, and most the number that can wait: further events are lost.
+// arrived. most is the largest number of events that can wait; VPP's further events are lost.
 func (e *Engine) noteEvent(index uint32, waiting, most int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.eventsLost = e.eventsLost || waiting >= most-1
 	if index == 0 {
-		return // local0 is never used, and its index means all interfaces in a dump
+		return // local0 is never used, and a dump request with its index would mean all interfaces
 	}
 	if e.events == nil {
 		e.events = make(map[uint32]bool)
@@ -253,7 +258,7 @@ func (e *Engine) takeEvents() (changed map[uint32]bool, complete bool) {
 	return changed, complete
 }
 
-// epoch returns the stats segment's epoch, 0 if unknown. The caller holds busy.
+// epoch returns the stats segment's epoch, or 0 if the epoch is unknown. The caller holds the mutex busy.
 func (e *Engine) epoch(session Session) int64 {
 	if e.Epoch == nil {
 		return 0
@@ -266,8 +271,8 @@ func (e *Engine) epoch(session Session) int64 {
 	return epoch
 }
 
-// readPortUses reads foreign uses of the ports that these intents or the stored one want as a whole, and of
-// the sub-interfaces that these intents want to adopt.
+// readPortUses adds to the snapshot how other clients use certain interfaces: the ports that these intents or
+// the stored intent want as a whole, and the sub-interfaces that these intents want to adopt.
 func (e *Engine) readPortUses(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
 	s, err := observe.ReadPortUses(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
 	if err != nil {
@@ -276,7 +281,8 @@ func (e *Engine) readPortUses(ctx context.Context, session Session, s *observe.S
 	return observe.ReadSubInterfacePolicing(ctx, session, s, plan.SubInterfacesToAdopt(s, ins...))
 }
 
-// remember stores a snapshot, or nil if nothing is known. It ignores snapshots of an earlier connection.
+// remember stores the snapshot of the last observation. nil means that the state of VPP is unknown. remember
+// ignores snapshots of an earlier connection.
 func (e *Engine) remember(session Session, snapshot *observe.Snapshot, extent extent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -306,8 +312,8 @@ const (
 	extentFull
 )
 
-// noteMade records created interfaces, so that their counters are not compared with those of earlier
-// interfaces.
+// noteMade records the interfaces that the agent has created, so that their counters are not compared with
+// the counters of earlier interfaces at the same indices.
 func (e *Engine) noteMade(result *apply.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

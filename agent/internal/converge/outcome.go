@@ -9,11 +9,11 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Outcome is the result of an intent.
+// Outcome is the result of an attempt to apply an intent.
 type Outcome struct {
 	Generation        int64
-	ObservationNumber int64 // number of the observation that it is based on, see Status
-	Applied           bool  // false if VPP is not connected and nothing is known
+	ObservationNumber int64 // number of the observation that the outcome is based on, see Status
+	Applied           bool  // false if the attempt did not finish, for example because VPP is not connected
 	Ends              []End
 	Quarantined       []*plan.Holding
 }
@@ -28,7 +28,8 @@ type End struct {
 	Reason  *plan.Reason
 }
 
-// judge compares the intent with the work that is left after VPP was read back.
+// judge returns the outcome of an intent. left is the plan with the operations that are still necessary after
+// VPP was read back. failed contains the ends for which VPP refused an operation.
 func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reason) *Outcome {
 	o := &Outcome{Generation: in.Generation, Applied: true, Quarantined: left.Quarantined}
 	todo := make(map[intent.Key]plan.Op)

@@ -38,7 +38,7 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 	if err != nil {
 		return nil, e.orStopped(err)
 	}
-	// VPP reuses indices, so packets may belong to another line now.
+	// VPP reuses interface indices. If the interfaces have changed, the packets may belong to another line.
 	after, err := e.interfacesOf(ctx, vll)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 		return nil, err
 	}
 	stored := e.heldOrEmpty()
-	snapshot, err := e.quickObservation(ctx, session, stored) // detects interfaces that reuse an index
+	snapshot, err := e.quickObservation(ctx, session, stored) // a quick observation detects interfaces that reuse an index
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +76,10 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 // searchUnknownFor is the longest search for frames of unknown VLANs.
 const searchUnknownFor = 10 * time.Second
 
-// UnknownVLANs counts frames that VPP drops because of an unknown VLAN although they have one of these
-// VLANs. It changes no forwarding and does not delay a converge. It calls begin when the tracer is free,
-// before it changes the tracer. It returns ErrTracing, errors of packettrace.UnknownVLANs, ErrNoVPP or an
-// error of the connection.
+// UnknownVLANs counts, for each of these VLANs, the frames that VPP drops because it does not know their
+// VLAN. It changes no forwarding and does not delay a converge. It calls begin after it has found the tracer
+// free and before it changes the tracer. It returns ErrTracing, errors of packettrace.UnknownVLANs, ErrNoVPP
+// or an error of the connection.
 func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error) {
 	if !e.tracing.TryLock() {
 		return nil, ErrTracing
@@ -93,8 +93,8 @@ func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, beg
 	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor, Begin: begin})
 }
 
-// ClearTracer removes filters and packets that UnknownVLANs of a killed agent left in VPP. It returns
-// ErrTracing, ErrNoVPP or an error of the connection.
+// ClearTracer removes filters and packets from VPP's tracer. An agent leaves them there if it is killed
+// during UnknownVLANs. It returns ErrTracing, ErrNoVPP or an error of the connection.
 func (e *Engine) ClearTracer(ctx context.Context) error {
 	if !e.tracing.TryLock() {
 		return ErrTracing

@@ -10,13 +10,15 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// partialObservation (observe.Partial) reads what a document needs that changes these VLLs: their
-// interfaces, all foreign objects, and all cross-connects and bridges. The other objects are the agent's
-// own. A quick observation at most driftEvery ago has checked them, and the next one checks them again.
+// partialObservation reads enough of VPP to plan an intent that changes only these VLLs (observe.Partial). It
+// reads the interfaces of these VLLs, all foreign objects, and all cross-connects and bridges. It does not
+// read the interfaces of the agent's other VLLs. A quick observation less than driftEvery ago has checked
+// them, and the next quick observation checks them again.
 //
-// It returns nil if that is not enough: after too long a time, or after an interface has been created or
-// deleted. Its result must not be used for a plan that concerns other VLLs. Interfaces that were not read
-// are not changed.
+// It returns nil if a partial observation is not enough. This is the case if the last quick or full
+// observation is too old, if an interface has been created or deleted since, or if the VLLs have too many
+// interfaces. The snapshot must not be used for a plan that changes other VLLs, because their interfaces were
+// not read.
 func (e *Engine) partialObservation(ctx context.Context, session Session, in *intent.Intent, vlls map[string]bool) (*observe.Snapshot, error) {
 	e.mu.Lock()
 	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
@@ -41,8 +43,8 @@ func (e *Engine) partialObservation(ctx context.Context, session Session, in *in
 	return snapshot, nil
 }
 
-// readFor returns the interfaces of these VLLs and those without the agent's tag. It omits local0, which is
-// never used: its index means all interfaces in a dump.
+// readFor returns the interfaces of these VLLs and those without the agent's tag. It omits local0: local0 is
+// never used, and a dump request with its index would mean all interfaces.
 func readFor(s *observe.Snapshot, vlls map[string]bool) map[uint32]bool {
 	read := make(map[uint32]bool)
 	for _, i := range s.Interfaces {
@@ -53,7 +55,8 @@ func readFor(s *observe.Snapshot, vlls map[string]bool) map[uint32]bool {
 	return read
 }
 
-// differing returns the VLLs for which the documents differ. Both documents are sorted.
+// differing returns the VLLs for which the two intents differ. The ends and tombstones of both intents must
+// be sorted.
 func differing(before, in *intent.Intent) map[string]bool {
 	differ := make(map[string]bool)
 	onlyIn(before.Present, in.Present, differ, func(e intent.End) intent.Key { return e.Key })
@@ -77,7 +80,7 @@ func onlyIn[E intent.End | intent.Tombstone](a, b []E, differ map[string]bool, k
 	}
 }
 
-// aboutOthers reports whether a plan concerns other VLLs than these.
+// aboutOthers reports whether a plan has operations for VLLs other than these.
 func aboutOthers(todo *plan.Plan, vlls map[string]bool) bool {
 	return slices.ContainsFunc(todo.Ops, func(op plan.Op) bool { return !vlls[op.End.VLL] })
 }

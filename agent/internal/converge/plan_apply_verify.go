@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// passes is how many passes one converge makes. After a pass, VPP may still differ: a new interface can
-	// inherit settings from an earlier one with its index.
+	// passes is the largest number of passes of one converge. After a pass, VPP may still differ from the
+	// intent, because a new interface can inherit settings from an earlier interface with the same index.
 	passes = 3
-	// fewTouched is the largest number of touched interfaces that are read back individually (with all
-	// cross-connects).
+	// fewTouched is the largest number of interfaces that are read back individually (with all cross-connects).
+	// If a plan touches more interfaces, all of VPP is read back.
 	fewTouched = 200
 )
 
-// round brings VPP to the state of the intent. If there is nothing to do, it takes one snapshot and writes
-// nothing. Otherwise it reads back its changes and plans again. An end counts as verified if it has nothing
-// left to do.
+// round brings VPP to the state of the intent. It returns the outcome and the number of changes that it sent
+// to VPP. If the early plan has no operations, round changes nothing in VPP. Otherwise it carries out the
+// plan, reads its changes back and plans again, in at most as many passes as the constant passes allows. An
+// end counts as verified if it has no operations left.
 func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) (*Outcome, int, error) {
 	session, snapshot, todo, err := early.wait()
 	if err != nil {
@@ -38,7 +39,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 			break
 		}
 		claims := e.journalOf(snapshot, todo.StandingClaims, todo.CreationClaims)
-		claims.Applied = 0 // until the round has finished: an agent that is killed before must start again, also under Hold
+		claims.Applied = 0 // if the agent is killed before the round has finished, it must start again, also under Hold
 		if err := e.journal.Claim(claims); err != nil {
 			return nil, writes, err
 		}
@@ -106,7 +107,7 @@ func targets(ops []plan.Op) map[uint32]bool {
 	return touched
 }
 
-// rereader makes the observations that are checked before changes.
+// rereader reads VPP again immediately before the operations of a plan are sent, so that they can be checked.
 type rereader struct {
 	engine  *Engine
 	session Session
@@ -146,8 +147,8 @@ func (r *rereader) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot
 	return observe.Ports(ctx, r.session, r.before, ports)
 }
 
-// readBack reads the touched interfaces again, or all of VPP if there are many. claimed is as for
-// observe.Full.
+// readBack reads the touched and the created interfaces again, or all of VPP if there are more than
+// fewTouched. all reports whether it read all of VPP. claimed has the same meaning as for observe.Full.
 func readBack(
 	ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result, claimed []string,
 ) (s *observe.Snapshot, all bool, err error) {
@@ -164,8 +165,8 @@ func readBack(
 	return s, false, err
 }
 
-// untaggedCreations returns the creations that VPP confirmed but whose tag it did not confirm. An object
-// that VPP refused to create does not belong to the agent, even if one with that key exists.
+// untaggedCreations returns the claims to objects whose creation VPP confirmed but whose tag VPP did not
+// confirm. If VPP refused to create an object, an existing object with that key does not belong to the agent.
 func untaggedCreations(creations []ownership.Claim, result *apply.Result) []ownership.Claim {
 	var left []ownership.Claim
 	for _, c := range creations {
@@ -180,8 +181,8 @@ func untaggedCreations(creations []ownership.Claim, result *apply.Result) []owne
 	return left
 }
 
-// earlyPlan is a snapshot in progress, with the plan that follows from it, while an intent is written to
-// disk.
+// earlyPlan is an observation in progress, with the plan that follows from it. It can run while an intent is
+// written to disk.
 type earlyPlan struct {
 	session  Session
 	done     chan struct{}
@@ -191,18 +192,20 @@ type earlyPlan struct {
 	err      error
 }
 
-// observeFunc observes VPP. It reads more about ports that the stored intent or these want as a whole and do
-// not have yet.
+// observeFunc observes VPP. It also reads how other clients use certain ports: those that the stored intent
+// or the given intents want as a whole and do not have yet.
 type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
-// withholdFunc selects, from the operations, the ends that are not to be changed, each with its reason.
+// withholdFunc returns those ends of the operations that must not be changed, each with its reason.
 type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 
-// planEarly only reads, so it may run before the intent is on disk. in is nil if no intent is stored. The
-// work continues if the caller goes away. Until wait returns, nothing else may use the engine.
+// planEarly starts to observe VPP and to plan the intent in. It only reads from VPP, so it may run before the
+// intent is on disk. in is nil if no intent is stored; then there is no plan. The end of ctx does not stop
+// the work. Until wait returns, nothing else may use the engine.
 //
-// before is the document that was stored, if it is enough to observe the differences between before and in,
-// else nil. The ends that withhold selects are withheld too; withhold may be nil.
+// before is the intent that was stored. If before is not nil, planEarly may observe only the VLLs that differ
+// between before and in. Otherwise it observes with read, and then adds the ends that withhold returns to
+// withheld. withhold may be nil.
 func (e *Engine) planEarly(
 	ctx context.Context, read observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
 ) *earlyPlan {
@@ -235,7 +238,8 @@ func (e *Engine) planEarly(
 	return a
 }
 
-// planFromPartialObservation reports whether a partial observation was enough, or failed.
+// planFromPartialObservation plans from a partial observation. It returns false if a partial observation is
+// not enough. It returns true if a has the plan, or the error of the observation.
 func (e *Engine) planFromPartialObservation(ctx context.Context, a *earlyPlan, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
 	vlls := differing(before, in)
 	if a.snapshot, a.err = e.partialObservation(ctx, a.session, in, vlls); a.err != nil {

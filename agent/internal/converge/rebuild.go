@@ -11,12 +11,13 @@ import (
 // ErrNotRepaired reports that this agent only reports drift, or that the router is frozen.
 var ErrNotRepaired = errors.New("converge: nothing is repaired: the agent's file says drift: hold, or the router is frozen")
 
-// Rebuild requests that a sub-interface of an end is deleted and created again, with all objects that
-// depend on it, and returns at once. Serve carries this out soon, when there is nothing else to do. The
-// sub-interface must still have that name, belong to the agent and serve its end.
+// Rebuild requests that a sub-interface of an end is deleted and created again, with all objects that depend
+// on it. Rebuild returns at once, and Serve carries out the request soon, when there is nothing else to do.
+// The request has no effect unless the sub-interface then still has that name, belongs to the agent and
+// serves its end.
 //
-// requested means that an operator wants the rebuild, which has precedence over drift: hold. Rebuild
-// returns ErrNotRepaired if it is not allowed.
+// requested means that an operator has requested the rebuild. Such a request is allowed even under Hold.
+// Rebuild returns ErrNotRepaired if the policy or a freeze does not allow the rebuild.
 func (e *Engine) Rebuild(index uint32, name string, requested bool) error {
 	if e.Repair == Hold && !requested || e.Frozen.Current() != nil {
 		return ErrNotRepaired
@@ -40,8 +41,8 @@ func (e *Engine) rebuildsWanted() bool {
 	return len(e.rebuilds) > 0
 }
 
-// rebuild carries out each request of Rebuild once, from a full observation without other differences. The
-// caller holds busy. It reports whether there was something to do.
+// rebuild carries out the pending requests of Rebuild and forgets them. early must contain a full observation
+// without differences. The caller holds the mutex busy. rebuild reports whether it converged.
 func (e *Engine) rebuild(ctx context.Context, stored *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) bool {
 	e.mu.Lock()
 	requested := e.rebuilds

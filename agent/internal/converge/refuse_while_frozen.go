@@ -23,10 +23,10 @@ func (e *FrozenError) Error() string {
 	return fmt.Sprintf("this router is frozen by the %s (%s) until %s; nothing was changed", e.By, e.Reason, time.UnixMilli(e.UntilMS).UTC().Format(time.RFC3339))
 }
 
-// longestTest is longer than an activation test of a line in service.
+// longestTest is longer than any activation test of a line in service takes.
 const longestTest = 90 * time.Second
 
-// freezeWait is one revision of an end for which a freeze waits.
+// freezeWait identifies an activation test that delays a freeze, by the tested end and its revision.
 type freezeWait struct {
 	intent.Key
 	revision int32
@@ -39,8 +39,8 @@ func (e *TestUnderWayError) Error() string {
 	return fmt.Sprintf("VLL %s is being tested, and would carry nothing while this router is frozen; try again in a minute", e.VLL)
 }
 
-// FreezeHere freezes VPP until that time, as an operator on the router has requested. It first waits for
-// running work. It returns *TestUnderWayError, ErrStopping, or errors of freeze.File.Begin.
+// FreezeHere freezes VPP until the given time, at the request of an operator on the router. It first waits
+// for running work. It returns *TestUnderWayError, ErrStopping, or errors of freeze.File.Begin.
 func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, err
 	return begun, nil
 }
 
-// Unfreeze ends a freeze of the router or of the portal early. Differences are not repaired yet: the portal
-// shows them, and sends the intent when an operator has reviewed them. It returns ErrStopping, or errors of
-// freeze.File.End.
+// Unfreeze ends the freeze early. It does not matter whether the freeze was requested on the router or in the
+// portal. Differences are not repaired yet: the portal shows them, and sends the intent when an operator has
+// reviewed them. It returns ErrStopping, or errors of freeze.File.End.
 func (e *Engine) Unfreeze() error {
 	if err := e.begin(); err != nil {
 		return err
@@ -75,9 +75,10 @@ func (e *Engine) Unfreeze() error {
 	return nil
 }
 
-// PortalFreezes applies the portal's request: a freeze with its id, or none if id is "". The portal repeats
-// the request. So a freeze that is not possible now can be applied later, for example after an operator's
-// freeze or an activation test.
+// PortalFreezes applies the portal's request for a freeze with this id. If id is "", the portal requests no
+// freeze, and PortalFreezes ends a freeze that the portal has requested. The portal repeats its request. So a
+// freeze that is not possible now can be applied later, for example after a freeze that was requested on the
+// router, or after an activation test.
 func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
 	current := e.Frozen.Current()
 	over := current != nil && current.Over(e.now())
@@ -115,9 +116,10 @@ func (e *Engine) portalFreezes(id, reason string, until time.Time) error {
 	return nil
 }
 
-// testUnderWay returns an error while a line in service may be interrupted for test frames. The caller
-// holds busy. The portal ends such a test within a minute. A longer test waits for its other router, and
-// its line is not in service.
+// testUnderWay returns *TestUnderWayError while an activation test may interrupt a line in service. The
+// caller holds the mutex busy. The portal ends such a test within a minute. A test that takes longer than
+// longestTest waits for the line's other router. Its line is not in service, so the test does not delay a
+// freeze.
 func (e *Engine) testUnderWay() error {
 	var err error
 	running := make(map[freezeWait]time.Time)
@@ -139,7 +141,8 @@ func (e *Engine) testUnderWay() error {
 	return err
 }
 
-// frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns nil.
+// frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns nil, even
+// before the review.
 func (e *Engine) frozen() error {
 	if current := e.Frozen.Current(); current != nil && !current.Over(e.now()) {
 		return &FrozenError{Freeze: *current}
@@ -147,8 +150,8 @@ func (e *Engine) frozen() error {
 	return nil
 }
 
-// frozenFor is frozen for an intent. reviewed is the id of the freeze whose differences an operator has
-// reviewed.
+// frozenFor returns *FrozenError if an intent must not be applied: during a freeze, and after the freeze
+// unless reviewed is its id. This id means that an operator has reviewed the differences.
 func (e *Engine) frozenFor(reviewed string) error {
 	current := e.Frozen.Current()
 	if current == nil || current.Over(e.now()) && current.ID == reviewed {
@@ -158,8 +161,8 @@ func (e *Engine) frozenFor(reviewed string) error {
 }
 
 // mustNotChange reports whether VPP may only be observed: while it is frozen, and afterwards until an
-// operator has reviewed the differences. If a freeze has ended without differences, no review is necessary.
-// The caller holds busy.
+// operator has reviewed the differences. If a freeze has ended without differences, no review is necessary,
+// and mustNotChange removes the freeze. The caller holds the mutex busy.
 func (e *Engine) mustNotChange(ctx context.Context, stored *intent.Intent) bool {
 	frozen := e.Frozen.Current()
 	if frozen == nil {
@@ -179,7 +182,8 @@ func (e *Engine) mustNotChange(ctx context.Context, stored *intent.Intent) bool 
 	return false
 }
 
-// differs reports whether VPP differs from a state that was reached once, or cannot be observed.
+// differs reports whether VPP differs from the stored intent, or cannot be observed. It ignores blocked ends
+// that had not reached their intended state before.
 func (e *Engine) differs(ctx context.Context, stored *intent.Intent, read observeFunc) bool {
 	_, todo, _ := e.compare(ctx, stored, read)
 	if todo == nil || len(todo.Ops) > 0 {

@@ -9,7 +9,7 @@ import (
 
 // MeasureRoundTrip sends small packets from the near to the far endpoint of the tunnel of an end of the
 // stored intent, and measures the round-trip time. It changes nothing in VPP and does not delay other work.
-// It returns *NotTestingError, *roundtrip.CannotError, ErrNoVPP or an error of the connection.
+// It returns *NotTestingError, *roundtrip.CannotError, ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip) (*roundtrip.Times, error) {
 	end := endOf(e.heldOrEmpty(), request.Key)
 	switch {

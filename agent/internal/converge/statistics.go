@@ -20,7 +20,7 @@ type Statistics struct {
 	Operations                                               map[Operation]uint64
 }
 
-// DurationBounds are the upper bounds of the buckets of Durations. The last bucket has no bound.
+// DurationBounds are the upper bounds of the buckets of Durations. The last bucket has no upper bound.
 var DurationBounds = [...]time.Duration{
 	5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 	200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
@@ -41,7 +41,7 @@ func (d *Durations) add(duration time.Duration) {
 	d.Sum += duration
 }
 
-// Operation is a kind of message that changes VPP, with VPP's result: "ok" or "refused".
+// Operation is the name of a message that changes VPP, with VPP's result: "ok" or "refused".
 type Operation struct{ Message, Result string }
 
 // copied returns a copy that the engine no longer changes.
@@ -50,7 +50,7 @@ func (t Statistics) copied() Statistics {
 	return t
 }
 
-// countingSession counts the engine's changes of VPP.
+// countingSession counts the messages that change VPP.
 type countingSession struct {
 	Session
 	engine *Engine

@@ -7,11 +7,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// testedFor is how long the engine remembers that an end was tested. The interval of samples is much
-// shorter.
+// testedFor is the duration for which the engine remembers that an end was tested. The interval between two
+// samples of the counters is much shorter.
 const testedFor = time.Hour
 
-// noteTested records the ends that are under test now, by the stored intent or by the one that follows it.
+// noteTested records the ends that one of these intents has under test now. It ignores nil intents.
 func (e *Engine) noteTested(intents ...*intent.Intent) {
 	now := e.now()
 	e.mu.Lock()
@@ -29,8 +29,9 @@ func (e *Engine) noteTested(intents ...*intent.Intent) {
 	}
 }
 
-// TestedSince returns the ends that were under test at some time since then. Their tunnels receive test
-// frames, which VPP drops there. A test may start and end between two samples.
+// TestedSince returns the ends that were under test at any time since the given time. The tunnels of these
+// ends receive test frames, and VPP drops the test frames there. The intent alone does not show this, because
+// a test may start and end between two samples of the counters.
 func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
 	stored, _ := e.store.Current()
 	e.noteTested(stored)

@@ -54,8 +54,8 @@ func (e *Engine) RememberPaths(upPaths *pathwatch.UpPathsFile) {
 	e.paths = pathwatch.NewTracker(upPaths, e.now)
 }
 
-// readPaths reads the states of the stored intent's sessions and changes none. If VPP already has the
-// sessions, the first report then shows their states.
+// readPaths reads the states of the stored intent's BFD sessions and changes no session. If VPP already has
+// the sessions, the first report then shows their states.
 func (e *Engine) readPaths(ctx context.Context) {
 	if e.begin() != nil {
 		return
@@ -64,8 +64,8 @@ func (e *Engine) readPaths(ctx context.Context) {
 	e.keepPathsWatched(ctx, func(intent.Path) bool { return false })
 }
 
-// untouchedPaths reports whether a check of drift may change the path's session. Under Hold it may not
-// change sessions of the agent, so that foreign changes to them stay.
+// untouchedPaths reports whether a check of drift may change the path's BFD session. Under Hold, a check must
+// not change the agent's existing sessions, because it would repair other clients' changes to them.
 func (e *Engine) untouchedPaths(path intent.Path) bool {
 	if e.Repair != Hold {
 		return true
@@ -74,13 +74,14 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 	return err == nil && !slices.Contains(e.journal.Of(boot(session)).Sessions, path)
 }
 
-// keepPathsWatched brings the sessions to the state that the stored intent wants, and records the states of
-// all paths. It changes only sessions of paths for which may returns true; nil allows all. The caller holds
-// busy. An error does not affect lines, and the next observation tries again.
+// keepPathsWatched brings the BFD sessions to the state that the stored intent requires, and records the
+// states of all paths. It changes only sessions of paths for which may returns true; if may is nil, it may
+// change all sessions. The caller holds the mutex busy. keepPathsWatched logs errors, because they do not
+// affect lines. The next observation tries again.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
 	stored, _ := e.store.Current()
 	session, err := e.Session()
-	if stored == nil || err != nil { // without an intent, the unwanted sessions are unknown
+	if stored == nil || err != nil { // without an intent it is unknown which sessions are unwanted
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -133,7 +134,7 @@ func (e *Engine) changeSessions(
 	before := observed.Sessions
 	for _, op := range ops {
 		if _, is := before[op.Path]; !is {
-			ours[op.Path] = true // if the agent is killed now, the session may exist without a reply
+			ours[op.Path] = true // if the agent is killed before VPP's reply, the session may exist
 		}
 	}
 	if err := e.journalSessions(session, ours, e.journal.Claim); err != nil {
@@ -151,7 +152,7 @@ func (e *Engine) changeSessions(
 		_, was := before[op.Path]
 		_, is := observed.Sessions[op.Path]
 		observed.Created[op.Path] = is && !was
-		if _, failed := observed.Refused[op.Path]; !is || failed && !was { // a session that VPP refused to create belongs to another client
+		if _, failed := observed.Refused[op.Path]; !is || failed && !was { // if VPP refused to create the session, an existing one belongs to another client
 			delete(ours, op.Path)
 		}
 		e.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", observed.Refused[op.Path])

@@ -12,15 +12,15 @@ const (
 	PopTwo = 4
 )
 
-// Action is the change that an operation makes. Message is VPP's message name, CLI the equivalent CLI
-// command.
+// Action is the change that an operation makes. Message returns the name of VPP's API message, and CLI the
+// equivalent CLI command.
 type Action interface {
 	Message() string
 	CLI() string
-	// Target is the interface that the action changes or creates.
+	// Target returns the interface that the action changes or creates.
 	Target() Ref
-	// Names are the interfaces that must still be as planned: those that the message names by index, and
-	// the one whose key a deletion uses.
+	// Names returns the interfaces that must not have changed since the plan was made: the interfaces that the
+	// message names by index, and, for a deletion by key, the interface with that key.
 	Names() []Ref
 }
 
@@ -44,22 +44,23 @@ type (
 		Tunnel    intent.Tunnel
 		Interface Ref
 	}
-	// SetTag tags an interface. With an empty text it clears the tag, which releases the interface.
+	// SetTag tags an interface. An empty Tag clears the tag, which releases the interface.
 	SetTag struct {
 		Interface Ref
 		Tag       string
 	}
-	// SetMTU sets the L3 MTU (bytes), which a GRE TEB tunnel applies to whole frames.
+	// SetMTU sets the L3 MTU (bytes). A GRE TEB tunnel applies it to whole Ethernet frames.
 	SetMTU struct {
 		Interface Ref
 		MTU       uint32
 	}
-	// SetRewrite pops tags on entry and pushes them on exit. Pop is 0 for neither.
+	// SetRewrite sets the tag rewrite of an interface: VPP pops VLAN tags of received frames, and pushes them on
+	// sent frames. Pop is PopOne, PopTwo, or 0 for no rewrite.
 	SetRewrite struct {
 		Interface Ref
 		Pop       uint32
 	}
-	// SetConnect sends everything received on From to To.
+	// SetConnect makes VPP send all frames that it receives on From out of To.
 	SetConnect struct{ From, To Ref }
 	// ClearConnect removes the cross-connect from From to To.
 	ClearConnect struct{ From, To Ref }
@@ -135,10 +136,10 @@ func (a DeleteSub) CLI() string { return "delete sub-interface " + a.Sub.Name }
 func (a CreateTunnel) CLI() string { return tunnelCLI(a.Tunnel, "") }
 func (a DeleteTunnel) CLI() string { return tunnelCLI(a.Tunnel, " del") }
 
-// tunnelCLI returns the CLI command that creates or deletes a tunnel. Up to 26.06,
-// create_gre_tunnel_command_fn does not pass the expected address family to unformat_ip46_address. VPP's
-// CLI may then refuse IPv6, depending on the compiler. For such a tunnel tunnelCLI returns a comment, which
-// VPP ignores.
+// tunnelCLI returns the CLI command that creates or deletes a tunnel. Up to VPP 26.06,
+// create_gre_tunnel_command_fn does not pass the expected address family to unformat_ip46_address. Depending
+// on the compiler, VPP's CLI may therefore refuse IPv6 addresses. For a GRE tunnel over IPv6, tunnelCLI
+// returns a CLI comment, which VPP ignores.
 func tunnelCLI(t intent.Tunnel, del string) string {
 	table := func(keyword string) string {
 		if t.Table == 0 {

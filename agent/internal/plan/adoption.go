@@ -10,14 +10,14 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// An adopted end uses interfaces that others created. It takes them over only if they match the end in
-// everything but their tags, so that no frame is lost. Otherwise the end is in conflict, with each
-// difference as a reason. When the portal no longer marks the end as adopted, it is treated like any other
-// end (docs/adr/0043).
+// An adopted end uses interfaces that other clients created. The agent takes over these interfaces only if
+// they match the end in every property except their tags, so that no frame is lost. Otherwise the end is in
+// conflict, and the reason lists each difference. When the portal no longer marks the end as adopted, the
+// agent treats the end like any other (docs/adr/0043).
 
-// adopt adds the interfaces of adopted ends to the holdings. It returns the ends whose interfaces differ
-// from the intent, each with its reason. If one end of a local cross-connect cannot be adopted, neither is
-// the other.
+// adopt assigns existing interfaces to the ends that the intent wants to adopt. It returns the ends whose
+// interfaces differ from the intent, each with its reason. If one end of a local cross-connect cannot be
+// adopted, the other end is not adopted either.
 func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 	refused := make(map[intent.Key]*Reason)
 	for _, end := range in.Present {
@@ -39,8 +39,8 @@ func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 	return refused
 }
 
-// madeOf are the interfaces that serve an end, or would serve it; nil for a missing one. For a local
-// cross-connect the far interface is the other end's access.
+// madeOf contains the existing interfaces that an end would use, with nil for a missing one. An end of a
+// local cross-connect has no tunnel.
 type madeOf struct{ access, tunnel *observe.Interface }
 
 func (m madeOf) name(end intent.End) string {
@@ -87,7 +87,7 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	if d.Policed[a.Index] && !d.policedByUs(a.Index) {
 		differ("%s has a policer that the agent did not apply", a.Name)
 	}
-	if linux, paired := d.LCP[a.Index]; paired { // a cross-connect withholds frames from the pair, and the pair is deleted with its interface
+	if linux, paired := d.LCP[a.Index]; paired { // with a cross-connect, the Linux interface gets no frames; and VPP deletes the pair with the sub-interface
 		differ("%s is paired with the Linux interface %s", a.Name, linux)
 	}
 	if want := rewriteOf(end.Access.Tagging); a.Rewrite != want {
@@ -123,7 +123,8 @@ func (d *differ) checkConnect(from, to *observe.Interface, differ func(string, .
 	}
 }
 
-// accessAt returns the interface that receives the end's frames now, with any owner; nil for none.
+// accessAt returns the interface that receives the end's frames now, regardless of its owner, or nil if there
+// is none.
 func (d *differ) accessAt(end intent.End) *observe.Interface {
 	port := d.ByName(end.Access.Interface)
 	if port == nil || end.Access.Tagging == intent.Untagged {
@@ -132,7 +133,7 @@ func (d *differ) accessAt(end intent.End) *observe.Interface {
 	return d.subs.at(port.Index, end.Access)
 }
 
-// candidate returns the interface if it belongs to the end or to no end.
+// candidate returns i if it belongs to the end or to no end and is not relabelled, otherwise nil.
 func (d *differ) candidate(end intent.Key, i *observe.Interface) *observe.Interface {
 	if i == nil {
 		return nil
@@ -148,8 +149,8 @@ func (d *differ) candidate(end intent.Key, i *observe.Interface) *observe.Interf
 	return i
 }
 
-// SubInterfacesToAdopt returns the sub-interfaces that ends would use and that do not have the ends' tags
-// yet. Others may police them.
+// SubInterfacesToAdopt returns the sub-interfaces that the intents want to adopt and that do not have the
+// tags of their ends yet. Other clients may police these sub-interfaces.
 func SubInterfacesToAdopt(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var subs []*observe.Interface
 	for _, in := range ins {
@@ -169,7 +170,8 @@ func SubInterfacesToAdopt(s *observe.Snapshot, ins ...*intent.Intent) []*observe
 	return subs
 }
 
-// portClaim returns the end's claim to a port, which may have another user's tag; nil for other interfaces.
+// portClaim returns the end's claim to i if i is a port, otherwise nil. A port needs a claim because it may
+// have another user's tag.
 func (d *differ) portClaim(end intent.End, i *observe.Interface) *ownership.Claim {
 	if i.IsSub() || d.TunnelAt(i.Index) != nil {
 		return nil
@@ -177,7 +179,7 @@ func (d *differ) portClaim(end intent.End, i *observe.Interface) *ownership.Clai
 	return &ownership.Claim{VLL: end.VLL, End: end.Key.End, Revision: end.Revision, Port: i.Name, WasUp: i.AdminUp}
 }
 
-// tagged returns the holdings except those that this plan adopts.
+// tagged returns all holdings except the ones that this plan adopts.
 func (d *differ) tagged() []*Holding {
 	return slices.DeleteFunc(slices.Clone(d.holdings), func(h *Holding) bool { return h.Adopted })
 }

@@ -6,10 +6,11 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Setting a bond of VPP down does not take down the link at the other side: only its members have a link
-// (bond_interface_admin_up_down in vnet/bonding/device.c). When the far end has lost its link, the agent
-// therefore sets the members down too. It changes nothing else on the members of a bond (docs/adr/0059).
-// The journal has a claim for each member until VPP shows the member as up again.
+// If a bond of VPP is set down, the customer's side of the link stays up, because only the members of a bond
+// have links (bond_interface_admin_up_down in vnet/bonding/device.c). When the far end of the line has lost
+// its link, the agent therefore sets the members down too. The agent changes nothing else on the members of a
+// bond (docs/adr/0059). For each member that the agent sets down, the journal has a claim until VPP shows the
+// member as up again.
 
 // shutMembers sets the members of the end's bond down while the far end has no link.
 func (b *operationBuilder) shutMembers(end intent.End) {
@@ -23,8 +24,8 @@ func (b *operationBuilder) shutMembers(end intent.End) {
 	}
 }
 
-// raiseMembers sets members up again that are down because of the far end's link and need not be down any
-// longer.
+// raiseMembers sets up again the members that the agent set down because of the far end's link, and that need
+// not be down any longer.
 func (b *operationBuilder) raiseMembers() {
 	for _, claim := range b.members {
 		if member := b.ByName(claim.Member); member != nil && !member.AdminUp && !b.keepsMemberDown(claim) {
@@ -48,8 +49,8 @@ func (d *differ) membersOf(end intent.End) (members []*observe.Interface) {
 	return members
 }
 
-// keepsMemberDown reports whether the intent still requires the claimed member to be down and no other user
-// uses its bond.
+// keepsMemberDown reports whether the intent still requires the claimed member to be down, and no other user
+// uses the member's bond.
 func (d *differ) keepsMemberDown(claim ownership.Claim) bool {
 	at, present := d.present[claim.Key()]
 	if !present || !d.in.Present[at].UNILinkDown || !d.wantsDown(claim.Key()) {
@@ -63,8 +64,8 @@ func (d *differ) keepsMemberDown(claim ownership.Claim) bool {
 	return false
 }
 
-// memberClaims returns claims to the members that are down because of the far end's link, or that this plan
-// sets down.
+// memberClaims returns claims to the bond members that are down because of the far end's link, or that this
+// plan sets down for that reason.
 func (d *differ) memberClaims(in *intent.Intent) []ownership.Claim {
 	var claims []ownership.Claim
 	claimed := make(map[string]bool)

@@ -10,15 +10,16 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Before 26.06 the frames of sub-interfaces, bonds and ports of the device API bypass VPP's policer node.
-// The agent polices them with a classify table that is bound to the interface: each session of the table
-// leads to a policer, and every frame matches a session.
+// Before VPP 26.06, the frames of sub-interfaces, bonds and ports of the device API bypass VPP's policer
+// node. The agent polices these frames with a classify table that is bound to the interface. Every frame
+// matches a session of the table, and each session leads to a policer.
 //
-// A table has no name, but it has a mark (ownership.TableMark). VPP keeps a binding by interface index when
-// the interface leaves L2 or is deleted, but the binding no longer works. If a table is bound already, VPP
-// reports success and does nothing (vnet/classify/policer_classify.c). The agent therefore binds a table
-// only where none is bound. It removes the binding before the interface leaves L2, before the interface is
-// deleted, and before the table is deleted.
+// A table has no name, but it has a mark (ownership.TableMark). VPP stores a binding by interface index. It
+// keeps the binding when the interface leaves L2 or is deleted, but the binding no longer works. If a table
+// is already bound to an interface, VPP reports success for another binding but does nothing
+// (vnet/classify/policer_classify.c). The agent therefore binds a table only where none is bound. It removes
+// the binding before the interface leaves L2, before the interface is deleted, and before the table is
+// deleted.
 
 // Table is an existing classify table (Index), or one that the plan creates for an access (then Index is
 // observe.NoIndex).
@@ -43,8 +44,9 @@ type (
 		Mark   uint32
 		Access Ref
 	}
-	// SetSession leads unicast frames to a policer or, with Many, multicast and broadcast frames. Index is the
-	// policer's, or observe.NoIndex if the plan creates it.
+	// SetSession sends one group of frames to a policer: multicast and broadcast frames if Many is set,
+	// otherwise unicast frames. Index is the policer's index, or observe.NoIndex if the plan creates the
+	// policer.
 	SetSession struct {
 		Table   Table
 		Many    bool
@@ -77,7 +79,8 @@ func (a SetSession) Names() []Ref    { return nil }
 func (a SetClassifier) Names() []Ref { return []Ref{a.Interface} }
 func (a DeleteTable) Names() []Ref   { return nil }
 
-// tableRef returns a reference with the table's name, because a table is not an interface.
+// tableRef returns a Ref with a name for the table. The Ref has no index, because a table is not an
+// interface.
 func tableRef(t Table) Ref {
 	return Ref{Index: observe.NoIndex, Name: "classify table " + t.String()}
 }
@@ -100,7 +103,7 @@ func (a SetClassifier) CLI() string {
 
 func (a DeleteTable) CLI() string { return fmt.Sprintf("classify table del table %s", a.Table) }
 
-// Match returns the key of the session.
+// Match returns the match key of the session.
 func (a SetSession) Match() []byte {
 	match := make([]byte, len(observe.GroupBit))
 	if a.Many {
@@ -115,7 +118,7 @@ const mostHit = 1<<16 - 1
 // Leads reports whether a session can lead to the policer with this index.
 func Leads(policer uint32) bool { return policer <= mostHit }
 
-// findTables indexes the classify tables by mark and by interface.
+// findTables indexes the classify tables by mark, and the interfaces by the table that is bound to them.
 func (o *ownerView) findTables() {
 	o.tablesByMark, o.boundTo = make(map[uint32][]*observe.ClassifyTable, len(o.Tables)), make(map[uint32][]uint32, len(o.Bound))
 	for _, index := range slices.Sorted(maps.Keys(o.Tables)) {
@@ -149,8 +152,9 @@ func (d *differ) classifierConflict(end intent.End, access *observe.Interface) *
 	return nil
 }
 
-// setClassifier brings the table that leads to the end's policer to its intended state. policer is nil if
-// the plan creates it.
+// setClassifier adds the operations that bring the end's classify table to its intended state: all frames
+// reach the end's policer, and the table is bound to the access. policer is nil if the plan creates the
+// policer.
 func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *observe.Policer) {
 	table, to := Table{observe.NoIndex, ownership.TableMark(end.Key), access.Name}, observe.NoIndex
 	hits := [2]uint32{observe.NoIndex, observe.NoIndex}
@@ -171,14 +175,14 @@ func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *ob
 		}
 	}
 	b.removeTables(end.Key, table.Index, "another one leads to the policer")
-	if end.Testing { // the tested end carries no customer frames, and outside L2 nothing is policed
+	if end.Testing { // an end under test carries no customer frames, and a table works only in L2
 		if i := b.ByIndex(access.Index); i != nil {
 			b.takeTableOff(end.Key, i, "the access is apart from its tunnel while that is tested")
 		}
 		return
 	}
 	bound, isBound := b.Bound[access.Index]
-	// VPP may not report whether the table works. Then assume that it has worked since it was bound.
+	// If VPP does not report whether the table works, assume that it has worked since it was bound.
 	works := b.Classified[access.Index] || b.ClassifiedUnknown[access.Index]
 	on := isBound && bound == table.Index && works && !b.leftL2(access.Index)
 	if isBound && !on {
@@ -235,7 +239,7 @@ func (b *operationBuilder) takeTableOff(end intent.Key, i *observe.Interface, wh
 		Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
 }
 
-// boundAt returns the index of the table bound to an interface, observe.NoIndex for none.
+// boundAt returns the index of the table that is bound to an interface, or observe.NoIndex if none is bound.
 func (d *differ) boundAt(index uint32) uint32 {
 	if table, bound := d.Bound[index]; bound {
 		return table
@@ -243,8 +247,8 @@ func (d *differ) boundAt(index uint32) uint32 {
 	return observe.NoIndex
 }
 
-// removeTables unbinds and deletes the end's tables except one. A table that is bound to an index without
-// an interface stays, because VPP could never unbind it afterwards.
+// removeTables unbinds and deletes the end's tables except the table with the index but. It keeps a table
+// that is bound to an index without an interface, because VPP could never unbind that table afterwards.
 func (b *operationBuilder) removeTables(end intent.Key, but uint32, why string) {
 	if len(b.Tables) == 0 {
 		return

@@ -10,9 +10,10 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// findConflicts finds the ends that cannot be created or removed, in addition to those already blocked.
-// Most of them conflict with objects of others (conflict); some need objects that do not exist yet
-// (pending).
+// findConflicts finds the ends that cannot be created or removed, in addition to the ends that are already
+// blocked. The status of a reason is "conflict" if another user's objects are in conflict with the end. It is
+// "pending" if the end waits for something, for example for its port, and "failed" if this VPP does not
+// support the end's tunnel.
 func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 	found := make(map[intent.Key]*Reason)
 	block := func(key intent.Key, reason *Reason) {
@@ -21,7 +22,8 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 		}
 	}
 	d.relabelledConflicts(block)
-	// Include ends that are not planned for: a conflict that appeared since then has to be reported too.
+	// Include the ends that this plan does not cover: a conflict that has appeared since they were planned has
+	// to be reported too.
 	for _, end := range in.Present {
 		if d.blocked[end.Key] != nil {
 			continue
@@ -54,8 +56,8 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 	return found
 }
 
-// accessConflict returns why the end's access cannot be created or used. serving is the interface that
-// already serves as access, nil for none.
+// accessConflict returns the reason why the end's access cannot be created or used, or nil. serving is the
+// interface that already serves as access, or nil if there is none.
 func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Reason {
 	if end.IsProbe() {
 		return nil
@@ -98,8 +100,9 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 }
 
 // portDownConflict returns a conflict if the port of a sub-interface is down and must not be set up. A
-// sub-interface comes up only under a port that is up. The agent sets a port up for it, but not a port that
-// another user has tagged or given an address: it may be down on purpose (docs/adr/0012).
+// sub-interface comes up only under a port that is up. The agent sets the port up for the sub-interface,
+// except if another user has tagged the port or given it an address. Such a port may be down on purpose
+// (docs/adr/0012).
 func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interface) *Reason {
 	if port.AdminUp || !end.AdminUp || serving != nil && serving.AdminUp || d.shutByUs(port) {
 		return nil
@@ -116,15 +119,15 @@ func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interfa
 	return nil
 }
 
-// shutByUs reports whether a port that is being released is down because its VLL was to be down, or because
-// the far end had lost its link.
+// shutByUs reports whether this plan releases the port, and the port is down because the agent set it down.
+// The agent sets a port down if its VLL is shut down, or if the far end has lost its link.
 func (d *differ) shutByUs(port *observe.Interface) bool {
 	h := d.leaving[port.Index]
 	return h != nil && h.isPort() && !port.AdminUp && (d.wasUp(h.End, port) || d.isDownForLinkLoss(port))
 }
 
-// wasUp reports whether a port was up when the end took it, according to the journal. Without an entry it
-// reports whether the port is up now.
+// wasUp reports whether a port was up when the end took it, according to the journal. Without an entry, it
+// returns true if the end is down because of the far end's link, otherwise whether the port is up now.
 func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 	holder := end
 	if h := d.byIndex[port.Index]; h != nil {
@@ -136,13 +139,14 @@ func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 		}
 	}
 	if at, present := d.present[holder]; present && d.in.Present[at].UNILinkDown {
-		return true // the agent took it down because of the far end's link, so it was up before
+		return true // the agent set the port down because of the far end's link, so the port was up before
 	}
 	return port.AdminUp
 }
 
-// connectIsOurs reports whether the agent created the cross-connect of a port. This is the case if it leads
-// to an interface of the port's holder, or to the other access of the holder's VLL.
+// connectIsOurs reports whether the agent created the cross-connect of a port. This is the case if the
+// cross-connect leads to an interface of the agent. If the port has a holder, the interface must belong to
+// the holder's VLL.
 func (d *differ) connectIsOurs(port *observe.Interface, to uint32, holder *Holding) bool {
 	if target := d.byIndex[to]; target != nil {
 		return holder == nil || target.End.VLL == holder.End.VLL
@@ -158,12 +162,13 @@ func (d *differ) describe(index uint32) string {
 }
 
 // subInterfaceConflict returns a conflict if the end's sub-interface and an existing one would take frames
-// from each other. serving is the end's own sub-interface, nil if it has to be created.
+// from each other. serving is the end's own sub-interface, or nil if it has to be created.
 //
-// VPP gives each frame to the most specific sub-interface that matches it. A new sub-interface must not
-// take frames of an existing one, and an existing one must not take frames of the end. "default" takes the
-// frames of all VLANs without a sub-interface; its creator uses them (docs/adr/0058). Once the end's own
-// sub-interface exists, only a more specific one takes frames from it.
+// VPP gives each frame to the most specific sub-interface that matches it. A new sub-interface must not take
+// frames of an existing one, and an existing one must not take frames of the end. The sub-interface "default"
+// takes the frames of all VLANs that have no sub-interface, and its creator uses these frames
+// (docs/adr/0058). Once the end's own sub-interface exists, only a more specific sub-interface can take
+// frames from it.
 func (d *differ) subInterfaceConflict(end intent.End, port, serving *observe.Interface) *Reason {
 	frames := end.Access.Frames()
 	for existing := range d.subs.overlapping(port.Index, end.Access) {
@@ -218,8 +223,8 @@ func vlan(a intent.Access) string {
 	return fmt.Sprintf("%d.%d", a.Outer, a.Inner)
 }
 
-// wholePortConflict returns a conflict if the port has any configuration of others. The agent never takes
-// such a port.
+// wholePortConflict returns a conflict if another user has configured anything on the port. The agent never
+// takes such a port.
 func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Reason {
 	inUse := func(object *observe.Interface, format string, args ...any) *Reason {
 		return conflict("port_in_use", Describe(object), "%s %s", port.Name, fmt.Sprintf(format, args...))
@@ -244,9 +249,9 @@ func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Rea
 	return nil
 }
 
-// PortsToTake returns ports that others may use, sorted by index. These are the ports that ends want as a
-// whole and that do not have the ends' tags yet. They also include the ports that are about to be taken down
-// because of the far end's link.
+// PortsToTake returns the ports that other clients may use and that these intents need, sorted by index.
+// These are the ports that ends want as a whole and that do not have the ends' tags yet, and the ports that
+// the agent is about to set down because of the far end's link.
 func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var ports []*observe.Interface
 	for _, in := range ins {
@@ -267,8 +272,8 @@ func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interfac
 	return slices.Compact(ports)
 }
 
-// tunnelConflict returns why the end's tunnel cannot be created or used. serving is the interface that
-// already serves as tunnel, nil for none.
+// tunnelConflict returns the reason why the end's tunnel cannot be created or used, or nil. serving is the
+// interface that already serves as tunnel, or nil if there is none.
 func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Reason {
 	t := end.Tunnel
 	if !d.Supported[observe.Capability(t.Encapsulation)] {
@@ -289,7 +294,7 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 	if reason := d.localAddressConflict(t); reason != nil {
 		return reason
 	}
-	if serving != nil && len(d.duplicateTunnels) == 0 { // it is the only tunnel with the key
+	if serving != nil && len(d.duplicateTunnels) == 0 { // the serving tunnel is the only one with its key
 		return nil
 	}
 	for existing := range d.tunnelsWithKey(t.Identity()) {
@@ -361,10 +366,10 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 	return missing(absent, "no interface of this router has the address %s", t.Local)
 }
 
-// leavingConflict returns why an interface cannot be replaced: another user sends frames into it. A
-// replacement usually gets the same index, and with it these frames, so the interface keeps its key. When
-// the VLL is removed, all its interfaces are deleted regardless (Plan.SentInto). A released port keeps its
-// index.
+// leavingConflict returns a conflict if another user sends frames into an interface that is to be replaced.
+// The replacement usually gets the same index, and would then receive these frames, so the agent keeps the
+// interface. There is no such conflict if the VLL is removed: then the agent deletes all its interfaces
+// regardless (see Plan.SentInto). There is none for a port either, because a released port keeps its index.
 func (d *differ) leavingConflict(h *Holding) *Reason {
 	for from := range d.sendersInto(h.Interface.Index) {
 		switch sender := d.byIndex[from]; {
@@ -379,7 +384,8 @@ func (d *differ) leavingConflict(h *Holding) *Reason {
 	return nil
 }
 
-// sentInto returns Plan.SentInto. A cross-connect outlives the interface that it leads to.
+// sentInto returns the value of Plan.SentInto. VPP keeps a cross-connect after it has deleted the interface
+// that the cross-connect leads to.
 func (b *operationBuilder) sentInto() map[uint32]*Reason {
 	found := make(map[uint32]*Reason)
 	for _, c := range b.connects {
@@ -388,7 +394,7 @@ func (b *operationBuilder) sentInto() map[uint32]*Reason {
 		if found[to] != nil || i != nil && (h == nil || h.isPort()) {
 			continue
 		}
-		if h := b.byIndex[from]; h == nil || !b.mayChange(h.End) { // the agent's own cross-connects are changed to the right target
+		if h := b.byIndex[from]; h == nil || !b.mayChange(h.End) { // the agent changes its own cross-connects to the right target
 			found[to] = conflict("foreign_xconnect", b.describe(from), "%s sends into sw_if_index %d, which this end's new interface got",
 				b.describe(from), to)
 		}
@@ -396,10 +402,10 @@ func (b *operationBuilder) sentInto() map[uint32]*Reason {
 	return found
 }
 
-// incomingXconnectConflict returns a conflict if another user's interface sends frames into the end's
-// access or tunnel. These frames would reach the customer, or leave together with the customer's frames.
-// VPP keeps a cross-connect by interface index even after that interface is deleted. Even a new interface
-// can therefore have one.
+// incomingXconnectConflict returns a conflict if another user's interface sends frames into the end's access
+// or tunnel. These frames would reach the customer, or leave together with the customer's frames. VPP stores
+// the target of a cross-connect by index, and keeps the cross-connect after the target is deleted. Even a new
+// interface can therefore receive such frames.
 func (d *differ) incomingXconnectConflict(end intent.End, access, tunnel *observe.Interface) *Reason {
 	for _, side := range d.sides(end, access, tunnel) {
 		if side == nil {
@@ -415,7 +421,8 @@ func (d *differ) incomingXconnectConflict(end intent.End, access, tunnel *observ
 	return nil
 }
 
-// serves reports whether the interface belongs to the VLL. This includes a port whose claim is lost.
+// serves reports whether the interface with this index serves the end's VLL. This includes a port for which
+// the journal has lost its claim.
 func (d *differ) serves(end intent.End, index uint32) bool {
 	is := func(i *observe.Interface) bool { return i != nil && i.Index == index }
 	for _, e := range []intent.End{end, d.otherEnd(end)} {
@@ -427,8 +434,8 @@ func (d *differ) serves(end intent.End, index uint32) bool {
 	return false
 }
 
-// sides returns the existing interfaces that serve, or will serve, as the end's access and tunnel; nil for
-// none.
+// sides returns the existing interfaces that serve, or will serve, as the end's access and tunnel, with nil
+// for a missing one.
 func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*observe.Interface {
 	if access == nil && end.Access.Tagging == intent.Untagged {
 		access = d.ByName(end.Access.Interface)
@@ -436,7 +443,8 @@ func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*ob
 	return [2]*observe.Interface{access, tunnel}
 }
 
-// otherEnd returns the other end of a local cross-connect; zero if it is not on this router.
+// otherEnd returns the other end of a local cross-connect. It returns a zero End if the intent does not have
+// that end.
 func (d *differ) otherEnd(end intent.End) intent.End {
 	if at, found := d.present[end.Other()]; found {
 		return d.in.Present[at]

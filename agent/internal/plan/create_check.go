@@ -5,7 +5,8 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// CreateCheck checks a newer snapshot for reasons not to create an object.
+// CreateCheck checks whether objects of a plan may still be created, with a snapshot that is newer than the
+// plan.
 type CreateCheck struct {
 	now     *observe.Snapshot
 	subs    *subInterfaces
@@ -15,7 +16,8 @@ type CreateCheck struct {
 
 type subID struct{ port, id uint32 }
 
-// NewCreateCheck indexes a snapshot, so that the time for checking a plan grows linearly with its length.
+// NewCreateCheck indexes a snapshot, so that the time for checking a plan grows only linearly with the length
+// of the plan.
 func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
 	c := &CreateCheck{
@@ -37,9 +39,9 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	return c
 }
 
-// Verify returns why the operation must no longer be sent, or nil. The key of a creation must still be
-// free. VPP refuses a second sub-interface with the same VLANs and stops the traffic of the first one; a
-// more specific sub-interface takes the frames of a less specific one.
+// Verify returns the reason why the operation must no longer be sent, or nil. The key of an object to be
+// created must still be free. VPP refuses a second sub-interface with the same VLANs and stops the traffic of
+// the first one; a more specific sub-interface takes the frames of a less specific one.
 func (c *CreateCheck) Verify(op Op) *Reason {
 	switch a := op.Action.(type) {
 	case CreateSub:

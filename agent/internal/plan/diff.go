@@ -9,29 +9,30 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Plan has the operations to send and the ends that cannot be carried out.
+// Plan contains the operations to send to VPP, and the ends for which nothing can be done.
 type Plan struct {
 	Ops []Op // in order
 	// Blocked are the ends for which nothing is done, each with its reason.
 	Blocked map[intent.Key]*Reason
 	// Policed are the ends whose bandwidth profile VPP enforces now.
 	Policed map[intent.Key]bool
-	// Owned are all interfaces of the agent in VPP; Quarantined are those that the intent does not name.
+	// Owned are all interfaces of the agent in VPP. Quarantined are the interfaces of the agent whose ends the
+	// intent does not name.
 	Owned, Quarantined []*Holding
 	// Relabelled are the interfaces that the agent created and tagged, and that no longer have its tag.
 	Relabelled []*Holding
-	// SentInto are the indices of interfaces that are deleted, now or by this plan, while another user
-	// still sends frames into them. A new interface with such an index must not be used.
+	// SentInto are the indices into which another user still sends frames although their interfaces are deleted
+	// already, or are deleted by this plan. A new interface with such an index must not be used.
 	SentInto map[uint32]*Reason
-	// StandingClaims are the claims that ownership currently relies on. CreationClaims are those to the
-	// objects that the plan creates. Both have to be on disk before the plan is carried out.
+	// StandingClaims are the claims that currently prove the ownership of existing objects. CreationClaims are
+	// the claims to the objects that the plan creates. Both have to be on disk before the plan is carried out.
 	StandingClaims, CreationClaims []ownership.Claim
 
-	released map[intent.Key]intent.Tombstone // ends that are released
+	released map[intent.Key]intent.Tombstone // the ends whose interfaces are released instead of deleted
 }
 
-// KeptDown returns the ends whose port the agent has shut because of the far end's link and has not set up
-// again, with the port's name. If such an end is still to be kept down, its port may be up at the moment.
+// KeptDown returns the ends whose port the agent has set down because of the far end's link and has not set
+// up again, with the port's name. Such a port may still be up at the moment.
 func (p *Plan) KeptDown() map[intent.Key]string {
 	kept := make(map[intent.Key]string)
 	for _, claim := range p.StandingClaims {
@@ -42,8 +43,8 @@ func (p *Plan) KeptDown() map[intent.Key]string {
 	return kept
 }
 
-// MembersKeptDown returns the names of the members of bonds that the agent has shut because of the far
-// end's link and has not set up again.
+// MembersKeptDown returns the names of the bond members that the agent has set down because of the far end's
+// link and has not set up again.
 func (p *Plan) MembersKeptDown() (names []string) {
 	for _, claim := range p.StandingClaims {
 		if claim.Member != "" {
@@ -55,32 +56,36 @@ func (p *Plan) MembersKeptDown() (names []string) {
 
 // Diff plans the changes from the observed to the intended state. Guarantees:
 //
-//   - No operation changes an interface that the agent does not own, with these exceptions. A port is set up
-//     if it carries a sub-interface that has to come up. A port is taken down only as the access of a
-//     whole-port VLL that is to be down, or as the member of such a bond. When the VLL is removed, the port
-//     comes up again if it was up before. A classify table of the agent is unbound from any interface that
-//     has got the index of the access that the table was bound to.
-//   - An end that cannot be created as intended stays completely unchanged, with a reason. However, a port
-//     that the agent shut because of the far end's link is set up as soon as another user uses it, or the
-//     intent no longer requires it to be down.
-//   - Interfaces that are owned but not named by the intent keep forwarding. So do released interfaces.
-//   - For an adopted end only tags are changed.
-//   - Only a changed key re-creates an object (and DiffRebuild); everything else changes in place.
+//   - No operation changes an interface that the agent does not own, with these exceptions. The agent sets a
+//     port up if the port carries a sub-interface that has to come up. It sets a port down only if a
+//     whole-port VLL that is to be down uses the port, or uses a bond of which the port is a member. When the
+//     VLL is removed, the agent sets the port up again if it was up before. If an interface has got the index
+//     of an access to which a classify table of the agent was bound, the agent unbinds the table from the
+//     interface.
+//   - An end that cannot be created as intended stays completely unchanged, and Blocked has the reason.
+//     However, the agent sets up a port that it set down because of the far end's link as soon as another
+//     user uses the port, or the intent no longer requires it to be down.
+//   - Quarantined interfaces and released interfaces keep forwarding.
+//   - For an adopted end, the agent changes only tags.
+//   - An object is deleted and created again only if its key changes, or in DiffRebuild. All other changes
+//     are made in place.
 //
-// withheld are ends that must not be changed now, each with its reason. They count as blocked.
+// withheld contains the ends that must not be changed now, each with its reason. They count as blocked.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	return diff(in, s, journal, withheld, nil, nil)
 }
 
-// DiffRebuild is Diff that also rebuilds the sub-interfaces with these indices if they serve ends. VPP may
-// have lost a sub-interface from its table of VLANs, which no reading of VPP shows.
+// DiffRebuild returns the plan of Diff, which also deletes and creates again the sub-interfaces with the
+// indices in rebuilt, if they serve ends. VPP may have lost a sub-interface from its table of VLANs, and no
+// observation of VPP shows this.
 func DiffRebuild(
 	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, rebuilt map[uint32]bool,
 ) *Plan {
 	return diff(in, s, journal, withheld, nil, rebuilt)
 }
 
-// Replan plans again after p was carried out, for the ends that p changed.
+// Replan plans again after p was carried out. It plans for the VLLs for which p had operations (see
+// ReplanFor).
 func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	touched := make(map[string]bool)
 	for _, op := range p.Ops {
@@ -89,9 +94,9 @@ func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.
 	return p.ReplanFor(touched, in, s, journal, withheld)
 }
 
-// ReplanFor plans for these VLLs after p was carried out. It assumes that p left the other VLLs as
-// intended, except for conflicts that have appeared since. If p left out an end, this assumption does not
-// hold, and ReplanFor is Diff.
+// ReplanFor plans for these VLLs after p was carried out. It assumes that the other VLLs are as intended
+// after p, except for conflicts that have appeared since. If p blocked an end, or if an end is withheld now,
+// this assumption does not hold, and ReplanFor plans for all VLLs.
 func (p *Plan) ReplanFor(
 	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason,
 ) *Plan {
@@ -174,20 +179,19 @@ type differ struct {
 	leaving  map[uint32]*Holding // by interface index: interfaces to delete, and ports to release
 }
 
-// isCarriedOut reports whether the intent's instructions for the end are carried out: there are some, and
-// the end is not blocked.
+// isCarriedOut reports whether the intent names the end as present or removed, and the end is not blocked.
 func (d *differ) isCarriedOut(end intent.Key) bool {
 	_, present := d.present[end]
 	return d.blocked[end] == nil && (present || d.removed[end])
 }
 
-// planned reports whether the end is planned for.
+// planned reports whether this plan covers the end's VLL, and the end is not blocked.
 func (d *differ) planned(end intent.Key) bool {
 	return (d.vlls == nil || d.vlls[end.VLL]) && d.blocked[end] == nil
 }
 
-// findLeaving finds the interfaces to delete: all interfaces of removed ends, and those of present ends
-// that have another key than intended or are to be rebuilt.
+// findLeaving finds the interfaces to delete and the ports to release. These are all interfaces of removed
+// ends, and those interfaces of present ends that have another key than intended or are to be rebuilt.
 func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*Holding)
 	leave := func(h *Holding) {
@@ -214,7 +218,7 @@ func (d *differ) findLeaving() {
 	}
 }
 
-// plannedEnds returns the indices in in.Present of the ends that are planned for, in order.
+// plannedEnds returns the positions in d.in.Present of the ends that this plan covers, in ascending order.
 func (d *differ) plannedEnds() (places []int) {
 	if d.vlls == nil {
 		places = make([]int, 0, len(d.in.Present))
@@ -236,7 +240,7 @@ func (d *differ) plannedEnds() (places []int) {
 	return places
 }
 
-// fits reports whether the holding has the key that the end requires, and may stay.
+// fits reports whether the holding has the key that the end requires, and is not to be rebuilt.
 func (d *differ) fits(h *Holding, end intent.End) bool {
 	if h.Tunnel != nil {
 		return h.Tunnel.Default && h.Tunnel.Tunnel == end.Tunnel
@@ -251,8 +255,8 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 	}
 }
 
-// serving returns the interfaces that already serve as the end's access and tunnel; nil for one that has to
-// be created or taken.
+// serving returns the interfaces that already serve as the end's access and tunnel. An interface that has to
+// be created or taken is nil.
 func (d *differ) serving(end intent.End) (access, tunnel *observe.Interface) {
 	for h := range d.holdingsOf(end.Key) {
 		switch {

@@ -19,13 +19,13 @@ type Holding struct {
 	Tunnel    *observe.Tunnel // nil for ports and sub-interfaces
 	// Claim proves the ownership of an interface without the agent's tag, otherwise nil.
 	Claim *ownership.Claim
-	// Adopted: only this plan assigns the interface to the end, and it does not have the agent's tag yet.
+	// Adopted means that this plan adopts the interface, which does not have the agent's tag yet.
 	Adopted bool
 
-	next *Holding // of the same end
+	next *Holding // the next holding of the same end, by interface index
 }
 
-// Kind is one of subif, port, vxlan, geneve, gre.
+// Kind returns "subif", "port", "vxlan", "geneve" or "gre".
 func (h *Holding) Kind() string {
 	switch {
 	case h.Tunnel != nil:
@@ -38,8 +38,8 @@ func (h *Holding) Kind() string {
 
 func (h *Holding) isPort() bool { return h.Kind() == "port" }
 
-// connect is one direction of a cross-connect: its target, then its source. Sorting therefore groups those
-// with the same target.
+// connect is one direction of a cross-connect. The upper 32 bits are the index of the target, and the lower
+// 32 bits are the index of the source. Sorting therefore groups the directions with the same target.
 type connect uint64
 
 func connectOf(from, to uint32) connect { return connect(to)<<32 | connect(from) }
@@ -47,7 +47,7 @@ func connectOf(from, to uint32) connect { return connect(to)<<32 | connect(from)
 func (c connect) from() uint32 { return uint32(c) }
 func (c connect) to() uint32   { return uint32(c >> 32) }
 
-// ownerView is the state of VPP by owner: the interfaces of each end, and the object that has each key.
+// ownerView is a snapshot of VPP with the interfaces of each end, and with the object that has each key.
 type ownerView struct {
 	*observe.Snapshot
 	holdings []*Holding // sorted by interface index
@@ -55,10 +55,10 @@ type ownerView struct {
 	// are in no other list.
 	relabelled       []*Holding
 	byIndex          map[uint32]*Holding     // by interface index
-	byEnd            map[intent.Key]*Holding // the first of each end; sorted by interface index
+	byEnd            map[intent.Key]*Holding // the first holding of each end, by interface index
 	subs             *subInterfaces
 	tunnels          map[intent.Identity]*observe.Tunnel // the first tunnel with each key
-	duplicateTunnels []*observe.Tunnel                   // all others
+	duplicateTunnels []*observe.Tunnel                   // the further tunnels with the same keys
 	connects         []connect                           // sorted
 	ports            map[string][]ownership.Claim        // the journal's claims to ports, by name
 	members          []ownership.Claim                   // claims to members of bonds
@@ -115,7 +115,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	return o
 }
 
-// hold assigns an interface to its end.
+// assign adds a holding, and so assigns its interface to an end.
 func (o *ownerView) assign(h *Holding) {
 	o.byIndex[h.Interface.Index] = h
 	at, _ := slices.BinarySearchFunc(o.holdings, h.Interface.Index, func(existing *Holding, index uint32) int {
@@ -125,7 +125,7 @@ func (o *ownerView) assign(h *Holding) {
 	o.link(h)
 }
 
-// link adds the holding to the list of its end.
+// link adds the holding to the linked list of its end.
 func (o *ownerView) link(h *Holding) {
 	at := o.byEnd[h.End]
 	if at == nil || h.Interface.Index < at.Interface.Index {
@@ -146,7 +146,7 @@ func (o *ownerView) holdingsOf(end intent.Key) iter.Seq[*Holding] {
 	}
 }
 
-// sendersInto returns the interfaces whose cross-connect leads to this one, sorted.
+// sendersInto returns the indices of the interfaces whose cross-connect leads to this interface, sorted.
 func (o *ownerView) sendersInto(to uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		at, _ := slices.BinarySearch(o.connects, connectOf(0, to))
@@ -155,7 +155,7 @@ func (o *ownerView) sendersInto(to uint32) iter.Seq[uint32] {
 	}
 }
 
-// tunnelsWithKey returns the tunnels that have the same key in VPP, sorted by interface index.
+// tunnelsWithKey returns the tunnels that have this key in VPP, sorted by interface index.
 func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.Tunnel] {
 	return func(yield func(*observe.Tunnel) bool) {
 		first := o.tunnels[identity]
@@ -170,8 +170,9 @@ func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.T
 	}
 }
 
-// takeClaimedPorts assigns ports without a tag of the agent to the ends that claim them. It does so only if
-// VPP confirms the claim: the port is cross-connected to an interface of the same VLL.
+// takeClaimedPorts assigns ports without a tag of the agent to the ends that have claims to these ports in
+// the journal. It does so only if VPP confirms the claim: the port must be cross-connected to an interface of
+// the same VLL.
 func (o *ownerView) takeClaimedPorts(c claims) {
 	claimed := func(i *observe.Interface, vll string) bool {
 		return slices.ContainsFunc(c.ports[i.Name], func(claim ownership.Claim) bool { return claim.VLL == vll }) ||
@@ -196,7 +197,8 @@ func (o *ownerView) takeClaimedPorts(c claims) {
 	maps.Copy(o.byIndex, taken)
 }
 
-// leadsTo returns the target of an interface's cross-connect, observe.NoIndex if it has none.
+// leadsTo returns the index of the interface that an interface is cross-connected to, or observe.NoIndex if
+// there is no cross-connect.
 func (o *ownerView) leadsTo(index uint32) uint32 {
 	if to, connected := o.Connects[index]; connected {
 		return to
@@ -231,8 +233,9 @@ func claimsByObject(journal ownership.Journal) claims {
 	return c
 }
 
-// holdingOf finds the owner of an interface by its tag. Without a tag it uses a claim to exactly this
-// object in this run of VPP: a crash between creation and tagging leaves such an object behind.
+// holdingOf finds the owner of an interface by its tag. If the interface has no tag, holdingOf uses a claim
+// to exactly this object in this run of VPP. Such an object is left if the agent or VPP's connection fails
+// between creation and tagging.
 func (o *ownerView) holdingOf(i *observe.Interface, c claims) (h Holding, ours bool) {
 	tunnel := o.TunnelAt(i.Index)
 	if tag, ours := ownership.ParseTag(i.Tag); ours {

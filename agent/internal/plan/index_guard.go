@@ -5,31 +5,32 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// IndexGuard knows the interfaces at the indices that a plan names, and checks that they are still there.
-// Another user may delete such an interface, and VPP then gives its index to the next new interface.
+// IndexGuard checks that the indices in a plan still belong to the same interfaces. Another user may delete
+// such an interface, and VPP then gives its index to the next new interface.
 type IndexGuard struct {
 	planned *observe.Snapshot
 	known   map[uint32]*expected
 }
 
-// expected is an interface as it was when it was planned for or created, with the tag that it has got
-// since. Its name is empty until VPP reports it.
+// expected is the state that an interface must have: its state in the snapshot of the plan, or at its
+// creation by the plan, with the tag that the agent has set since. The name of a new tunnel is empty until
+// VPP reports it.
 type expected struct {
 	observe.Interface
 	tunnel *observe.Tunnel // distinguishes an untagged tunnel from others
 	epoch  int64           // epoch of VPP's stats segment before the last reading of the interface, 0 if unknown
 }
 
-// knownByKeyAlone reports whether it is a tunnel without a tag, which only its key distinguishes from
-// others.
+// knownByKeyAlone reports whether the interface is a tunnel without a tag. Only its key distinguishes such a
+// tunnel from other tunnels.
 func (s *expected) knownByKeyAlone() bool { return s.Tag == "" && s.tunnel != nil }
 
-// NewIndexGuard starts with the snapshot that a plan was made from.
+// NewIndexGuard returns an IndexGuard for a plan that was made from this snapshot.
 func NewIndexGuard(planned *observe.Snapshot) *IndexGuard {
 	return &IndexGuard{planned, make(map[uint32]*expected)}
 }
 
-// NoteMade records a created interface.
+// NoteMade records that the action by has created an interface with this index.
 func (g *IndexGuard) NoteMade(index uint32, by Action) {
 	made := &expected{Interface: observe.Interface{Index: index, Sup: index}}
 	switch a := by.(type) {
@@ -56,15 +57,16 @@ func (g *IndexGuard) expectedAt(index uint32) *expected {
 	if i := g.planned.ByIndex(index); i != nil {
 		is.Interface = *i
 	}
-	if is.Tag == "" { // the tag distinguishes it from others
+	if is.Tag == "" { // a tag would distinguish the interface from others
 		is.tunnel = g.planned.TunnelAt(index)
 	}
 	g.known[index] = is
 	return is
 }
 
-// AddUnread adds to named the objects that an operation's message names, except those known to be unchanged
-// in this epoch of VPP's stats segment. made are the indices of created objects.
+// AddUnread adds to named the objects that an operation's message names by index. It omits interfaces that
+// are known to be unchanged in this epoch of VPP's stats segment. made contains the indices of the interfaces
+// that the plan has created.
 func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *observe.NamedByIndex) {
 	for _, ref := range op.Action.Names() {
 		index := ref.At(made)
@@ -83,9 +85,10 @@ func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *
 	}
 }
 
-// NamesMost reports whether these operations name at least a third of all interfaces, not counting those
-// known to be unchanged in this epoch. Reading all interfaces is then faster than reading them one by one.
-// keys reports whether some of them are distinguished only by a tunnel's key.
+// NamesMost reports whether these operations name at least a third of all interfaces. It does not count
+// interfaces that are known to be unchanged in this epoch. If it returns true, reading all interfaces is
+// faster than reading the named ones individually. keys reports whether only the tunnel's key distinguishes
+// some of them.
 func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (most, keys bool) {
 	named := make(map[uint32]bool)
 	for _, op := range ops {
@@ -101,16 +104,17 @@ func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (mos
 	return 3*len(named) >= len(g.planned.Interfaces)+len(made), keys
 }
 
-// isCurrent reports whether the interface need not be read again. No interface appears or disappears within
-// an epoch of VPP's stats segment, but a tag may change. Therefore each interface has to have been read
-// since the plan waited for the disk, except the port that gets a sub-interface.
+// isCurrent reports whether the interface need not be read again. Within an epoch of VPP's stats segment, no
+// interface is created or deleted, but a tag may change while the plan's claims are written to disk. An
+// interface is therefore current only if it was read in this epoch after that. The port of a new
+// sub-interface is also current if the snapshot of the plan is from this epoch.
 func (g *IndexGuard) isCurrent(op Op, index uint32, epoch int64) bool {
 	_, creates := op.Action.(CreateSub)
 	return epoch != 0 && (g.expectedAt(index).epoch == epoch || creates && g.planned.Epoch == epoch)
 }
 
-// Verify returns why the operation must not be sent, or nil if everything that its message names is as
-// planned.
+// Verify returns the reason why the operation must not be sent, or nil if all objects that its message names
+// are as planned.
 func (g *IndexGuard) Verify(op Op, made map[Made]uint32, epoch int64, now *observe.Snapshot) *Reason {
 	for _, ref := range op.Action.Names() {
 		if index := ref.At(made); index != observe.NoIndex && g.isCurrent(op, index, epoch) {
@@ -156,7 +160,8 @@ func (g *IndexGuard) verifyInterface(ref Ref, index uint32, epoch int64, now *ob
 	return nil
 }
 
-// policerOf returns the policer that a message names by index.
+// policerOf returns the policer that a message names by index. names is false if the message names no
+// policer.
 func policerOf(action Action) (name string, index uint32, names bool) {
 	switch a := action.(type) {
 	case UpdatePolicer:

@@ -6,8 +6,9 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// BeyondInterfaceLimit returns a reason for each end whose new interfaces exceed VPP's free capacity, in
-// the intent's order. An end that creates as many interfaces as it deletes needs no capacity.
+// BeyondInterfaceLimit returns the ends for whose new interfaces VPP has no room, each with a reason. VPP has
+// room for free more interfaces, and the ends get this room in the intent's order. An end that creates only
+// as many interfaces as it deletes needs no room.
 func (p *Plan) BeyondInterfaceLimit(in *intent.Intent, free int) map[intent.Key]*Reason {
 	if free == math.MaxInt {
 		return nil

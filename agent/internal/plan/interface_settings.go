@@ -17,8 +17,8 @@ func rewriteOf(t intent.Tagging) uint32 {
 	return 0
 }
 
-// tag tags an interface with the end and its revision. Another user's tag on a port stays: the journal then
-// records that the port is in use.
+// tag tags an interface with the end and its revision. It does not replace another user's tag on a port. The
+// journal then records that the end uses the port.
 func (b *operationBuilder) tag(end intent.End, ref Ref) {
 	actual := ""
 	if h := b.byIndex[ref.Index]; h != nil && h.Claim == nil {
@@ -34,10 +34,11 @@ func (b *operationBuilder) tag(end intent.End, ref Ref) {
 		"the tag names end and revision")
 }
 
-// rewrite sets the number of popped tags, 0 for none. VPP keeps a rewrite by interface index. A rewrite
-// that was set on an interface in L3 mode outlives the interface. The next interface with that index uses
-// it as soon as it is cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits).
-// Therefore rewrite also checks tunnels and whole ports.
+// rewrite sets the tag rewrite of an interface: pop is PopOne, PopTwo, or 0 for no rewrite. VPP stores a
+// rewrite by interface index. If a rewrite was set on an interface in L3 mode, VPP keeps the rewrite after
+// the interface is deleted. The next interface with that index uses it as soon as that interface is
+// cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits). Therefore rewrite is also
+// necessary for tunnels and whole ports.
 func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 	actual := uint32(0)
 	if i := b.ByIndex(ref.Index); i != nil && !b.detached[i.Index] { // leaving L2 clears the rewrite
@@ -56,8 +57,8 @@ func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 // greMTU is the MTU that VPP gives a new GRE tunnel (bytes).
 const greMTU = 9000
 
-// mtu sets the MTU of a GRE TEB tunnel large enough for every promised frame, because the tunnel drops
-// longer ones.
+// mtu makes the MTU of a GRE TEB tunnel large enough for the longest frame that the line must carry, because
+// the tunnel drops longer frames.
 func (b *operationBuilder) mtu(end intent.End, ref Ref) {
 	actual := b.l3MTU(ref)
 	if actual < uint32(end.Frame) {
@@ -67,7 +68,8 @@ func (b *operationBuilder) mtu(end intent.End, ref Ref) {
 	}
 }
 
-// l3MTU returns 0 for an interface without an L3 MTU, and for one that does not exist yet.
+// l3MTU returns the L3 MTU of an interface (bytes). It returns 0 if the interface has no L3 MTU or does not
+// exist yet.
 func (b *operationBuilder) l3MTU(ref Ref) uint32 {
 	if i := b.ByIndex(ref.Index); i != nil {
 		return i.L3MTU
@@ -101,8 +103,8 @@ func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
 }
 
 // admin brings the access to its intended admin state. A sub-interface cannot come up under a port that is
-// down, so the port is set up first. This is the only change that the agent makes to a port that does not
-// belong to the line as a whole.
+// down, so admin sets the port up first. This is the only change that the agent makes to a port that a line
+// does not use as a whole.
 func (b *operationBuilder) admin(end intent.End, ref Ref) {
 	b.shutMembers(end)
 	up := false

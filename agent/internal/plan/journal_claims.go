@@ -27,13 +27,14 @@ func (d *differ) creationClaims(ops []Op) []ownership.Claim {
 	return claims
 }
 
-// standingClaims returns claims to interfaces without the agent's tag. These are the agent's orphans, as
-// long as they exist, and ports that VLLs use as a whole, are to use, or are still cross-connected to. Such
-// a port may have another user's tag, and only the journal has its original state.
+// standingClaims returns the claims to existing interfaces that the agent's tag does not identify. These are
+// interfaces that the agent created but could not tag, as long as they exist. They are also ports that VLLs
+// use as a whole, are to use, or are still cross-connected to: such a port may have another user's tag, and
+// only the journal has its original state. standingClaims includes the claims of memberClaims.
 func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 	var claims []ownership.Claim
-	// By VLL: if the other end takes over a port, only that end claims it. Otherwise the port would be
-	// taken away again.
+	// The key is the VLL and not the end: if the VLL's other end takes over a port, only that end claims the
+	// port. Otherwise the port would be taken away again.
 	type use struct{ vll, port string }
 	wanted := make(map[use]bool)
 	for _, end := range in.Present {
@@ -44,7 +45,7 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 		wanted[use{end.VLL, port.Name}] = true
 		claims = append(claims, ownership.Claim{
 			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
-			LinkLoss: end.UNILinkDown || end.AdminUp && d.isDownForLinkLoss(port), // until VPP shows it as up
+			LinkLoss: end.UNILinkDown || end.AdminUp && d.isDownForLinkLoss(port), // until VPP shows the port as up
 		})
 	}
 	for _, h := range d.holdings {

@@ -1,5 +1,5 @@
-// Package plan compares the intent with the observed state and plans the operations, in order. It does no
-// I/O.
+// Package plan compares the intent with the observed state, and plans the operations and their order. It does
+// no I/O.
 package plan
 
 import (
@@ -10,14 +10,15 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// Stage orders operations: everything of one stage is done before the next begins.
+// Stage determines the order of operations: all operations of a stage are carried out before the next stage
+// begins.
 type Stage int
 
 const (
 	Detach  Stage = iota // remove cross-connects of interfaces that are about to be deleted
 	Delete               // delete interfaces, release ports
 	Create               // create missing objects
-	Tag                  // mark them as the agent's
+	Tag                  // tag the new objects as the agent's
 	Set                  // MTU, tag rewrite
 	Connect              // cross-connect in both directions
 	Police               // enforce the bandwidth profile
@@ -52,7 +53,7 @@ type Ref struct {
 	Name  string // for an interface that the plan creates, its expected name
 }
 
-// At returns the index of the interface, observe.NoIndex if it was not created.
+// At returns the index of the interface, or observe.NoIndex if the interface was not created.
 func (r Ref) At(made map[Made]uint32) uint32 {
 	if r.Index != observe.NoIndex {
 		return r.Index
@@ -74,20 +75,20 @@ type Op struct {
 	Why    string
 	// Drift is the difference that the operation repairs.
 	Drift Drift
-	// Follows: the operation adapts to a setting that an operator may choose, such as a port's MTU. It
-	// repairs no foreign change.
+	// Follows means that the operation adapts to a setting that an operator may choose, such as a port's MTU.
+	// Such an operation does not repair drift.
 	Follows bool
 
 	rank int // order within a stage and an end
 }
 
-// Drift is one field of one object with another value than intended.
+// Drift is one field of one object whose actual value differs from the intended value.
 type Drift struct {
 	Object, Field, Desired, Actual string
 }
 
-// order makes plans reproducible. Operations are large, so their indices are sorted, and each operation is
-// moved once.
+// order sorts the operations by stage, rank and end, so that plans are reproducible. Operations are large, so
+// order sorts their indices and then moves each operation once.
 func order(ops []Op) []Op {
 	places := make([]int, len(ops))
 	for n := range places {

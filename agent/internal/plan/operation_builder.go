@@ -49,7 +49,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 type operationBuilder struct {
 	*differ
 	ops      []Op
-	detached map[uint32]bool            // their cross-connects are removed by this plan
+	detached map[uint32]bool            // interfaces that this plan takes out of L2
 	raised   map[uint32]bool            // ports set up by this plan
 	ids      map[uint32]map[uint32]bool // sub-interface IDs in use, by port
 	refs     []Ref                      // access of each end, in the intent's order
@@ -66,8 +66,8 @@ func (b *operationBuilder) add(end intent.Key, stage Stage, rank int, action Act
 	return &b.ops[len(b.ops)-1]
 }
 
-// release removes the cross-connects from and to an interface and deletes it. A port is not deleted but
-// released.
+// release removes the agent's cross-connects from and to an interface, and the interface's policer, and
+// deletes the interface. It does not delete a port, but removes the agent's tag from the port.
 func (b *operationBuilder) release(h *Holding) {
 	i := h.Interface
 	why := "the VLL is removed"
@@ -103,8 +103,8 @@ func (b *operationBuilder) release(h *Holding) {
 	}
 }
 
-// releaseEnd returns the interfaces of a released end to their previous owner, or to none. They keep
-// forwarding.
+// releaseEnd replaces the agent's tags on the interfaces of a released end by the tags in the tombstone, or
+// clears them. The interfaces keep forwarding.
 func (b *operationBuilder) releaseEnd(tombstone intent.Tombstone) {
 	if !tombstone.Release {
 		return
@@ -121,8 +121,9 @@ func (b *operationBuilder) releaseEnd(tombstone intent.Tombstone) {
 	}
 }
 
-// endLinkLoss sets a port up that is down because of the far end's link. It does so before other changes to
-// the end, and also for ends that are blocked or no longer named, which are otherwise left unchanged.
+// endLinkLoss sets up a port that the agent set down because of the far end's link. This happens before other
+// changes to the end. It also happens for ends that are blocked or that the intent no longer names, and to
+// which the plan makes no other changes.
 func (b *operationBuilder) endLinkLoss(h *Holding) {
 	if i := h.Interface; h.isPort() && b.isDownForLinkLoss(i) {
 		b.add(h.End, Detach, 0, SetAdmin{RefTo(i), true}, Drift{Field: "admin_up", Desired: "true", Actual: "false"},
@@ -130,22 +131,21 @@ func (b *operationBuilder) endLinkLoss(h *Holding) {
 	}
 }
 
-// isDownForLinkLoss reports whether the port is down because the agent shut it for the far end's link,
-// according to the journal.
+// isDownForLinkLoss reports whether the port is down and, according to the journal, the agent set it down
+// because of the far end's link.
 func (d *differ) isDownForLinkLoss(port *observe.Interface) bool {
 	return !port.AdminUp && slices.ContainsFunc(d.ports[port.Name], func(claim ownership.Claim) bool { return claim.LinkLoss })
 }
 
-// wantsDown reports whether the intent requires the end's access to be down and no other user of the port
-// needs it up.
+// wantsDown reports whether the intent requires the end's access to be down, and no other user uses the port.
 func (d *differ) wantsDown(end intent.Key) bool {
 	at, present := d.present[end]
 	reason := d.blocked[end]
 	return present && !d.in.Present[at].AccessUp() && (reason == nil || reason.Code != "port_in_use")
 }
 
-// giveBack sets a port up that was shut for its VLL or for the far end's link, unless another VLL now uses
-// the whole port and decides.
+// giveBack sets up a port that the agent set down for its VLL or because of the far end's link. It does
+// nothing if another VLL now uses the whole port, because that VLL determines the port's state.
 func (b *operationBuilder) giveBack(h *Holding) {
 	i := h.Interface
 	taken := func(end intent.End) bool {
@@ -162,7 +162,8 @@ func (b *operationBuilder) detach(h *Holding, why string) {
 	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.nameOf(to)}, why)
 }
 
-// leaveL2 removes an interface's cross-connect with to, once.
+// leaveL2 takes an interface out of L2, and so removes its cross-connect to the interface to. It adds only
+// one such operation for each interface.
 func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref, why string) {
 	if b.detached[i.Index] {
 		return
@@ -172,9 +173,9 @@ func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref,
 	b.add(end, Detach, 0, ClearConnect{RefTo(i), to}, drift, "%s", why)
 }
 
-// isolate takes the end's access and tunnel out of L2. During a test, no frame of a customer may enter the
-// tunnel, and no test frame may reach a customer. If another user connected or bridged the port, the end
-// was found to be in conflict before.
+// isolate takes these interfaces of an end out of L2. During a test, no frame of a customer may enter the
+// tunnel, and no test frame may reach a customer. A port that another user has cross-connected or bridged
+// does not get here, because its end is blocked by a conflict.
 func (b *operationBuilder) isolate(end intent.Key, refs ...Ref) {
 	const why = "the tunnel is tested before the customer is joined to it"
 	for _, ref := range refs {
@@ -193,8 +194,8 @@ func (d *differ) nameOf(index uint32) string {
 	return fmt.Sprintf("sw_if_index %d", index)
 }
 
-// access finds or creates the end's access. The ends of a local cross-connect can then refer to each
-// other's access.
+// access returns the end's access, and plans its creation if it is missing. It is called for all ends before
+// build is, because the ends of a local cross-connect refer to each other's access.
 func (b *operationBuilder) access(end intent.End) Ref {
 	if existing, _ := b.serving(end); existing != nil {
 		return RefTo(existing)
@@ -210,8 +211,8 @@ func (b *operationBuilder) access(end intent.End) Ref {
 	return sub
 }
 
-// freeID returns an unused sub-interface ID: the VLAN for a single tag, which makes a readable name,
-// otherwise the lowest free one.
+// freeID returns an unused sub-interface ID. For an access with a single tag this is the VLAN if possible,
+// which makes the name readable. Otherwise it is the lowest unused ID from firstFreeID.
 func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 	used := b.ids[port]
 	if used == nil {
@@ -234,10 +235,12 @@ func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 	return id
 }
 
-// firstFreeID is above every VLAN, so that other IDs do not use up an ID that a VLAN needs.
+// firstFreeID is above every VLAN. So no other sub-interface gets the ID that the sub-interface of a VLAN
+// needs.
 const firstFreeID = 4096
 
-// build creates the rest of an end and brings everything to its intended state.
+// build plans the operations that create the end's remaining objects and bring all its objects to their
+// intended state. access is the result of access for the end.
 func (b *operationBuilder) build(end intent.End, access Ref) {
 	if end.IsProbe() {
 		tunnel := b.tunnelRef(end)
@@ -252,7 +255,7 @@ func (b *operationBuilder) build(end intent.End, access Ref) {
 		b.rewrite(end, access, rewriteOf(end.Access.Tagging))
 		b.portMTU(end, access)
 		b.connect(end, access, b.refs[b.present[end.Other()]])
-	case end.Testing: // outside L2, where VPP keeps no tag rewrite
+	case end.Testing: // the access is outside L2 during a test, where VPP keeps no tag rewrite
 		tunnel := b.tunnelRef(end)
 		b.tag(end, tunnel)
 		b.portMTU(end, access)
@@ -274,7 +277,7 @@ func (b *operationBuilder) build(end intent.End, access Ref) {
 	b.admin(end, access)
 }
 
-// newTunnel is the name of a tunnel before VPP names it.
+// newTunnel contains the names that stand in a plan for tunnels that VPP has not named yet.
 var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>", intent.GENEVE: "geneve_tunnel<new>", intent.GRE: "gre<new>"}
 
 func (b *operationBuilder) tunnelRef(end intent.End) Ref {

@@ -8,9 +8,9 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// If VPP gets two requests to apply a policer, it polices twice. It also keeps an applied policer by interface
-// index. The agent therefore applies a policer only where none works, and removes it before its interface
-// leaves L2 or is deleted.
+// If VPP gets two requests to apply a policer to an interface, it polices the interface's frames twice. VPP
+// also stores an applied policer by interface index. The agent therefore applies a policer only to an
+// interface on which none works. It removes the policer before the interface leaves L2 or is deleted.
 
 type (
 	// AddPolicer creates a policer.
@@ -52,7 +52,8 @@ func (a UpdatePolicer) Names() []Ref { return nil }
 func (a DeletePolicer) Names() []Ref { return nil }
 func (a SetPolicing) Names() []Ref   { return []Ref{a.Interface} }
 
-// policerRef returns a reference with the policer's name, because a policer is not an interface.
+// policerRef returns a Ref with the policer's name. The Ref has no index, because a policer is not an
+// interface.
 func policerRef(name string) Ref { return Ref{Index: observe.NoIndex, Name: name} }
 
 func (a AddPolicer) CLI() string {
@@ -90,8 +91,8 @@ func (d *differ) policeable(end intent.End) bool {
 	return d.Policing != observe.NoPolicing && end.Access.Tagging == intent.Untagged && port != nil && d.NodePolices(port)
 }
 
-// setPolicer brings the end's policer to its intended state, and records whether the profile is enforced
-// already.
+// setPolicer plans the operations that bring the end's policer to its intended state. It records in policed
+// whether VPP enforces the profile already.
 func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 	if len(b.Policers) == 0 && len(b.Tables) == 0 && end.Bandwidth == (intent.Bandwidth{}) {
 		return
@@ -129,9 +130,9 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 	}
 }
 
-// setPolicing applies the end's policer to its access.
+// setPolicing applies the end's policer to the access. During a test it removes the policer from the access.
 func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
-	if end.Testing { // the tested end carries no customer frames, and outside L2 nothing is policed
+	if end.Testing { // an end under test carries no customer frames, and a policer works only in L2
 		if i := b.ByIndex(access.Index); i != nil {
 			b.takePolicerOff(end.Key, i, "the access is apart from its tunnel while that is tested")
 		}
@@ -139,7 +140,7 @@ func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
 	}
 	on := b.policedByUs(access.Index) && !b.unpoliced[access.Index]
 	if on && b.leftL2(access.Index) {
-		// Outside L2 VPP forgets that the sub-interface is policed, but not that a policer is applied.
+		// When a sub-interface leaves L2, VPP stops policing it, but still counts the policer as applied.
 		b.takePolicerOff(end.Key, b.ByIndex(access.Index), "the policer stopped working when the access left L2")
 		on = false
 	}
@@ -150,8 +151,9 @@ func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
 }
 
 // policedByUs reports whether the agent's policer works on an interface. VPP does not report which policer
-// works there, but if the holder has no policer, it is not the agent's. VPP may not report whether one
-// works at all; then the holder's policer is assumed to be applied since its creation.
+// works on an interface. It can be the agent's policer only if the interface belongs to an end that has a
+// policer. If VPP does not even report whether a policer works there, policedByUs assumes that the end's
+// policer has been applied since its creation.
 func (d *differ) policedByUs(index uint32) bool {
 	h := d.byIndex[index]
 	return (d.Policed[index] || d.PolicedUnknown[index]) && h != nil && d.Policers[ownership.PolicerName(h.End)] != nil
@@ -168,7 +170,7 @@ func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, 
 	b.takeNodeOff(end, i, why)
 }
 
-// takeNodeOff stops the end's policer in the policer node of an interface.
+// takeNodeOff stops the end's policer on an interface that VPP's policer node polices.
 func (b *operationBuilder) takeNodeOff(end intent.Key, i *observe.Interface, why string) {
 	name := ownership.PolicerName(end)
 	if !b.policedByUs(i.Index) || b.unpoliced[i.Index] {

@@ -6,10 +6,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// portMTU sets the L3 MTU of a line's interfaces to that of the port, if this router is configured so
-// (intent.PortMTUs). VPP uses that MTU on no cross-connected interface except GRE tunnels. vppcfg requires
-// an MTU for every interface. Both sides of a cross-connect need the same one, which may not exceed the
-// port's (vppcfg 0.0.7, config/interface.py). A port that is used as a whole keeps its MTU.
+// portMTU sets the L3 MTU of a line's interface to the L3 MTU of the port, if this router is configured so
+// (intent.PortMTUs). VPP uses the L3 MTU of a cross-connected interface only if the interface is a GRE
+// tunnel. But vppcfg requires an MTU for every interface. It also requires that both sides of a cross-connect
+// have the same MTU, and that this MTU does not exceed the port's (vppcfg 0.0.7, config/interface.py). A port
+// that is used as a whole keeps its MTU.
 func (b *operationBuilder) portMTU(end intent.End, ref Ref) {
 	if !b.in.PortMTUs || end.Adopt || ref.Name == end.Access.Interface {
 		return
@@ -22,21 +23,21 @@ func (b *operationBuilder) portMTU(end intent.End, ref Ref) {
 		"for vppcfg both sides of a cross-connect have the MTU of the port").Follows = true
 }
 
-// lineMTU returns the L3 MTU that both sides of the end's cross-connect can have for vppcfg (bytes), 0 if
-// there is none.
+// lineMTU returns the L3 MTU (bytes) that both sides of the end's cross-connect need for vppcfg, or 0 if
+// vppcfg accepts none.
 func (b *operationBuilder) lineMTU(end intent.End) uint32 {
 	ports, mtu := []intent.Access{end.Access}, b.portL3MTU(end.Access)
 	switch end.Tunnel.Encapsulation {
 	case intent.L2XC:
 		other := b.otherEnd(end).Access
 		ports, mtu = append(ports, other), min(mtu, b.portL3MTU(other))
-	case intent.GRE: // vppcfg treats it as a physical port, whose MTU is that of its link, and VPP does not allow that to change
+	case intent.GRE: // vppcfg treats a GRE tunnel as a physical port and expects its link MTU, which VPP does not allow to change
 		_, tunnel := b.serving(end)
 		if tunnel == nil || tunnel.LinkMTU > mtu || tunnel.LinkMTU < uint32(end.Frame) {
 			return 0
 		}
 		mtu = tunnel.LinkMTU
-	case intent.GENEVE: // vppcfg does not support it
+	case intent.GENEVE: // vppcfg does not support GENEVE
 		return 0
 	}
 	for _, port := range ports {

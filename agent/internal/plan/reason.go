@@ -14,8 +14,7 @@ type Reason struct {
 	Object     string // "" if there is none
 	Retval     int32  // 0 if no request was sent to VPP
 	VPPMessage string
-	// Drift is the setting of a foreign object that an operator has to correct, nil if there is no such
-	// setting.
+	// Drift is the setting of another user's object that an operator has to correct, or nil if there is none.
 	Drift *Drift
 }
 
@@ -27,7 +26,7 @@ func conflict(code, object, format string, args ...any) *Reason {
 	return &Reason{Status: "conflict", Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
 }
 
-// Describe returns the description of an interface for reasons.
+// Describe returns the name and the index of an interface, for messages.
 func Describe(i *observe.Interface) string {
 	return fmt.Sprintf("%s (sw_if_index %d)", i.Name, i.Index)
 }

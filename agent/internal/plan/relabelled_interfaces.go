@@ -10,15 +10,15 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Any user of VPP can clear or replace a tag. An interface that was tagged in this run of VPP then still
-// exists under its index and name and with its key. It belongs to its end until an operator decides
-// otherwise. However, an interface that another user deleted and created again can look the same. Therefore
-// the agent does not change it, and its end is in conflict with it until an operator decides who owns it
-// (docs/adr/0022).
+// Any user of VPP can clear or replace a tag. The interface keeps its index, its name and its key. So the
+// agent still recognizes an interface that it tagged in this run of VPP, and the interface belongs to its end
+// until an operator decides otherwise. However, another user may have deleted the interface and created an
+// identical one. Therefore the agent does not change the interface. Its end is in conflict until an operator
+// decides who owns the interface (docs/adr/0022).
 
-// fingerprintOf returns a hash of an interface's name and of everything that its creation fixed. Together
-// with the index it distinguishes an interface from later ones with the same index, except from one created
-// identically.
+// fingerprintOf returns a hash of an interface's name and of all properties that are fixed at its creation.
+// Together with the index, the hash distinguishes the interface from later interfaces with the same index,
+// unless a later one was created identically.
 func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(i.Name)) // a hash accepts any input
@@ -36,10 +36,10 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 		local, remote := tunnel.Local.As16(), tunnel.Remote.As16()
 		bytes = append(append(bytes, local[:]...), remote[:]...)
 		number(tunnel.VNI)
-		if tunnel.GREKey != 0 { // fingerprints recorded before there were keys stay valid
+		if tunnel.GREKey != 0 { // so fingerprints that were recorded before the agent supported GRE keys stay valid
 			number(tunnel.GREKey)
 		}
-		if tunnel.Table != 0 { // and those recorded before there were tables
+		if tunnel.Table != 0 { // so fingerprints that were recorded before the agent supported underlay tables stay valid
 			number(tunnel.Table)
 		}
 		flag(tunnel.Default)
@@ -56,7 +56,8 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 	return sum.Sum64()
 }
 
-// relabelledOf finds the end for which an interface without a tag of the agent was created.
+// relabelledOf returns a holding for an interface that the agent has tagged in this run of VPP and that no
+// longer has the agent's tag. For other interfaces it returns nil.
 func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) *Holding {
 	mark, known := tagged[i.Index]
 	tunnel := o.TunnelAt(i.Index)
@@ -66,9 +67,9 @@ func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) 
 	return &Holding{End: mark.Key, Revision: mark.Revision, Interface: i, Tunnel: tunnel}
 }
 
-// TagChanges compares the interfaces that have the agent's tag with those recorded to have had it. It
-// returns new or changed tags, and the indices of interfaces that no longer exist or that the agent has
-// released. It omits ports: the agent does not create them, and claims record them.
+// TagChanges compares the interfaces that have the agent's tag with the recorded interfaces (known). It
+// returns new or changed tags, and the indices of recorded interfaces that no longer exist or that the agent
+// has released. It omits ports, because the agent does not create them, and claims record them.
 func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked ownership.Tagged, gone []uint32) {
 	marked = make(ownership.Tagged)
 	stays := make(map[uint32]bool, len(p.Owned)+len(p.Relabelled))
@@ -93,8 +94,8 @@ func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked o
 	return marked, gone
 }
 
-// relabelledConflicts blocks all ends of a VLL on this router while one of its interfaces is relabelled.
-// This includes ends that are not planned for.
+// relabelledConflicts blocks all ends of a VLL on this router while one of its interfaces is relabelled. This
+// includes ends that this plan does not cover.
 func (d *differ) relabelledConflicts(block func(intent.Key, *Reason)) {
 	found := make(map[intent.Key][]*Holding)
 	var ends []intent.Key
@@ -161,9 +162,9 @@ func (h *Holding) Reclaim() Op {
 	}
 }
 
-// TakePolicerOff returns the operation that stops the end's policer on an interface that is released.
-// Otherwise the policer would be deleted with the end while still applied there. policed says that one
-// works there.
+// TakePolicerOff returns the operation that stops the end's policer on an interface that is released. Without
+// this operation, the policer could be deleted with the end while it is still applied there. policed must be
+// true if a policer works on the interface. needed is false if there is nothing to stop.
 func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := ownership.PolicerName(h.End), h.Interface
 	if op, needed := h.takeTableOff(s); needed {
@@ -178,7 +179,7 @@ func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, need
 	}, true
 }
 
-// takeTableOff is TakePolicerOff for an interface with a classify table.
+// takeTableOff does the same as TakePolicerOff for an interface with a classify table.
 func (h *Holding) takeTableOff(s *observe.Snapshot) (op Op, needed bool) {
 	table, bound := s.Bound[h.Interface.Index]
 	t := s.Tables[table]

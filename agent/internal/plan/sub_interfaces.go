@@ -8,8 +8,8 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// vlanMatch is a key in VPP's tables of VLANs. VPP has one sub-interface for each key; exact match is not
-// part of it.
+// vlanMatch is a key in VPP's tables of VLANs. VPP has at most one sub-interface for each key. The
+// exact-match flag is not part of the key.
 type vlanMatch struct {
 	port         uint32
 	tags         uint8
@@ -26,12 +26,13 @@ func vlanMatchFor(port uint32, a intent.Access) vlanMatch {
 	return vlanMatch{port: port, tags: uint8(a.Tagging.Tags()), dot1ad: a.Tagging == intent.Dot1ad, outer: a.Outer, inner: a.Inner}
 }
 
-// subInterfaces finds the sub-interfaces of ports by the frames that they take. An access is compared with
-// only a few of them, regardless of their total number.
+// subInterfaces finds the sub-interfaces of ports by the frames that they take. It compares an access with
+// only a few sub-interfaces, regardless of their total number.
 type subInterfaces struct {
-	// byPlace has the sub-interfaces with given VLANs, and those with any inner VLAN.
+	// byPlace contains the sub-interfaces that take given VLANs, and the sub-interfaces that take a given outer
+	// VLAN with any inner VLAN.
 	byPlace map[vlanMatch]*observe.Interface
-	// underOuter has the sub-interfaces with two given VLANs by port and outer VLAN.
+	// underOuter contains the sub-interfaces that take two given VLANs, by port and outer VLAN.
 	underOuter map[vlanMatch][]*observe.Interface
 	// others are the sub-interfaces that are not selected by VLANs, by port: "default", "untagged", by MAC
 	// address, any outer VLAN.
@@ -62,13 +63,14 @@ func (s *subInterfaces) add(i *observe.Interface) {
 	}
 }
 
-// at returns the sub-interface with exactly the VLANs of the access, nil for none.
+// at returns the sub-interface with exactly the VLANs of the access, or nil if there is none.
 func (s *subInterfaces) at(port uint32, a intent.Access) *observe.Interface {
 	return s.byPlace[vlanMatchFor(port, a)]
 }
 
-// overlapping returns the sub-interfaces of a port that take some frame of the access: those with the same
-// VLANs first, then the less specific ones, then the more specific ones.
+// overlapping returns the sub-interfaces of a port that take any frame of the access. It returns the
+// sub-interface with the same VLANs first, then the less specific sub-interfaces, then the more specific
+// ones.
 func (s *subInterfaces) overlapping(port uint32, a intent.Access) iter.Seq[*observe.Interface] {
 	return func(yield func(*observe.Interface) bool) {
 		frames := a.Frames()

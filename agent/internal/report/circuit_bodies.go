@@ -7,7 +7,8 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// circuitBody is a foreign circuit. Far is null if Near is a tunnel that is cross-connected to nothing.
+// circuitBody is a circuit that the agent did not create: two cross-connected interfaces, or a tunnel without
+// a cross-connect. For such a tunnel, Far is null.
 type circuitBody struct {
 	Near sideBody  `json:"near"`
 	Far  *sideBody `json:"far"`
@@ -15,7 +16,7 @@ type circuitBody struct {
 	In   bool      `json:"in"`  // Far's frames are sent to Near
 }
 
-// sideBody is an attachment circuit or a tunnel; the other member is null.
+// sideBody is one side of a circuit. It has either an Attachment or a Tunnel, and the other member is null.
 type sideBody struct {
 	Interface  string          `json:"interface"`
 	Tag        *string         `json:"tag"`
@@ -25,8 +26,8 @@ type sideBody struct {
 	Tunnel     *tunnelBody     `json:"tunnel"`
 }
 
-// attachmentBody has zero tags for a whole port. Wide: the frames are selected by other criteria than exact
-// numbers of tags, such as "any".
+// attachmentBody is a port or a sub-interface. Tags is 0 for a whole port. Wide means that the sub-interface
+// does not select frames by given VLANs, but for example by "any".
 type attachmentBody struct {
 	Port    string `json:"port"`
 	LinkUp  bool   `json:"link_up"`
@@ -39,8 +40,8 @@ type attachmentBody struct {
 	Policed bool   `json:"policed"`
 }
 
-// tunnelBody is a tunnel; members that its encapsulation does not have are null. Standard: the agent could
-// have created it with the same settings (UDP port, mode).
+// tunnelBody is a tunnel. A member that does not exist for its encapsulation is null. Standard means that the
+// tunnel has the settings that the agent's own tunnels have (UDP port, mode).
 type tunnelBody struct {
 	Encapsulation string  `json:"encapsulation"`
 	Local         string  `json:"local"`

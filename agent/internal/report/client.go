@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// postTimeout is the minimum time limit of a request. It grows by a second for every slowestRate bytes
-	// of the body.
+	// postTimeout is the time limit of a request with a small body. The limit grows by a second for every
+	// slowestRate largest response that is read (bytes) of the body.
 	postTimeout = 10 * time.Second
 	slowestRate = 256 << 10
 	maxAnswer   = 1 << 20 // bytes
 )
 
-// statusError is a response after which the report may be sent again.
+// statusError is a response with a status after which the report may be sent again.
 type statusError struct{ Status int }
 
 func (e *statusError) Error() string { return fmt.Sprintf("report: status %d", e.Status) }
@@ -37,8 +37,8 @@ func (e *RefusedError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("refused with status %d: %s", e.Status, e.Detail), ": ")
 }
 
-// ErrNotStored says that the portal does not have a list that the report only names, or needs its content
-// (412).
+// ErrNotStored says that the report contains only the name of a list, and the portal does not have this list
+// or needs its content (status 412).
 var ErrNotStored = errors.New("report: the portal needs the complete report")
 
 // Client posts reports to the portal's API for agents.
@@ -64,8 +64,8 @@ func (c *Client) connections() *http.Client {
 // of a running request is closed after that request.
 func (c *Client) Reconnect() { c.http.Swap(c.connections()).CloseIdleConnections() }
 
-// Post sends a report and decodes the response into answer. Errors: *RefusedError, or any other error after
-// which the report may be sent again.
+// Post sends a report and decodes the response into answer. Errors: *RefusedError, ErrNotStored, or any other
+// error after which the report may be sent again.
 func (c *Client) Post(ctx context.Context, kind string, report, answer any) error {
 	body, err := json.Marshal(report)
 	if err != nil {

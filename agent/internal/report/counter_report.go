@@ -7,12 +7,14 @@ import (
 	"longline.dev/agent/internal/spool"
 )
 
-// reportBytes limits the encoded size of the samples in one report. The portal accepts 32 MiB, and a report
-// of this size passes a link of 4 Mbit/s within a request's time limit. A larger sample is sent alone.
+// reportBytes is the largest encoded size of the samples in one report (bytes). The portal accepts 32 MiB,
+// and a link of 4 Mbit/s transfers a report of reportBytes within the time limit of a request. A single
+// sample that is larger is sent alone.
 const reportBytes = 4 << 20
 
-// composeCounters returns a report of the first samples, as many as belong to one run of the agent and one
-// kind of VPP and fit in reportBytes.
+// composeCounters returns a function that composes a report from the first records, and also returns the
+// number of records in the report. All samples of a report are from one run of the agent and from one kind of
+// VPP (real or simulated). Together they have at most reportBytes.
 func composeCounters(now func() time.Time, dropped func() int64) func([]spool.Record) (any, int, error) {
 	return func(records []spool.Record) (any, int, error) {
 		first, err := unmarshal(records[0].Data)
@@ -30,7 +32,7 @@ func composeCounters(now func() time.Time, dropped func() int64) func([]spool.Re
 		for _, record := range records[1:] {
 			next, err := unmarshal(record.Data)
 			if err != nil || next.BootID != first.BootID || next.Simulated != first.Simulated {
-				break // it is sent with the next report
+				break // this sample is sent with the next report
 			}
 			sample := sampleOf(next.Sample)
 			if size += encodedBytes(sample); size > reportBytes {
@@ -45,7 +47,7 @@ func composeCounters(now func() time.Time, dropped func() int64) func([]spool.Re
 func encodedBytes(sample sampleBody) int {
 	data, err := json.Marshal(sample)
 	if err != nil {
-		return reportBytes + 1 // no other sample is sent with it
+		return reportBytes + 1 // so that the report contains no further sample
 	}
 	return len(data)
 }

@@ -14,8 +14,9 @@ import (
 	"longline.dev/agent/internal/spool"
 )
 
-// The pauses while the portal does not accept reports. They double, and each is shortened by up to half at
-// random, so that a thousand agents do not retry simultaneously.
+// While the portal does not accept reports, the agent pauses between two attempts. The pause doubles after
+// each attempt. The agent shortens each pause at random by up to half, so that a thousand agents do not retry
+// simultaneously.
 const (
 	firstPause   = time.Second
 	longestPause = time.Minute
@@ -29,17 +30,17 @@ type Poster interface {
 
 // deliverer sends the records of a spool to the portal, in order. If the agent is killed before it has
 // recorded a delivery on disk, it sends these records again; the portal detects duplicates by boot ID and
-// number.
+// sequence number.
 type deliverer struct {
 	kind  string
 	spool *spool.Spool
 	to    Poster
 	log   *slog.Logger
 	now   func() time.Time
-	// compose returns one report of the first records, and the number of records in it.
+	// compose returns a report of the first records, and the number of records in it.
 	compose func([]spool.Record) (report any, n int, err error)
-	// most is the maximum number of records in the next report: fewer after a report that was too large or
-	// too slow; 0 for batch.
+	// most is the maximum number of records in the next report. It is less than batch after a report that was
+	// too large or too slow. 0 means batch.
 	most int
 	// unnoted is true while deliveries cannot be recorded on disk.
 	unnoted bool
@@ -68,8 +69,9 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// deliverOne sends one report. It returns false if there is nothing to send. A report that the portal
-// refuses, or does not accept in time, is halved; only a record that is refused alone is dropped.
+// deliverOne sends one report. It returns false if there is nothing to send. If the portal refuses a report
+// of several records, or does not accept a report in time, the next report has half as many records.
+// deliverOne drops a record only if the portal refuses the record alone, or if the record cannot be decoded.
 func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 	records, err := d.spool.Oldest(cmp.Or(d.most, batch))
 	if err != nil || len(records) == 0 {
@@ -81,7 +83,7 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 		d.take(records[:1], true)
 		return true, nil
 	}
-	var answer struct{} // the number of new records matters only to the portal
+	var answer struct{} // the agent does not use the response, which contains the number of new records
 	err = d.to.Post(ctx, d.kind, report, &answer)
 	var refused *RefusedError
 	switch {
@@ -104,7 +106,8 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// isTimeout reports whether the portal, or a proxy before it, was too slow for a report.
+// isTimeout reports whether a report failed because the portal, or a proxy in front of the portal, was too
+// slow.
 func isTimeout(err error) bool {
 	var slow interface{ Timeout() bool }
 	var status *statusError
@@ -112,8 +115,8 @@ func isTimeout(err error) bool {
 		errors.As(err, &status) && slices.Contains([]int{http.StatusRequestTimeout, http.StatusGatewayTimeout}, status.Status)
 }
 
-// take removes records for the rest of this run of the agent. If the disk cannot record that, a restart
-// sends some of them again.
+// take removes delivered or refused records from the spool. If the removal cannot be recorded on disk, the
+// agent sends some of these records again after a restart. refused records count as dropped.
 func (d *deliverer) take(records []spool.Record, refused bool) {
 	err := d.spool.Take(records, refused)
 	switch {

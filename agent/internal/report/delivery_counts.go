@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// Dropped counts samples and events that the portal will never receive.
+// Dropped returns the numbers of samples and of events that the portal will never receive. It returns nil if
+// there is no portal.
 func (r *Reporter) Dropped() map[string]int64 {
 	return r.ofEach(func(d *deliverer) int64 { return d.spool.Dropped() })
 }
 
-// Waiting counts samples and events that the portal has not accepted yet.
+// Waiting returns the numbers of samples and of events that the portal has not accepted yet. It returns nil
+// if there is no portal.
 func (r *Reporter) Waiting() map[string]int64 {
 	return r.ofEach(func(d *deliverer) int64 { return d.spool.Waiting() })
 }
@@ -22,8 +24,8 @@ func (r *Reporter) ofEach(figure func(*deliverer) int64) map[string]int64 {
 	return map[string]int64{r.counters.kind: figure(r.counters), r.events.kind: figure(r.events)}
 }
 
-// Taken returns the time when the portal last accepted a report of each kind. It has no entry for a kind
-// without an accepted report.
+// Taken returns the time when the portal last accepted a report of each kind. It has no entry for a kind of
+// which the portal has not accepted any report. It returns nil if there is no portal.
 func (r *Reporter) Taken() map[string]time.Time {
 	if r.client == nil {
 		return nil

@@ -5,15 +5,15 @@ import (
 	"longline.dev/agent/internal/pathwatch"
 )
 
-// EndState is the state of an end at the last reading of VPP.
+// EndState is the state of an end in the last observation of VPP.
 type EndState struct {
 	Key            intent.Key
 	InSync, LinkUp bool
 	KeptDown       bool  // the port is down because of the far end's link
-	PathUp         *bool // nil: its path is not watched
+	PathUp         *bool // nil if the tunnel's path is not watched
 }
 
-// Ends returns the states of all ends; none while VPP cannot be read.
+// Ends returns the states of all ends. It returns none while VPP cannot be read.
 func (r *Reporter) Ends() []EndState {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,26 +8,30 @@ import (
 	"fmt"
 )
 
-// etags are the names that the portal assigned to the lists it received last. Both sides store these lists;
-// an unchanged list is sent as its name only.
+// etags contains the names that the portal assigned to the lists of the last report. The portal stores these
+// lists. If a list is unchanged, the next report contains only its name. WatchRoutes in the portal's response
+// works in the same way in the other direction.
 type etags struct {
 	watch                  string
 	routes, ends, circuits namedList
 }
 
-// namedList is a stored list: the SHA-256 of its content, and its name; "" for none.
+// namedList identifies a list that the portal has stored, by the SHA-256 of its content. The list's name is
+// "" if the portal has assigned none.
 type namedList struct {
 	content [sha256.Size]byte
 	etag    string
 }
 
-// observedWire is an observed report in which each long list is complete or replaced by its name.
+// observedWire is an "observed" report as it is sent: each long list is either complete or replaced by its
+// name.
 type observedWire struct {
 	observedBody
 	Routes   json.RawMessage `json:"routes"`
 	Ends     json.RawMessage `json:"ends"`
 	Circuits json.RawMessage `json:"circuits"`
-	// WatchETag names the stored list of watched routes. It is absent without one.
+	// WatchETag is the name of the list of watched routes that the agent has received. It is absent if the agent
+	// has received none.
 	WatchETag string `json:"watch_etag,omitempty"`
 }
 
@@ -36,7 +40,8 @@ type observedAnswer struct {
 	WatchRoutes []string `json:"watch_routes"`
 	// Maintenance is nil from portals that do not support calibration.
 	Maintenance *bool `json:"maintenance"`
-	// Freeze is nil from portals that do not support freezes, and JSON's null if the portal requests none.
+	// Freeze is nil from portals that do not support freezes, and the JSON value null if the portal requests no
+	// freeze.
 	Freeze json.RawMessage `json:"freeze"`
 	// UnderlayTable is 0 from portals that do not support underlay tables.
 	UnderlayTable uint32 `json:"underlay_table"`
@@ -44,12 +49,12 @@ type observedAnswer struct {
 		WatchRoutes string `json:"watch_routes"`
 		Routes      string `json:"routes"`
 		Ends        string `json:"ends"`
-		Circuits    string `json:"circuits"` // "" from portals that do not know them
+		Circuits    string `json:"circuits"` // "" from portals that do not support circuits
 	} `json:"etags"`
 }
 
-// post sends a report. If the portal has not stored a list that is only named, or needs its content, post
-// sends the complete report. Errors are those of the Poster.
+// post sends a report. If the portal does not have a list that the report only names, or needs the list's
+// content, post sends the complete report. Errors are those of the Poster.
 func (e *etags) post(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
 	routes, routesErr := json.Marshal(report.Routes)
 	ends, endsErr := json.Marshal(report.Ends)
@@ -80,7 +85,7 @@ func (e *etags) post(ctx context.Context, to Poster, report observedBody) (*obse
 
 func namedAs(etag string, list []byte) namedList { return namedList{sha256.Sum256(list), etag} }
 
-// orWhole returns the list's name if the portal has assigned one, otherwise the list.
+// orWhole returns the name of the stored list if list has the same content, otherwise list.
 func (n namedList) orWhole(list []byte) json.RawMessage {
 	if n.etag == "" || n.content != sha256.Sum256(list) {
 		return list

@@ -17,7 +17,7 @@ type storedEvent struct {
 	Event  eventBody `json:"event"`
 }
 
-// eventRecorder compares views and stores the events between them.
+// eventRecorder compares each view of the router with the previous one, and stores the differences as events.
 type eventRecorder struct {
 	bootID uuid.UUID
 	spool  *spool.Spool
@@ -25,8 +25,9 @@ type eventRecorder struct {
 	last   routerView
 }
 
-// record stores the events since the last view. After an error the events are lost, and the spool counts
-// them; the gap in seq shows the loss.
+// record stores the differences between the last view and v as events with the time at. If record returns an
+// error, some of these events are lost. The spool counts them, and the portal notices the gap in their
+// sequence numbers.
 func (r *eventRecorder) record(v routerView, at time.Time) error {
 	var failed []error
 	for _, event := range eventsBetween(r.last, v) {
@@ -42,7 +43,8 @@ func (r *eventRecorder) record(v routerView, at time.Time) error {
 	return errors.Join(failed...)
 }
 
-// composeEvents returns a report of the first events, as many as belong to one run of the agent.
+// composeEvents returns a function that composes a report from the first records, and also returns the number
+// of records in the report. All events of a report are from one run of the agent.
 func composeEvents(now func() time.Time) func([]spool.Record) (any, int, error) {
 	return func(records []spool.Record) (any, int, error) {
 		report := eventsBody{Schema: 1, SentMS: now().UnixMilli()}
@@ -56,7 +58,7 @@ func composeEvents(now func() time.Time) func([]spool.Record) (any, int, error) 
 				report.BootID = s.BootID
 			}
 			if err != nil || s.BootID != report.BootID {
-				break // it is sent with the next report
+				break // this event is sent with the next report
 			}
 			report.Events = append(report.Events, s.Event)
 		}

@@ -23,8 +23,8 @@ func freezeOf(status converge.Status, now time.Time) *freeze.Shown {
 	return shown
 }
 
-// applyFreeze passes the portal's requested freeze to the engine. A portal that does not mention freezes
-// does not support them.
+// applyFreeze passes the portal's requested freeze to the engine. If requested is nil, the portal does not
+// support freezes, and applyFreeze does nothing.
 func (r *Reporter) applyFreeze(requested json.RawMessage) {
 	if requested == nil {
 		return

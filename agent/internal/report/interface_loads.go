@@ -11,7 +11,7 @@ import (
 // headers, without preamble and inter-frame gap).
 type Load struct{ RxBPS, TxBPS uint64 }
 
-// Loads compares the last two readings of all interfaces.
+// Loads compares the last two readings of the counters of all interfaces.
 type Loads struct{ before, last moment }
 
 type moment struct {
@@ -19,13 +19,14 @@ type moment struct {
 	reading statseg.Reading
 }
 
-// take adds a reading.
+// take adds a reading, and forgets the reading before the last one.
 func (l *Loads) take(at time.Time, reading statseg.Reading) {
 	l.before, l.last = l.last, moment{at, reading}
 }
 
-// Of returns the load of the interface that has this index and name in that run of VPP. It returns false
-// without a reliable difference: VPP restarted, another interface had the index, or a counter decreased.
+// Of returns the load of the interface with this index and name in the VPP that started at bootMS. It returns
+// false if the two readings have no reliable difference: VPP restarted, another interface had the index, or a
+// counter decreased.
 func (l Loads) Of(bootMS int64, index uint32, name string) (Load, bool) {
 	before, beforeOK := l.before.counts(bootMS, index, name)
 	now, nowOK := l.last.counts(bootMS, index, name)

@@ -23,7 +23,7 @@ type sampleBody struct {
 	FromMS int64           `json:"from_ms"`
 	ToMS   int64           `json:"to_ms"`
 	Ends   []endCountsBody `json:"ends"`
-	// Interfaces are those that the agent did not create: ports, and sub-interfaces with addresses.
+	// Interfaces are interfaces that the agent did not create: ports, and sub-interfaces with addresses.
 	Interfaces []portCountsBody  `json:"interfaces"`
 	Router     *routerCountsBody `json:"router"`
 }
@@ -69,9 +69,9 @@ type endCountsBody struct {
 	InPackets  uint64 `json:"in_packets"`
 	OutBytes   uint64 `json:"out_bytes"`
 	OutPackets uint64 `json:"out_packets"`
-	// Policer is null without a reliable difference of the end's policer.
+	// Policer is null if the readings of the end's policer have no reliable difference.
 	Policer *policerBody `json:"policer"`
-	// InDrops and OutDrops are null without a reliable difference.
+	// InDrops and OutDrops are null if the readings have no reliable difference.
 	InDrops  *uint64 `json:"in_drops"`
 	OutDrops *uint64 `json:"out_drops"`
 }
@@ -137,25 +137,25 @@ type observedBody struct {
 	Policing          string   `json:"policing"`
 	LineTests         bool     `json:"line_tests"`
 	GREKeys           bool     `json:"gre_keys"`
-	// UnderlayTables: this agent creates tunnels in the table that the portal names.
+	// UnderlayTables means that this agent creates tunnels in the table that the portal names.
 	UnderlayTables bool   `json:"underlay_tables"`
 	Probes         bool   `json:"probes"`
 	Adoption       string `json:"adoption"` // "refused" or "allowed"
 	Labels         bool   `json:"labels"`   // this agent requests the names of lines, for SNMP
 	PathWatch      bool   `json:"path_watch"`
-	// Watching is the path watch of the stored intent, null for none.
+	// Watching has the BFD timing of the stored intent, or null if the intent does not watch paths.
 	Watching   *watchBody      `json:"watching"`
 	Generation generationBody  `json:"generation"`
 	Interfaces []interfaceBody `json:"interfaces"`
 	Routes     []routeBody     `json:"routes"`
 	Ends       []endBody       `json:"ends"`
 	Paths      []pathBody      `json:"paths"`
-	// Circuits are foreign cross-connects and tunnels.
+	// Circuits are cross-connects and tunnels that the agent did not create.
 	Circuits []circuitBody `json:"circuits"`
-	// SetAside are files that the agent could not use, with the reasons.
+	// SetAside are files that the agent could not use, each with the reason.
 	SetAside []setAsideBody `json:"set_aside"`
 	Freezes  bool           `json:"freezes"` // this agent supports freezes
-	// LinkLossForwarding: this agent can keep a port down because of the far end's link.
+	// LinkLossForwarding means that this agent can keep a port down because of the far end's link.
 	LinkLossForwarding bool `json:"link_loss_forwarding"`
 	// Freeze is null if the router is not frozen.
 	Freeze *freeze.Shown `json:"freeze"`
@@ -180,11 +180,11 @@ type vppBody struct {
 	BootMS    *int64  `json:"boot_ms"`
 	Simulated *bool   `json:"simulated"`
 	Workers   *int    `json:"workers"`
-	// Plugins are those that VPP has loaded; null if it does not list them.
+	// Plugins are the plugins that VPP has loaded, or null if VPP does not list them.
 	Plugins []string `json:"plugins"`
-	// Absent is true if no VPP runs, according to its socket.
+	// Absent is true if no process listens on VPP's socket, which means that VPP does not run.
 	Absent bool `json:"absent"`
-	// Hangs is true if VPP accepts connections and answers nothing.
+	// Hangs is true if VPP accepts connections but does not reply.
 	Hangs bool `json:"hangs"`
 }
 
@@ -228,15 +228,15 @@ type interfaceBody struct {
 	LinkUp    bool     `json:"link_up"`
 	IPMTU     *uint32  `json:"ip_mtu"`
 	Addresses []string `json:"addresses"`
-	// Tables are the tables of its IPv4 and its IPv6 addresses.
+	// Tables are the IDs of the interface's IPv4 table and IPv6 table.
 	Tables  [2]uint32 `json:"tables"`
 	Tag     *string   `json:"tag"`
 	LinuxCP *string   `json:"linux_cp"`
-	// Parent is the port of a sub-interface. Other interfaces omit it.
+	// Parent is the port of a sub-interface. It is absent for other interfaces.
 	Parent *string `json:"parent,omitempty"`
-	// Frames are the frames of its port that a sub-interface takes. Other interfaces omit it.
+	// Frames describes the frames that a sub-interface takes from its port. It is absent for other interfaces.
 	Frames *framesBody `json:"frames,omitempty"`
-	// Load is null without a reliable difference.
+	// Load is null if the last two readings of the counters have no reliable difference.
 	Load *loadBody `json:"load"`
 }
 
@@ -246,7 +246,7 @@ type framesBody struct {
 	Outer     *uint16 `json:"outer"`
 	Inner     *uint16 `json:"inner"`
 	LeastTags uint8   `json:"least_tags"`
-	MostTags  uint8   `json:"most_tags"` // intent.ManyTags: three or more
+	MostTags  uint8   `json:"most_tags"` // intent.ManyTags means three or more
 }
 
 func framesOf(f intent.Frames) *framesBody {
@@ -263,7 +263,7 @@ func framesOf(f intent.Frames) *framesBody {
 	return body
 }
 
-// loadBody is in bit/s. The speed is null if VPP does not know it.
+// loadBody has the load and the speed of an interface (bit/s). The speed is null if VPP does not know it.
 type loadBody struct {
 	RxBPS    uint64  `json:"rx_bps"`
 	TxBPS    uint64  `json:"tx_bps"`
@@ -304,13 +304,12 @@ type endBody struct {
 	Reachable *bool  `json:"reachable"`
 	InSync    bool   `json:"in_sync"`
 	Policed   bool   `json:"policed"`
-	// Path is that of the tunnel; null if it is not watched.
+	// Path is the state of the tunnel's path, or null if the path is not watched.
 	Path  *endPathBody `json:"path"`
 	Drift []driftBody  `json:"drift"`
-	// Contested are settings that others change again after each repair.
+	// Contested are settings that other clients change again after each repair.
 	Contested []contestedBody `json:"contested"`
-	// VLANLoss is absent while nothing suggests that VPP drops the end's frames as frames of an unknown
-	// VLAN.
+	// VLANLoss is present only if VPP may drop the end's frames as frames of an unknown VLAN.
 	VLANLoss *vlanLossBody `json:"vlan_loss,omitempty"`
 }
 
@@ -329,6 +328,6 @@ type driftBody struct {
 
 type contestedBody struct {
 	driftBody
-	SinceMS int64 `json:"since_ms"` // when it was first repaired
+	SinceMS int64 `json:"since_ms"` // time of the first repair
 	Repairs int   `json:"repairs"`
 }

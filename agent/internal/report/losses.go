@@ -9,7 +9,7 @@ type Port struct {
 	Name  string
 }
 
-// PortCount is the number of frames that a port transferred and lost.
+// PortCount has the numbers of frames that a port transferred and lost.
 type PortCount struct {
 	Name                                          string
 	Rx, Tx                                        uint64
@@ -21,14 +21,14 @@ type PortCount struct {
 // that no tunnel matches.
 func (c PortCount) Lost() uint64 { return c.RxMiss + c.RxErrors + c.RxNoBuffer + c.TxErrors }
 
-// RouterCount has the packet counters of the whole router; nil if its VPP does not count them.
+// RouterCount has the counters of the whole router. A counter is nil if this VPP does not have it.
 type RouterCount struct {
 	statseg.RouterErrors
 	statseg.Buffers // at the end of the interval
 }
 
-// portCounts returns the differences between the last two readings of one run of VPP. It omits ports whose
-// name at an index changed and those with a counter that decreased.
+// portCounts returns the differences between the last two readings, if both are from the VPP that started at
+// bootMS. It omits a port if the name at its index has changed, or if one of its counters has decreased.
 func (l Loads) portCounts(bootMS int64, ports []Port) (counts []PortCount) {
 	for _, port := range ports {
 		before, beforeOK := l.before.portCount(bootMS, port)
@@ -74,7 +74,8 @@ func (m *moment) portCount(bootMS int64, port Port) (PortCount, bool) {
 	}, true
 }
 
-// routerCount returns nil without two readings of the same run of VPP.
+// routerCount returns the differences between the last two readings. It returns nil unless both readings are
+// from the VPP that started at bootMS.
 func (l Loads) routerCount(bootMS int64) *RouterCount {
 	before, now := l.before.reading, l.last.reading
 	if before.BootMS != bootMS || now.BootMS != bootMS {
@@ -92,7 +93,8 @@ func (l Loads) routerCount(bootMS int64) *RouterCount {
 	}
 }
 
-// grown returns the increase of a counter; nil if it is unknown or decreased.
+// grown returns the increase of a counter, or nil if one of the values is unknown or the counter has
+// decreased.
 func grown(before, now *uint64) *uint64 {
 	if before == nil || now == nil || *now < *before {
 		return nil
