@@ -13,15 +13,15 @@ import (
 // BondDevice is the device class of bonds (vnet/bonding/device.c).
 const BondDevice = "bond"
 
-// Bonds lists the members of bonds. VPP passes all frames that a member receives to its bond, before it
-// reads a tag, but still lets clients configure the member.
+// Bonds lists the members of bonds. VPP passes all frames that a member receives to the bond before it reads
+// their tags. But VPP still allows clients to configure the member.
 type Bonds struct {
 	Of      map[uint32]uint32   // member -> bond
 	Members map[uint32][]uint32 // bond -> members, sorted
 }
 
-// takeBonds reads the members of each bond, whether the bond has a link, and its speed. It sends nothing if
-// there is no bond. The snapshot must be indexed before the call, and is indexed again afterwards.
+// takeBonds reads the members, the link state and the speed of each bond. It sends no request if there is no
+// bond. The snapshot must be indexed before the call, and is indexed again afterwards.
 func (s *Snapshot) takeBonds(ctx context.Context, session Session) error {
 	s.Bonds = Bonds{Of: make(map[uint32]uint32), Members: make(map[uint32][]uint32)}
 	if !session.Has(&bond.SwMemberInterfaceDump{}) || !session.Has(&bond.SwBondInterfaceDump{}) {
@@ -60,9 +60,9 @@ func (s *Snapshot) takeBonds(ctx context.Context, session Session) error {
 	return nil
 }
 
-// linkBonds sets the link of each bond and its sub-interfaces: a bond has a link while a member is active.
-// VPP sets a bond's link only together with its admin state (bond_interface_admin_up_down in
-// vnet/bonding/device.c), and never sets its speed.
+// linkBonds sets the link state and the speed of each bond, and the link state of its sub-interfaces. A bond
+// has a link while a member is active. VPP itself sets a bond's link state only together with the bond's
+// admin state (bond_interface_admin_up_down in vnet/bonding/device.c), and never sets the bond's speed.
 func (s *Snapshot) linkBonds(active map[uint32]uint32) {
 	changed := false
 	for n, i := range s.Interfaces {
@@ -84,8 +84,9 @@ func (s *Snapshot) linkBonds(active map[uint32]uint32) {
 	}
 }
 
-// bondSpeed returns the sum of the speeds of that many members with a link, the slowest first, because VPP
-// reports how many members are active but not which. It returns 0 if the speed is unknown.
+// bondSpeed returns the lowest possible speed of a bond with this number of active members (bit/s). VPP
+// reports how many members are active, but not which ones. So bondSpeed adds the speeds of the slowest
+// members with a link. It returns 0 if the speed is unknown.
 func (s *Snapshot) bondSpeed(bond uint32, active uint32) uint64 {
 	var speeds []uint64
 	for _, member := range s.Bonds.Members[bond] {

@@ -15,7 +15,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// NamedByIndex lists objects that messages name by index. VPP reuses indices.
+// NamedByIndex lists objects that messages name by index. They are read before the messages are sent, because
+// VPP reuses indices.
 type NamedByIndex struct {
 	Interfaces []uint32
 	Tunnels    []*Tunnel // the keys of these tunnels are read in addition to the interfaces
@@ -38,7 +39,7 @@ func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
 }
 
 // ByIndex returns a snapshot of only the objects that have these indices now. VPP does not stop its workers
-// to read interfaces.
+// while it reads interfaces.
 func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapshot, error) {
 	s := &Snapshot{Policers: make(map[string]*Policer), Classifiers: noClassifiers()}
 	var dumps []api.Message
@@ -78,8 +79,8 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 	return s.Index(), nil
 }
 
-// AllInterfaces returns a snapshot of only the interfaces that exist now. With keys it also reads the
-// tunnels; for this, VPP stops its workers once for each kind.
+// AllInterfaces returns a snapshot of only the interfaces that exist now. If keys is true, AllInterfaces also
+// reads the tunnels, and VPP stops its workers once for each kind of tunnel.
 func AllInterfaces(ctx context.Context, session Session, keys bool) (*Snapshot, error) {
 	s := new(Snapshot)
 	err := dumpInterfaces(ctx, session, s.add)

@@ -13,12 +13,13 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Classifiers holds the classify tables with which a VPP before 26.06 polices frames that its policer node
+// Classifiers contains the classify tables with which a VPP before 26.06 polices frames that its policer node
 // does not receive.
 type Classifiers struct {
 	Tables      map[uint32]*ClassifyTable // tables of the agent, by index
 	OtherTables map[uint32]bool           // tables of other clients
-	// Bound maps interfaces to their bound tables. It includes deleted interfaces, because VPP keeps the binding.
+	// Bound maps the index of each interface to the table that is bound to it. It includes the indices of
+	// deleted interfaces, because VPP keeps their bindings.
 	Bound map[uint32]uint32
 	// Workers is the number of worker threads that receive frames, without the main thread. OneWorker lists
 	// the ports whose queues all belong to the same worker.
@@ -26,24 +27,25 @@ type Classifiers struct {
 	OneWorker map[uint32]bool
 }
 
-// ReceivedByOne reports whether one thread receives all frames of a port. Several threads would use a
-// policer's bucket without a lock, and with clocks that may go backwards and so fill it (docs/adr/0032).
+// ReceivedByOne reports whether one thread receives all frames of a port. Several threads would change a
+// policer's token bucket without a lock. Their clocks also differ, and the bucket is filled if the time seems
+// to go backwards (docs/adr/0032).
 func (c *Classifiers) ReceivedByOne(port uint32) bool { return c.Workers <= 1 || c.OneWorker[port] }
 
 // ClassifyTable is one of the agent's classify tables.
 type ClassifyTable struct {
 	Index uint32
-	Mark  uint32 // identifies the end: ownership.TableMark
-	// Hits are the indices of the policers in its sessions, by the group bit of the destination address.
-	// NoIndex means that there is no such session.
+	Mark  uint32 // identifies the end, see ownership.TableMark
+	// Hits are the indices of the policers in the table's sessions, by the group bit of the frames' destination
+	// address. NoIndex means that there is no such session.
 	Hits [2]uint32
 }
 
 // GroupBit is the mask of a table: the lowest bit of a frame's first byte, which is set for multicast (IEEE
-// 802). Every frame either has the bit or not, so two sessions match all frames.
+// 802). Two sessions match all frames: one for frames with the bit, and one for frames without it.
 var GroupBit = append([]byte{1}, make([]byte, 15)...)
 
-// TableBuckets is the number of sessions.
+// TableBuckets is the number of hash buckets of a table. A table has two sessions.
 const TableBuckets = 2
 
 // classifierMessages lists the messages that policing by classifier needs in addition to those of policers.
@@ -59,8 +61,9 @@ func noClassifiers() Classifiers {
 	}
 }
 
-// takeClassifiers reads the tables of interfaces, the agent's tables, and whether they work on these interfaces. known lists tables of an earlier reading. Those that are bound only to other
-// interfaces are not read again.
+// takeClassifiers reads which tables are bound to which interfaces, the agent's tables, and whether the bound
+// tables work on the interfaces in of. known has the tables of an earlier observation. takeClassifiers does
+// not read a known table again if it is bound only to interfaces that are not in of.
 func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	s.Classifiers = noClassifiers()
 	if s.Policing != ClassifierPolicing {
@@ -88,7 +91,8 @@ func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known m
 	return nil
 }
 
-// takeTables queries only tables that VPP lists: VPP fills an error reply with uninitialized memory.
+// takeTables reads the classify tables. It queries only tables that VPP lists, because VPP fills an error
+// reply with uninitialized memory.
 func (s *Snapshot) takeTables(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	reply, err := session.Call(ctx, &classify.ClassifyTableIds{})
 	if err != nil {
@@ -130,7 +134,8 @@ func (s *Snapshot) takeTables(ctx context.Context, session Session, known map[ui
 	})
 }
 
-// tableOf returns nil for a table that the agent did not create.
+// tableOf returns the table in a reply, without its sessions. It returns nil if the agent did not create the
+// table.
 func tableOf(m *classify.ClassifyTableInfoReply) *ClassifyTable {
 	if m.Retval != 0 || !ownership.IsTableMark(m.MissNextIndex) || m.SkipNVectors != 0 || !slices.Equal(m.Mask, GroupBit) {
 		return nil
@@ -138,9 +143,9 @@ func tableOf(m *classify.ClassifyTableInfoReply) *ClassifyTable {
 	return &ClassifyTable{Index: m.TableID, Mark: m.MissNextIndex, Hits: [2]uint32{NoIndex, NoIndex}}
 }
 
-// takeClassified reads whether bound tables work. VPP keeps a table bound to an interface that has left L2,
-// and to the next interface with the same index, although it no longer polices there. Only the CLI shows
-// this.
+// takeClassified reads whether the tables that are bound to these interfaces work. VPP keeps the binding when
+// an interface leaves L2, and for the next interface with the same index, but the table no longer polices
+// there. Only VPP's CLI shows this.
 func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*Interface) error {
 	var bound []*Interface
 	for _, i := range of {
@@ -158,7 +163,7 @@ func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*In
 }
 
 // takeWorkers reads which worker receives from which queue. The workers of a bond's members receive for the
-// bond. Any other port without own queues counts as received by several workers.
+// bond. Any other port without receive queues counts as received by several workers.
 func (s *Snapshot) takeWorkers(ctx context.Context, session Session) error {
 	if s.Workers = session.Info().Workers; s.Workers <= 1 || !session.Has(&interfaces.SwInterfaceRxPlacementDump{}) {
 		return nil

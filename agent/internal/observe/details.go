@@ -43,8 +43,8 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 	return i
 }
 
-// selectionOf checks the flags in the same order as VPP (ethernet_sw_interface_get_config in
-// vnet/ethernet/node.c).
+// selectionOf returns by what a sub-interface selects its frames. It checks the flags in the same order as
+// VPP (ethernet_sw_interface_get_config in vnet/ethernet/node.c).
 func selectionOf(m *interfaces.SwInterfaceDetails) Selection {
 	has := func(flag interface_types.SubIfFlags) bool { return m.SubIfFlags&flag != 0 }
 	switch {
@@ -80,8 +80,8 @@ func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
 			Encapsulation: intent.GENEVE, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
 			Table: m.EncapVrfID,
 		},
-		// VPP searches the table of a tunnel over IPv6 among the tables of IPv4, so the reported table is
-		// unknown.
+		// For a tunnel over IPv6, VPP looks up the table among the IPv4 tables, so the table that VPP reports may
+		// be wrong.
 		Default: m.EncapVrfID == 0 || m.DstAddress.Af == ip_types.ADDRESS_IP4,
 	}
 }

@@ -12,47 +12,50 @@ import (
 )
 
 const (
-	// quietFor is how long a port has to drop frames while none arrives with the VLAN, before the agent
-	// uses VPP's tracer.
+	// quietFor is the time after which the agent uses VPP's tracer. During this time, the port must have dropped
+	// frames, and no frame must have arrived on the end's sub-interface.
 	quietFor = 30 * time.Second
-	// firstSearchPause and longestSearchPause are the first and the longest pause between two searches for
-	// the same end. The pause doubles each time.
+	// firstSearchPause and longestSearchPause are the first and the longest pause between two searches for the
+	// same end. The pause doubles after each search.
 	firstSearchPause   = time.Minute
 	longestSearchPause = 10 * time.Minute
-	// rebuildEvery is the least time between two rebuilds of an end that restored its frames.
+	// rebuildEvery is the shortest time between a rebuild that restored an end's frames and the next search for
+	// that end.
 	rebuildEvery = 10 * time.Minute
-	// restoredWithin is how soon after a rebuild frames have to arrive.
+	// restoredWithin is the time after a rebuild within which a frame has to arrive. Otherwise the rebuild has
+	// failed.
 	restoredWithin = 2 * time.Minute
 )
 
-// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface exists. VPP refuses
-// a second sub-interface with the same tags, but also removes the first one from the port's table of VLANs
-// (measured on 25.10). From then on VPP drops its frames as frames of an unknown VLAN, and no message shows
-// that.
+// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface exists. VPP refuses a
+// second sub-interface with the same tags, but also removes the first one from the port's table of VLANs
+// (measured on 25.10). From then on VPP drops the frames of the first sub-interface as frames of an unknown
+// VLAN. No API message shows this.
 //
-// Counters raise only a suspicion, because a port also drops the frames of VLANs that are not configured.
-// The evidence is a frame with the end's tags that VPP drops at the end's port as a frame of an unknown
-// VLAN (packettrace.UnknownVLANs). The agent then rebuilds the end once. If frames do not arrive
-// afterwards, only an operator can start another rebuild.
+// Counters are not enough evidence, because a port also drops the frames of VLANs that are not configured.
+// The evidence is a frame with the end's tags that VPP drops at the end's port as a frame of an unknown VLAN
+// (packettrace.UnknownVLANs). The agent then rebuilds the end once. If frames do not arrive afterwards, only
+// an operator can start another rebuild.
 type lostVLANs struct {
 	ends     map[intent.Key]*vlanFrames
-	unknown  uint64 // packets of unknown VLANs of all ports, as last read
+	unknown  uint64 // counter of packets of unknown VLANs on all ports, as last read
 	rebuilds *rebuilds
 	// rebuilt is the time of the last rebuild that restored frames.
 	rebuilt map[intent.Key]time.Time
 }
 
-// vlanFrames counts the frames of one end's sub-interface, and those that its port dropped.
+// vlanFrames has the counters of the frames that one end's sub-interface received, and of the frames that its
+// port dropped.
 type vlanFrames struct {
 	access Access // without policer and tunnel
 	last   vlanReading
-	// quiet is the reading since which the port has dropped frames in each interval and no frame has
-	// arrived.
+	// quiet is the last reading after which no frame has arrived on the sub-interface while the port has dropped
+	// frames in each interval.
 	quiet vlanReading
 	// pause is the pause before the next search. next is the earliest time of that search.
 	pause time.Duration
 	next  time.Time
-	// loss describes a loss; nil for none.
+	// loss describes the loss of the end's frames. It is nil if there is none.
 	loss *VLANLoss
 }
 
@@ -60,17 +63,17 @@ type vlanFrames struct {
 type VLANLossState string
 
 const (
-	// VLANNotExamined: frames stopped and the port drops frames, but VPP's tracer could not be used.
+	// VLANNotExamined means that no frames arrive and the port drops frames, but VPP's tracer could not be used.
 	VLANNotExamined VLANLossState = "not_examined"
-	// VLANDropped: VPP drops frames of the end, and the sub-interface has not been rebuilt yet.
+	// VLANDropped means that VPP drops frames of the end, and the sub-interface has not been rebuilt yet.
 	VLANDropped VLANLossState = "dropped"
-	// VLANRebuilt: the sub-interface has been rebuilt, and no frame has arrived yet.
+	// VLANRebuilt means that the sub-interface has been rebuilt, and no frame has arrived yet.
 	VLANRebuilt VLANLossState = "rebuilt"
-	// VLANNotRestored: no frame arrived after the rebuild. Only an operator can start another rebuild.
+	// VLANNotRestored means that the rebuild failed. Only an operator can start another rebuild.
 	VLANNotRestored VLANLossState = "not_restored"
 )
 
-// VLANLoss is a reported loss of an end's frames.
+// VLANLoss is a suspected or confirmed loss of an end's frames.
 type VLANLoss struct {
 	State  VLANLossState
 	Since  time.Time // when frames last arrived
@@ -78,20 +81,21 @@ type VLANLoss struct {
 }
 
 // vlanReading is a reading of the counters of an end. dropped are the frames that the port itself dropped,
-// without those of its sub-interfaces. VPP counts a drop on a sub-interface, for example by a policer, on
-// the sub-interface and on its port.
+// without the drops of its sub-interfaces. VPP counts a drop on a sub-interface, for example by a policer,
+// both on the sub-interface and on its port.
 type vlanReading struct {
 	at          time.Time
 	in, dropped uint64
 }
 
-// vlanEvents are the findings of a reading or a search.
+// vlanEvents are the events that follow from a reading of the counters.
 type vlanEvents struct {
-	// rebuilt, restored and notRestored are texts for events.
+	// rebuilt, restored and notRestored have the text of each event, by end.
 	rebuilt, restored, notRestored map[intent.Key]string
 }
 
-// take adds a reading and returns the ends to search for.
+// take adds a reading of the counters. It returns the ends whose frames have to be searched for with VPP's
+// tracer, and the events that follow from the reading.
 func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (suspects []Access, events vlanEvents) {
 	unknown := reading.Errors.UnknownVLAN
 	if unknown == nil {
@@ -146,16 +150,17 @@ func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (susp
 	return suspects, events
 }
 
-// isSuspect reports whether to search for the end now: frames arrived before and have stopped for long
-// enough.
+// isSuspect reports whether frames of the end have to be searched for now. Frames must have arrived before
+// and have stopped for at least quietFor. The pauses after the last search and the last rebuild must be over,
+// and no rebuild of the end may be running or have failed.
 func (l *lostVLANs) isSuspect(at time.Time, frames *vlanFrames) bool {
 	r := l.rebuilds.of(frames.access.Key)
 	return frames.last.in > 0 && at.Sub(frames.quiet.at) >= quietFor && !at.Before(frames.next) && (r == nil || r.Recovered) &&
 		at.Sub(l.rebuilt[frames.access.Key]) >= rebuildEvery
 }
 
-// judge evaluates a search for these ends and returns the ends to rebuild. why is nil, or the reason why
-// the tracer could not be used.
+// judge evaluates the result of a search for these ends, and returns the ends to rebuild. why is nil, or the
+// reason why the tracer could not be used.
 func (l *lostVLANs) judge(at time.Time, searched []Access, dropped map[packettrace.VLAN]int, why error) (lost []Access) {
 	for _, access := range searched {
 		frames := l.ends[access.Key]
@@ -185,7 +190,8 @@ func (l *lostVLANs) judge(at time.Time, searched []Access, dropped map[packettra
 	return lost
 }
 
-// begin records on disk that a rebuild of an end is starting. requested: an operator requested it.
+// begin records on disk that a rebuild of an end is starting. requested means that an operator requested the
+// rebuild.
 func (l *lostVLANs) begin(at time.Time, access Access, requested bool) error {
 	frames := l.ends[access.Key]
 	rebuild := rebuild{VLL: access.Key.VLL, End: access.Key.End, Interface: access.Name, BeganMS: at.UnixMilli(), Requested: requested, made: access.Made}
@@ -195,7 +201,8 @@ func (l *lostVLANs) begin(at time.Time, access Access, requested bool) error {
 	return l.rebuilds.begin(rebuild)
 }
 
-// noteRebuilt detects that the sub-interface of an end was created again since its rebuild began.
+// noteRebuilt records the rebuild of an end as carried out if the end's sub-interface was created again since
+// the rebuild began.
 func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, events *vlanEvents) {
 	r := l.rebuilds.of(frames.access.Key)
 	if r == nil || r.RebuiltMS != 0 || r.made == frames.access.Made {
@@ -211,7 +218,8 @@ func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, events *vlanEv
 	frames.loss = &VLANLoss{VLANRebuilt, frames.quiet.at, why}
 }
 
-// noteRestored completes the rebuild of an end whose frames arrive soon enough after it.
+// noteRestored completes the rebuild of an end after a frame has arrived. If the rebuild had failed before,
+// noteRestored records that the end has recovered.
 func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, events *vlanEvents) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
@@ -234,8 +242,8 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, events *vlanE
 	l.rebuilt[key] = at
 }
 
-// noteNotRestored gives up a rebuild that was not carried out in time, or after which no frame arrived in
-// time.
+// noteNotRestored records a rebuild as failed if it was not carried out within restoredWithin, or if no frame
+// arrived within restoredWithin after it.
 func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, events *vlanEvents) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
@@ -280,13 +288,13 @@ func (l *lostVLANs) access(key intent.Key) (Access, bool) {
 // with the previous ones.
 func (l *lostVLANs) forgetFrames() { l.ends, l.unknown = nil, 0 }
 
-// isSame reports whether it is the same sub-interface as before.
+// isSame reports whether a and other are the same sub-interface, regardless of policer and tunnel.
 func (a Access) isSame(other Access) bool {
 	a.Policer, a.Tunnel, other.Policer, other.Tunnel = Policer{}, Tunnel{}, Policer{}, Tunnel{}
 	return a == other
 }
 
-// portDrops determines the frames that ports themselves dropped.
+// portDrops determines the numbers of frames that ports themselves dropped.
 type portDrops struct {
 	reading statseg.Reading
 	view    View
@@ -302,7 +310,8 @@ func newPortDrops(reading statseg.Reading, view View) *portDrops {
 	return &portDrops{reading, view, make(map[Port]ownDrops)}
 }
 
-// read returns false for whole ports, and without reliable counters.
+// read returns the counters of an end. It returns false for a whole port, and if the counters are not
+// reliable.
 func (p *portDrops) read(access Access, at time.Time) (vlanReading, bool) {
 	r := p.reading
 	if access.Port == (Port{}) || access.BootMS != r.BootMS || int(access.Index) >= min(len(r.Rx), len(r.Names)) || r.Names[access.Index] != access.Name {
@@ -316,7 +325,8 @@ func (p *portDrops) read(access Access, at time.Time) (vlanReading, bool) {
 	return vlanReading{at, r.Rx[access.Index].Packets, own.count}, own.known
 }
 
-// ownOf returns a port's drops without those of its sub-interfaces.
+// ownOf returns the number of frames that a port dropped, without the drops of its sub-interfaces. It returns
+// false if the number is unknown.
 func (p *portDrops) ownOf(port Port) (uint64, bool) {
 	total, known := p.dropsOf(port)
 	for _, sub := range p.view.Subs[port.Index] {

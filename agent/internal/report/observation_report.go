@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// encapsulations in the order of the contract.
+// encapsulations has the encapsulations in the order in which reports list them.
 var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
 
 // fill adds the observed state of VPP, the routes to the watched addresses, and the load of the interfaces.
@@ -79,7 +79,7 @@ func (b *observedBody) fill(
 			end.KeptDown = isKeptDown(e, port, kept)
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
-			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without a local address no frames return
+			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without the local address no frames of the far router arrive
 			up := near != nil && near.AdminUp && reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}]
 			end.Reachable = &up
 			path, _ := e.Tunnel.Path()
@@ -89,9 +89,9 @@ func (b *observedBody) fill(
 	}
 }
 
-// isKeptDown reports whether the agent keeps the port down because the far end has no link. The link state
-// of such a port has no meaning. The result is true until the port is up (plan.KeptDown). Otherwise the
-// portal would treat the missing link as a loss and shut the other end.
+// isKeptDown reports whether the agent keeps the port down because the far end has no link. The link state of
+// such a port has no meaning. The result stays true until the port is up again (plan.Plan.KeptDown).
+// Otherwise the portal would treat the missing link as a failure and have the far end's port set down.
 func isKeptDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
 	return !port.AdminUp && (e.UNILinkDown || kept[e.Key] == port.Name)
 }
@@ -113,8 +113,8 @@ func pathOf(w pathwatch.Watched) pathBody {
 	return body
 }
 
-// interfaceOf returns an interface as it is reported. port is the interface itself unless it is a
-// sub-interface, and nil if the port is unknown.
+// interfaceOf returns an interface as it is reported. port is the port of a sub-interface, or nil if that
+// port is unknown. For any other interface, port is the interface itself.
 func interfaceOf(i, port *observe.Interface) interfaceBody {
 	body := interfaceBody{
 		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, Tables: i.Tables, IPMTU: ipMTU(i),
@@ -146,7 +146,7 @@ func contestedOf(fields []converge.Contested) []contestedBody {
 	return bodies
 }
 
-// ipMTU returns the smallest of the MTUs that are set (bytes), nil if none is.
+// ipMTU returns the smallest of the L3, IPv4 and IPv6 MTUs that are set (bytes), or nil if none is set.
 func ipMTU(i *observe.Interface) *uint32 {
 	var least *uint32
 	for _, mtu := range []uint32{i.L3MTU, i.IP4MTU, i.IP6MTU} {
@@ -157,13 +157,13 @@ func ipMTU(i *observe.Interface) *uint32 {
 	return least
 }
 
-// mtuUnset is the MTU that VPP assumes for an interface without one, such as a new sub-interface
+// mtuUnset is the MTU that VPP assumes for an interface without an MTU, such as a new sub-interface
 // (vnet_sw_interface_get_mtu in vnet/interface_funcs.h), in bytes.
 const mtuUnset = 9000
 
-// inheritedIPMTU returns the largest IP packet that a sub-interface without its own MTU can send
-// (bytes). VPP's IP layer allows mtuUnset regardless of the port's MTU, and the port drops larger packets
-// than its own MTU.
+// inheritedIPMTU returns the largest IP packet that a sub-interface without its own MTU can send (bytes).
+// VPP's IP layer allows packets of mtuUnset bytes regardless of the port's MTU, but the port drops packets
+// that are larger than its own MTU.
 func inheritedIPMTU(port *observe.Interface) *uint32 {
 	mtu := uint32(mtuUnset)
 	if least := ipMTU(port); least != nil {
@@ -188,8 +188,9 @@ func viewOf(p *converge.ObservedState) View {
 	return view
 }
 
-// accesses finds the customer's side of every present end among the agent's interfaces, and the tunnel
-// behind it. While an end is being moved it may have two; then neither is counted.
+// accesses returns, for every present end, the interface on the customer's side and the tunnel. While an end
+// is being moved, it may have two interfaces on the customer's side, and accesses omits the end. If the end
+// has two tunnels, accesses omits the tunnel.
 func accesses(p *converge.ObservedState) []Access {
 	found, tunnels := make(map[intent.Key][]Access), make(map[intent.Key][]Tunnel)
 	for _, h := range p.Plan.Owned {
@@ -228,8 +229,8 @@ func portOf(access *observe.Interface, s *observe.Snapshot) Port {
 	return Port{port.Index, port.Name}
 }
 
-// policerOf returns the end's policer if it enforces the intended profile. Otherwise its counters have no
-// meaning for the customer.
+// policerOf returns the end's policer if it enforces the intended profile. Otherwise it returns a zero
+// Policer, because the policer's counters have no meaning for the customer.
 func policerOf(end intent.Key, p *converge.ObservedState) Policer {
 	policer := p.Snapshot.Policers[ownership.PolicerName(end)]
 	if !p.Plan.Policed[end] || policer == nil || policer.Index == observe.NoIndex {

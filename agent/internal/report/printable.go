@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// printable replaces unprintable characters in a foreign text by U+FFFD, because the portal stores no
-// control characters. The number of characters stays the same.
+// printable replaces unprintable characters in a text by U+FFFD, because the portal stores no control
+// characters. The text may come from any client of VPP. The number of characters stays the same.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -16,7 +16,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// printableOr is printable for a text that may be null.
+// printableOr does the same as printable for a text that may be nil.
 func printableOr(text *string) *string {
 	if text == nil {
 		return nil
@@ -25,8 +25,8 @@ func printableOr(text *string) *string {
 	return &clean
 }
 
-// nameable reports whether the portal can refer to this interface: names of ports and links consist of
-// visible ASCII characters.
+// nameable reports whether the portal can refer to an interface with this name. In the portal, names of ports
+// and links consist of visible ASCII characters.
 func nameable(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -13,9 +13,9 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// rebuild is a sub-interface that was deleted and created again because VPP dropped its frames. The record
-// is kept until frames arrive soon after the rebuild, the portal no longer requires the end, or an operator
-// requests another one.
+// rebuild records that a sub-interface is deleted and created again, because VPP dropped its frames or an
+// operator requested it. The agent keeps the record until frames arrive soon after the rebuild, the portal no
+// longer requires the end, or an operator requests another rebuild.
 type rebuild struct {
 	VLL       string `json:"vll"`
 	End       string `json:"end"`
@@ -23,7 +23,7 @@ type rebuild struct {
 	SinceMS   int64  `json:"since_ms"` // when frames last arrived; 0 if unknown
 	BeganMS   int64  `json:"began_ms"`
 	RebuiltMS int64  `json:"rebuilt_ms"` // 0 until a reading shows the new sub-interface
-	Failed    bool   `json:"failed"`     // no frame arrived in time
+	Failed    bool   `json:"failed"`     // it was not carried out in time, or no frame arrived in time
 	Recovered bool   `json:"recovered"`  // it failed, and frames arrived later
 	Requested bool   `json:"requested"`  // by an operator
 	Detail    string `json:"detail"`
@@ -33,18 +33,18 @@ type rebuild struct {
 
 func (r *rebuild) key() intent.Key { return intent.Key{VLL: r.VLL, End: r.End} }
 
-// rebuilds stores the rebuilds in a file of the agent's folder, so that a restart of the agent does not
-// start another one.
+// rebuilds stores the rebuilds in a file of the agent's folder, so that a restart of the agent does not cause
+// another rebuild.
 type rebuilds struct {
-	path string // "" without a folder
+	path string // "" if the agent has no folder
 	log  *slog.Logger
 	kept rebuildsFile
 }
 
 type rebuildsFile struct {
 	Ends []rebuild `json:"ends"`
-	// TracingBootMS is the run of VPP whose tracer is in use for a search; 0 for none. It is not 0 in the
-	// file of an agent that was killed during a search.
+	// TracingBootMS is the boot time (Unix time in ms) of the VPP whose tracer the agent is using for a search,
+	// or 0 if no search is running. If it is not 0 when the agent starts, the agent was killed during a search.
 	TracingBootMS int64 `json:"tracing_boot_ms"`
 }
 
@@ -76,7 +76,7 @@ func openRebuilds(folder string, log *slog.Logger) (*rebuilds, *durable.SetAside
 	return r, nil
 }
 
-// of returns a copy; nil for none.
+// of returns a copy of the record of an end, or nil if there is none.
 func (r *rebuilds) of(key intent.Key) *rebuild {
 	at := slices.IndexFunc(r.kept.Ends, func(each rebuild) bool { return each.key() == key })
 	if at < 0 {
@@ -86,7 +86,8 @@ func (r *rebuilds) of(key intent.Key) *rebuild {
 	return &found
 }
 
-// begin records a rebuild on disk. Error: that of the disk; then the rebuild must not be carried out.
+// begin records a rebuild on disk before the rebuild is carried out. If begin returns an error of the disk,
+// the rebuild must not be carried out.
 func (r *rebuilds) begin(begun rebuild) error {
 	before := r.kept
 	r.kept.Ends = append(r.without(begun.key()), begun)
@@ -97,13 +98,14 @@ func (r *rebuilds) begin(begun rebuild) error {
 	return nil
 }
 
-// replace records the result of a rebuild. If the disk fails, the result is kept until the agent ends.
+// replace records the result of a rebuild. If the result cannot be written to disk, the agent keeps it in
+// memory until it ends.
 func (r *rebuilds) replace(changed rebuild) {
 	r.kept.Ends = append(r.without(changed.key()), changed)
 	r.writeOrLog()
 }
 
-// forget deletes the record of an end whose frames arrive again.
+// forget deletes the record of an end.
 func (r *rebuilds) forget(key intent.Key) {
 	r.kept.Ends = r.without(key)
 	r.writeOrLog()
@@ -120,7 +122,7 @@ func (r *rebuilds) keepOnly(wanted []intent.End) {
 	}
 }
 
-// tracing records on disk the run of VPP whose tracer is in use; 0 for none.
+// tracing records TracingBootMS on disk.
 func (r *rebuilds) tracing(bootMS int64) error {
 	before := r.kept.TracingBootMS
 	r.kept.TracingBootMS = bootMS

@@ -21,7 +21,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Engine is the part of the engine that reporting needs.
+// Engine has the methods of converge.Engine that reporting needs.
 type Engine interface {
 	ObservedStateToReport(context.Context) (*converge.ObservedState, error)
 	Session() (converge.Session, error)
@@ -37,19 +37,23 @@ type Engine interface {
 }
 
 const (
-	// batch limits the records of one request; a sample of 1,000 ends is about 150 kB.
+	// batch is the largest number of records in one request. A sample of 1,000 ends has about 150 kB.
 	batch = 10
-	// settle is the time to wait for further changes, which are then combined into one report.
+	// settle is the time for which the reporter waits for further changes after a change, to combine them into
+	// one report.
 	settle = 200 * time.Millisecond
-	// lately is the number of report intervals for which the portal's last response stays valid.
+	// lately is the number of report intervals for which the maintenance state in the portal's last response
+	// stays valid.
 	lately = 4
-	// pathSettle is the least time between two reports of paths. The first report is sent without delay.
+	// pathSettle is the shortest time between two reports about changes of paths. The first change is reported
+	// without delay.
 	pathSettle = 100 * time.Millisecond
-	// eventLimit has room for about 20,000 events (bytes).
+	// eventLimit is the largest size of the stored events (bytes). It has room for about 20,000 events.
 	eventLimit = 4 << 20
 )
 
-// Reporter counts and reports. Without a client it only counts, for Prometheus.
+// Reporter reads VPP's counters and sends reports to the portal. Without a client it only reads the counters,
+// for Prometheus.
 type Reporter struct {
 	engine   Engine
 	segment  *statseg.ReopeningSegment
@@ -62,24 +66,24 @@ type Reporter struct {
 	now      func() time.Time
 	again    chan struct{}
 
-	// All nil without a client.
+	// Without a client, client, counters, events and eventRecorder are nil.
 	client           Poster
 	counters, events *deliverer
 	eventRecorder    *eventRecorder
-	observed         chan observedBody // at most one: the newest
+	observed         chan observedBody // at most one report: the newest that has not been sent
 
-	observedTaken atomic.Int64 // ms since the Unix epoch, 0 for never
-	// maintenance is the state in the portal's last response; nil if the response had none.
+	observedTaken atomic.Int64 // when the portal last accepted an "observed" report (Unix time in ms), 0 for never
+	// maintenance is the maintenance state in the portal's last response, or nil if the response had none.
 	maintenance atomic.Pointer[bool]
 
-	// Only Run uses them: the interfaces that are counted while VPP does not respond, and the routes that
-	// were looked up last.
+	// Only Run uses view and routes. view has the interfaces of the last observation, which are still counted
+	// while VPP does not respond. routes has the results of the last route lookups.
 	view   countedView
 	routes lookedUpRoutes
 
-	searching sync.WaitGroup // for frames of unknown VLANs
+	searching sync.WaitGroup // the goroutines that search for frames of unknown VLANs
 	found     chan vlanSearch
-	aside     *durable.SetAsideFile // the file of rebuilds
+	aside     *durable.SetAsideFile // the file of rebuilds if it was set aside, otherwise nil
 
 	mu         sync.Mutex
 	vlans      lostVLANs
@@ -92,31 +96,33 @@ type Reporter struct {
 	ends                []EndState
 }
 
-// countedView has the customers' sides of all ends, and the ports, from the last reading of VPP.
+// countedView has the interfaces to count from the last observation of VPP: the customer's side of each end,
+// and the ports.
 type countedView struct {
-	View            // BootMS 0: there was no reading
-	epoch     int64 // epoch of the stats segment before that reading
+	View            // BootMS is 0 if there was no observation
+	epoch     int64 // epoch of the stats segment before that observation
 	simulated bool
 }
 
 // Options for New.
 type Options struct {
 	Engine          Engine
-	Client          Poster       // nil: no reports
+	Client          Poster       // nil if no reports are sent
 	Folder          string       // where reports wait for the portal
 	StoreLimit      int64        // maximum bytes of counter samples kept there
 	First           func() error // reserves disk space for data that has precedence over reports
 	StatsSocket     string
 	Interval        time.Duration
 	Router, Version string
-	// IgnoreDefaultRoutes: a destination that only a default route leads to is not reachable.
+	// IgnoreDefaultRoutes means that a destination counts as unreachable if only a default route leads to it.
 	IgnoreDefaultRoutes bool
 	Labels              bool // request the names of lines from the portal
 	Log                 *slog.Logger
 	Now                 func() time.Time
 }
 
-// New creates the boot ID of this run of the agent and opens the undelivered reports of earlier runs.
+// New returns a Reporter. It creates the boot ID of this run of the agent, and opens the undelivered reports
+// of earlier runs.
 func New(o Options) *Reporter {
 	r := &Reporter{
 		engine: o.Engine, client: o.Client, segment: statseg.NewReopeningSegment(o.StatsSocket), interval: o.Interval, router: o.Router,
@@ -139,8 +145,8 @@ func New(o Options) *Reporter {
 	return r
 }
 
-// SetAside returns the files that New set aside because they could not be read, and the folders in which
-// earlier starts may have done so.
+// SetAside returns the files that New set aside because they could not be read. It also returns the folders
+// in which earlier runs of the agent may have set files aside.
 func (r *Reporter) SetAside() (asides []durable.SetAsideFile, folders []string) {
 	if r.aside != nil {
 		asides = append(asides, *r.aside)
@@ -165,8 +171,8 @@ func (r *Reporter) ReportNow() {
 	}
 }
 
-// Maintenance reports whether the portal has this router under maintenance. known is true if the portal
-// said so within the last few reports.
+// Maintenance reports whether the portal has this router under maintenance. known is false if no response to
+// the last few reports contained this state.
 func (r *Reporter) Maintenance() (on, known bool) {
 	state, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
 	if state == nil || age > (lately*r.interval).Milliseconds() {
@@ -229,7 +235,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// unseen returns the report while there is no VPP to read: lists are empty, and none is null.
+// withoutVPP returns a report without an observation of VPP. Its lists are empty instead of null.
 func (r *Reporter) withoutVPP(status converge.Status) observedBody {
 	return observedBody{
 		Schema: 1, BootID: r.bootID.String(), ObservationNumber: status.ObservationNumber, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
@@ -281,7 +287,7 @@ func (r *Reporter) prepare(ctx context.Context, why occasion) {
 		return
 	}
 	now := r.now()
-	status = r.engine.Status() // a reconciliation may have ended while VPP was read
+	status = r.engine.Status() // a converge may have ended while VPP was read
 	if err != nil {
 		r.log.Warn("nothing to report about VPP", "error", err)
 		report.VPP = awayOf(status)
@@ -312,7 +318,8 @@ func (r *Reporter) prepare(ctx context.Context, why occasion) {
 	r.observed <- report
 }
 
-// count returns the sample since the last count, nil if there is none, and the results of rebuilds.
+// count reads the counters. It returns the sample since the last reading, or nil if there is none, and the
+// events about rebuilds.
 func (r *Reporter) count(ctx context.Context) (*Sample, vlanEvents) {
 	reading, err := r.segment.Read(r.view.BootMS)
 	if err != nil {
@@ -328,8 +335,9 @@ func (r *Reporter) count(ctx context.Context) (*Sample, vlanEvents) {
 	return r.sampler.Take(now, reading, r.view.View), events
 }
 
-// countUnanswered is count while VPP does not respond. It uses the interfaces of the last reading as long
-// as none has appeared or disappeared in that run of VPP, which the epoch shows without a request.
+// countUnanswered returns a sample while VPP does not respond. It uses the interfaces of the last observation
+// as long as no interface has been created or deleted in that run of VPP. The epoch of the stats segment
+// shows this without a request to VPP.
 func (r *Reporter) countUnanswered() *Sample {
 	if r.view.BootMS == 0 {
 		return nil
@@ -346,7 +354,7 @@ func (r *Reporter) countUnanswered() *Sample {
 	return r.sampler.TakeUnanswered(r.now(), reading, r.view.View)
 }
 
-// forget restarts counting.
+// forget discards the last counters, so that the next sample starts with the next reading.
 func (r *Reporter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// routerView is a snapshot for deriving events: the differences between two successive views are the events
-// between them.
+// routerView is the state of the router at one time. The differences between two successive views are
+// reported as events.
 type routerView struct {
-	vpp         *runOf // nil: not connected
+	vpp         *runOf // nil if VPP is not connected
 	applied     *converge.Applied
-	known       bool            // the other members are known; without VPP they are from the last reading
+	known       bool            // there is an observed state; otherwise the members below are those of an earlier view, or nil
 	links       map[string]bool // interfaces that the agent did not create: admin up and link up
 	conflicts   map[intent.Key]string
 	quarantined map[quarantine]bool
-	drift       map[intent.Key]string // changes by others
-	contested   map[intent.Key]string // settings that others change again after each repair
+	drift       map[intent.Key]string // changes by other clients
+	contested   map[intent.Key]string // settings that other clients change again after each repair
 	vlans       vlanEvents            // new findings about rebuilt sub-interfaces
 }
 
@@ -36,8 +36,8 @@ type quarantine struct {
 	on  string
 }
 
-// routerViewOf returns the view of an observed state. Without one, it contains only whether VPP is
-// connected.
+// routerViewOf returns the view of an observed state. If p is nil, the view contains only the applied
+// generation, and the version, the PID and the boot time of the connected VPP.
 func routerViewOf(status converge.Status, p *converge.ObservedState) routerView {
 	v := routerView{applied: status.Applied}
 	if status.VPP != nil {
@@ -54,7 +54,7 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 	kept := todo.KeptDown()
 	for _, e := range p.Intent.Present {
 		if port := s.ByName(e.Access.Interface); port != nil && isKeptDown(e, port, kept) {
-			made[port.Index] = true // that it has no link is caused by the agent
+			made[port.Index] = true // the agent has caused the loss of its link
 		}
 	}
 	for _, name := range todo.MembersKeptDown() {
@@ -104,7 +104,7 @@ func madeByUs(todo *plan.Plan) map[uint32]bool {
 }
 
 // eventsBetween returns the events between two views, sorted: VPP, then interfaces, then ends, then the
-// intent. An interface that only one of the views has causes no link event.
+// intent. An interface that exists in only one of the views causes no link event.
 func eventsBetween(before, after routerView) []eventBody {
 	var events []eventBody
 	add := func(e eventBody) {
@@ -156,7 +156,8 @@ func eventsBetween(before, after routerView) []eventBody {
 	return events
 }
 
-// describeDrift describes the first differences; an event has room for a few.
+// describeDrift describes the first five differences, because an event has room for only a few, and counts
+// the others.
 func describeDrift(differences []plan.Drift) string {
 	const most = 5
 	var descriptions []string
@@ -177,7 +178,7 @@ func upOrDown(up bool) string {
 	return "down"
 }
 
-// order of the first part of an event's kind, before the dot.
+// subjects has the parts of event kinds before the dot, in the order in which events are sorted.
 var subjects = []string{"vpp", "interface", "end", "intent"}
 
 func compareEvents(a, b eventBody) int { return slices.Compare(sortKey(a), sortKey(b)) }
@@ -196,7 +197,8 @@ func sortKey(e eventBody) []string {
 	return []string{fmt.Sprint(subject), text(e.Interface), text(e.VLL), text(e.End), e.Kind}
 }
 
-// next returns the view to compare with later: while VPP is away it keeps the last known state.
+// next returns the view with which the view after the next is compared. It is after, with the last known
+// state from v if after has no observed state.
 func (v routerView) next(after routerView) routerView {
 	if !after.known {
 		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined

@@ -12,12 +12,12 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// recordVersion is the first byte of a stored sample. It changes with the layout, so that an older agent
-// does not misread samples of a newer one. Version 1 had no policers, and version 2 no losses; both can
-// still be read.
+// recordVersion is the first byte of a stored sample. It changes with the layout, so that an older agent does
+// not misread samples of a newer agent. Version 1 had no policers, and version 2 had no losses. Both versions
+// can still be read.
 const recordVersion = 3
 
-// storedSample is a sample with the data about the agent's run that the portal needs.
+// storedSample is a sample with the boot ID of the agent that took it, and with the kind of VPP.
 type storedSample struct {
 	BootID    uuid.UUID
 	Simulated bool
@@ -26,8 +26,8 @@ type storedSample struct {
 
 var errRecord = errors.New("report: not a stored sample")
 
-// marshal writes about 38 bytes for each end, a fifth of the JSON: a day of 1,000 ends at 10 s is 330 MB. A
-// policed end takes about 20 bytes more.
+// marshal encodes a sample in about 38 bytes for each end, a fifth of the size of JSON. Samples of 1,000 ends
+// every 10 s take 330 MB a day. A policed end takes about 20 bytes more.
 func (s *storedSample) marshal() ([]byte, error) {
 	b := make([]byte, 0, 64+len(s.Ends)*40)
 	b = append(b, recordVersion)
@@ -122,7 +122,7 @@ func unmarshal(data []byte) (*storedSample, error) {
 	return s, nil
 }
 
-// reader stores the first error, so that its methods need not return one.
+// reader records that a read has failed, so that its methods need not return errors.
 type reader struct {
 	*bytes.Reader
 	failed bool
@@ -166,7 +166,7 @@ func (r *reader) known() *uint64 {
 	return &n
 }
 
-// text allocates no more than the remaining input.
+// text reads a text with its length. It allocates no more memory than the remaining input needs.
 func (r *reader) text() string {
 	n := r.number()
 	if n > uint64(r.Len()) {

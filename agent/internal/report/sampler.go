@@ -18,28 +18,28 @@ type Access struct {
 	BootMS int64
 	Index  uint32
 	Name   string
-	// Port is the port of a sub-interface; zero for a whole port.
+	// Port is the port of a sub-interface. It is zero for a whole port.
 	Port Port
-	// VLAN is the port and the tags of the frames that a sub-interface takes; zero for a whole port.
+	// VLAN is the port and the tags of the frames that a sub-interface takes. It is zero for a whole port.
 	VLAN packettrace.VLAN
-	// Made distinguishes it from an earlier interface with the same index and name (see
+	// Made distinguishes the interface from an earlier interface with the same index and name (see
 	// converge.ObservedState).
 	Made int64
-	// Policer enforces its bandwidth profile; zero for none.
+	// Policer enforces the end's bandwidth profile. It is zero if there is none.
 	Policer Policer
-	// Tunnel is the tunnel that delivers the frames for the customer; zero for a local cross-connect.
+	// Tunnel is the tunnel that delivers the frames for the customer. It is zero for a local cross-connect.
 	Tunnel Tunnel
 }
 
-// Tunnel is the backbone side of an end within the router, as observed. Made is like that of an Access.
+// Tunnel is the backbone side of an end within the router, as observed. Made has the same meaning as in
+// Access.
 type Tunnel struct {
 	Index uint32
 	Name  string
 	Made  int64
 }
 
-// View has the interfaces to count in a reading: the customers' sides of ends, and the ports, in one run of
-// VPP.
+// View has the interfaces to count in one run of VPP: the customer's side of each end, and the ports.
 type View struct {
 	BootMS   int64
 	Accesses []Access
@@ -51,7 +51,8 @@ type View struct {
 	Subs map[uint32][]Port
 }
 
-// Policer is a policer with its settings, because VPP restarts its counters when it is updated.
+// Policer is a policer with its settings. VPP restarts a policer's counters when it updates the policer, so a
+// policer with other settings counts as another one.
 type Policer struct {
 	Works  bool
 	Index  uint32
@@ -62,26 +63,27 @@ type Policer struct {
 // were dropped.
 type Colours struct{ Conform, Exceed, Violate statseg.Count }
 
-// EndCount is the traffic of one end. In is what the customer sent into the VLL (received on the access),
-// Out what the VLL delivered (sent on the access). Both are counted on the access for every encapsulation,
-// because GRE TEB does not count transmitted frames on its tunnel.
+// EndCount is the traffic of one end. In is the traffic that the customer sent into the VLL (received on the
+// access). Out is the traffic that the VLL delivered to the customer (sent on the access). Both are counted
+// on the access for every encapsulation, because VPP does not count transmitted frames on a GRE TEB tunnel.
 type EndCount struct {
 	Key     intent.Key
 	In, Out statseg.Count
 	// Policed is nil if no policer works, or if its counters have no meaning.
 	Policed *Colours
-	// Dropped are frames of In and Out that VPP dropped; nil if unknown.
+	// Dropped are the frames that VPP dropped in each direction. A number is nil if it is unknown.
 	Dropped Dropped
 }
 
 // Dropped counts frames. In are frames from the customer that were not forwarded, including those that the
-// policer dropped. Out are frames from the tunnel that were not sent to the customer. Out is nil for a
-// local cross-connect, whose other end counts them. It is also nil for an interval in which the end was
-// tested, because VPP drops test frames there too and counts them together.
+// policer dropped. Out are frames from the tunnel that were not sent to the customer. Out is nil for a local
+// cross-connect, whose other end counts them. Out is also nil for an interval in which the end was tested,
+// because VPP also drops the test frames there and counts both together.
 type Dropped struct{ In, Out *uint64 }
 
-// Sample covers FromMS < t <= ToMS of the agent's clock. It omits an end or port without a reliable
-// difference: a gap, never a zero.
+// Sample contains the traffic in the interval FromMS < t <= ToMS of the agent's clock (Unix time in ms). If
+// the readings of an end or a port have no reliable difference, Sample omits the end or port. It never
+// contains zeros instead.
 type Sample struct {
 	Seq          int64
 	FromMS, ToMS int64
@@ -90,23 +92,24 @@ type Sample struct {
 	Router       *RouterCount
 }
 
-// stalledAfter is how long VPP's heartbeat may stay the same while no counter changes either. VPP's
-// collector runs every 10 s by default.
+// stalledAfter is the time after which VPP counts as stalled if neither its heartbeat nor a counter has
+// changed. By default, VPP's collector runs every 10 s.
 const stalledAfter = 35 * time.Second
 
 // Sampler computes the differences between readings.
 type Sampler struct {
 	seq    int64
 	last   time.Time
-	counts map[Access]EndCount // without their policers and tunnels
+	counts map[Access]EndCount // the keys have no policers and tunnels
 	police map[Access]Colours
 	drops  map[dropped]uint64
-	// apart are the drops of a tunnel while its end was tested: test frames, and none of the customer's.
+	// apart are the frames that VPP dropped on a tunnel while its end was tested. They are test frames and not
+	// frames of the customer.
 	apart map[dropped]uint64
 	loads Loads
 	view  View // of the last reading
 
-	sign   statseg.Reading // the last one that differed from the previous one
+	sign   statseg.Reading // the last reading that differed from the reading before it
 	signAt time.Time
 }
 
@@ -198,9 +201,10 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 	return sample
 }
 
-// TakeUnanswered is Take while VPP does not respond. If VPP is dead, its segment stays readable and
-// unchanged; without any change there is no sample. If only its main thread is busy, its workers continue
-// to count, and the first reading that shows a change covers the whole time since the last one.
+// TakeUnanswered does the same as Take while VPP does not respond. If VPP is dead, its segment stays readable
+// and does not change, and there is no sample. If only VPP's main thread is busy, its workers continue to
+// count. Then the sample of the first reading that shows a change covers the whole time since the last
+// sample.
 func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
 		return s.Take(at, reading, view)
@@ -211,13 +215,14 @@ func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, view Vie
 	return nil
 }
 
-// livesOn reports whether something has changed: a dead VPP's segment never does.
+// livesOn reports whether the heartbeat or a counter of traffic has changed. The segment of a dead VPP never
+// changes.
 func (s *Sampler) livesOn(reading statseg.Reading) bool {
 	return s.signAt.IsZero() || reading.Heartbeat != s.sign.Heartbeat ||
 		!slices.Equal(reading.Rx, s.sign.Rx) || !slices.Equal(reading.Tx, s.sign.Tx)
 }
 
-// Forget restarts the sampler: the next reading is compared with nothing.
+// Forget restarts the sampler: the next reading is not compared with earlier ones.
 func (s *Sampler) Forget() {
 	s.counts, s.police, s.drops, s.loads, s.view = nil, nil, nil, Loads{}, View{}
 }
@@ -235,8 +240,8 @@ func (s *Sampler) Totals() []EndCount {
 	return totals
 }
 
-// LossTotals returns the counters of ports and router as last read, since VPP started. The router's is nil
-// before the first reading.
+// LossTotals returns the counters of ports and router as last read, since VPP started. router is nil before
+// the first reading.
 func (s *Sampler) LossTotals() (ports []PortCount, router *RouterCount) {
 	for _, port := range s.view.Ports {
 		if count, known := s.loads.last.portCount(s.view.BootMS, port); known {
@@ -249,7 +254,7 @@ func (s *Sampler) LossTotals() (ports []PortCount, router *RouterCount) {
 	return ports, router
 }
 
-// read returns the policer's counters, nil if no policer works or it is not counted yet.
+// read returns the policer's counters, or nil if no policer works or VPP does not count it yet.
 func (p Policer) read(r statseg.Reading) *Colours {
 	if !p.Works || int(p.Index) >= min(len(r.Conform), len(r.Exceed), len(r.Violate)) {
 		return nil
@@ -257,7 +262,7 @@ func (p Policer) read(r statseg.Reading) *Colours {
 	return &Colours{r.Conform[p.Index], r.Exceed[p.Index], r.Violate[p.Index]}
 }
 
-// until returns the difference from then to now, nil if a counter decreased.
+// until returns the increase from c to now, or nil if a counter decreased.
 func (c Colours) until(now Colours) *Colours {
 	conform, conformOK := difference(c.Conform, now.Conform)
 	exceed, exceedOK := difference(c.Exceed, now.Exceed)

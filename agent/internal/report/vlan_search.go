@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// searchedAtOnce is the largest number of ends of one search.
+// searchedAtOnce is the largest number of ends in one search.
 const searchedAtOnce = 64
 
 // vlanSearch is the result of a search for dropped frames.
@@ -25,8 +25,8 @@ type vlanSearch struct {
 // ErrNoSuchVLAN says that an end has no sub-interface in VPP whose frames are counted.
 var ErrNoSuchVLAN = errors.New("report: VPP has no sub-interface of this end")
 
-// RebuildVLAN starts a rebuild of an end's sub-interface at an operator's request, regardless of the
-// results of earlier rebuilds. Error: ErrNoSuchVLAN, converge.ErrNotRepaired or that of the disk.
+// RebuildVLAN starts a rebuild of an end's sub-interface at an operator's request, regardless of the results
+// of earlier rebuilds. It returns ErrNoSuchVLAN, converge.ErrNotRepaired or an error of the disk.
 func (r *Reporter) RebuildVLAN(end intent.Key) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,8 +37,8 @@ func (r *Reporter) RebuildVLAN(end intent.Key) error {
 	return r.rebuild(r.now(), access, true)
 }
 
-// watchVLANs adds a reading, starts a search if it raises a suspicion, and rebuilds the ends that the last
-// search confirmed.
+// watchVLANs adds a reading of the counters. If a search has ended, watchVLANs rebuilds the ends whose loss
+// of frames the search confirmed. Otherwise it starts a search for the ends that the reading makes suspect.
 func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statseg.Reading) vlanEvents {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,8 +56,8 @@ func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statse
 	return events
 }
 
-// rebuild records on disk that a sub-interface is being rebuilt, and requests the rebuild. The caller locks
-// mu.
+// rebuild records on disk that a sub-interface is being rebuilt, and requests the rebuild. The caller holds
+// the mutex mu.
 func (r *Reporter) rebuild(now time.Time, access Access, requested bool) error {
 	before := r.vlans.rebuilds.of(access.Key)
 	if err := r.vlans.begin(now, access, requested); err != nil {
@@ -73,8 +73,8 @@ func (r *Reporter) rebuild(now time.Time, access Access, requested bool) error {
 	return err
 }
 
-// search searches for frames of these ends that VPP drops, in a goroutine, because it takes seconds. Only
-// one search runs at a time. The caller locks mu.
+// search starts a goroutine that searches for frames of these ends that VPP drops, because the search takes
+// seconds. Only one search runs at a time. The caller holds the mutex mu.
 func (r *Reporter) search(ctx context.Context, suspects []Access) {
 	if len(suspects) == 0 || r.searchRuns {
 		return
@@ -94,8 +94,9 @@ func (r *Reporter) search(ctx context.Context, suspects []Access) {
 	})
 }
 
-// unknownVLANs records on disk while it uses the tracer, so that the next start can clear the tracer if the
-// agent is killed. A search that finds the tracer in use records nothing.
+// unknownVLANs searches for frames that VPP drops as frames of these VLANs. It records on disk that it uses
+// VPP's tracer. If the agent is killed during the search, the next start of the agent can then clear the
+// tracer. If another user is using the tracer, unknownVLANs records nothing.
 func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
 	begun := false
 	dropped, err := r.engine.UnknownVLANs(ctx, vlans, func() error {

@@ -12,18 +12,19 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// VPP stops its workers for each route lookup, for some microseconds. A report on a tick looks up all routes.
-// Between two ticks, all routes are looked up again only if something in VPP changed, and at most once in a
-// pause: lookupPause, or lookupPauseEach for each route if that is longer.
+// VPP stops its workers for some microseconds for each route lookup. The regular report after each report
+// interval looks up all routes. Between two regular reports, all routes are looked up again only if something
+// in VPP has changed, and at most once per pause. The pause is lookupPause, or lookupPauseEach for each route
+// if that is longer.
 const (
 	lookupPause     = time.Second
 	lookupPauseEach = time.Millisecond
 )
 
-// lookedUpRoutes are the routes that were looked up last, all over one connection to VPP.
+// lookedUpRoutes has the results of the last route lookups. All lookups used the same connection to VPP.
 type lookedUpRoutes struct {
 	session   converge.Session
-	at        time.Time // when all were looked up
+	at        time.Time // when all routes were last looked up together
 	reachable map[observe.Destination]bool
 }
 
@@ -39,8 +40,9 @@ func (l *lookedUpRoutes) due(all []observe.Destination, why occasion, now time.T
 	})
 }
 
-// reachable returns, for the watched addresses and the far ends of all tunnels, whether a route leads
-// there. It looks up only the routes that are due and reuses the last results for the others.
+// reachable returns, for the watched addresses and the far ends of all tunnels, whether a route leads there.
+// It looks up only the routes that are due, and reuses the last results for the others. It returns
+// converge.ErrNoVPP, another error of Engine.Session, or an error of the connection.
 func (r *Reporter) reachable(
 	ctx context.Context, stored *intent.Intent, watched []observe.Destination, why occasion,
 ) (map[observe.Destination]bool, error) {
@@ -79,12 +81,13 @@ func (r *Reporter) reachable(
 	return found, nil
 }
 
-// maxWatched limits the routes that a portal may request: each costs a lookup in VPP for each report. A
-// router with 10,000 VLLs has fewer far ends.
+// maxWatched is the largest number of routes that the portal may request, because each route costs a lookup
+// in VPP for each regular report. A router with 10,000 VLLs has fewer far ends.
 const maxWatched = 16 << 10
 
-// parseWatchedRoutes parses the addresses of a response, sorted and without duplicates. It omits and counts
-// addresses that are not plain unicast addresses. Error: there are too many.
+// parseWatchedRoutes parses the addresses of a response, sorted and without duplicates. It omits addresses
+// that are not plain unicast addresses, and returns their number as strange. It returns an error if there are
+// more than maxWatched addresses.
 func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, err error) {
 	if len(texts) > maxWatched {
 		return nil, 0, fmt.Errorf("report: the portal requests %d routes, at most %d are looked up", len(texts), maxWatched)
@@ -101,9 +104,9 @@ func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, er
 	return slices.Compact(addresses), strange, nil
 }
 
-// setWatchedRoutes stores the addresses to look up and their table. nil keeps the previous addresses. Both
-// change together, so that no report uses the addresses of one response with the table of another. A change
-// is reported immediately.
+// setWatchedRoutes stores the addresses to look up and their table. If texts is nil, the previous addresses
+// stay. Both change together, so that no report uses the addresses of one response with the table of another.
+// A change is reported immediately.
 func (r *Reporter) setWatchedRoutes(table uint32, texts []string) {
 	addresses, strange, err := parseWatchedRoutes(texts)
 	if err != nil {
