@@ -35,11 +35,12 @@ var _ Session = (*vpp.Session)(nil)
 
 const anyInterface = interface_types.InterfaceIndex(NoIndex)
 
-// Full returns a complete snapshot. It costs two dumps, one of them without addresses: interfaces with the
-// agent's tag have no addresses, so a thousand VLLs need no more requests than none.
+// Full returns a complete snapshot. It does not request the addresses of the agent's sub-interfaces and
+// tunnels, because they have none. So a thousand VLLs need no additional requests for addresses.
 //
-// The whole snapshot comes from one connection and so from one VPP process, the one of boot; Session.Dump
-// ensures this. claimed lists the names of ports that the agent uses although they have no tag.
+// boot identifies the VPP process of the session. The whole snapshot comes from this process, which
+// Session.Dump ensures. claimed has the names of ports that the agent uses although the ports do not have its
+// tag.
 func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...string) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
@@ -99,12 +100,13 @@ func capabilities(session Session) map[Capability]bool {
 	}
 }
 
-// connectionDumps requests objects that VPP lists only as a whole.
+// connectionDumps returns the requests for the cross-connects and the bridges, which VPP lists only as a
+// whole.
 func connectionDumps() []api.Message {
 	return []api.Message{&l2.L2XconnectDump{}, &l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface}}
 }
 
-// tunnelDumps requests the tunnel of an interface, or all tunnels.
+// tunnelDumps returns the requests for the tunnel of an interface, or for all tunnels if at is anyInterface.
 func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.Message) {
 	if s.Supported[CanVXLAN] {
 		dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: at})
@@ -112,7 +114,7 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 	if s.Supported[CanGENEVE] {
 		dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
 	}
-	if s.Supported[CanGREKeys] { // a VPP with keys omits keyed tunnels from the first dump
+	if s.Supported[CanGREKeys] { // a VPP that supports keys omits tunnels with keys from gre_tunnel_dump
 		dumps = append(dumps, &gre.GreTunnelDumpV2{SwIfIndex: at})
 	} else if s.Supported[CanGRE] {
 		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
@@ -120,8 +122,9 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 	return dumps
 }
 
-// addressed returns the interfaces that may have addresses: all that the agent did not create. Ports with
-// the agent's tag are included, because an operator may have added addresses. The snapshot must be indexed.
+// addressed returns the interfaces that may have addresses: all interfaces that the agent did not create. It
+// includes ports with the agent's tag, because an operator may have added addresses to them. The snapshot
+// must be indexed.
 func (s *Snapshot) addressed(of []*Interface) (found []*Interface) {
 	for _, i := range of {
 		if _, ours := ownership.ParseTag(i.Tag); !ours || !i.IsSub() && s.TunnelAt(i.Index) == nil {
@@ -140,7 +143,8 @@ func addressDumps(of []*Interface) (dumps []api.Message) {
 	return dumps
 }
 
-// retryLater is VNET_API_ERROR_EAGAIN: the table does not fit into one reply, so continue with the cursor.
+// retryLater is VNET_API_ERROR_EAGAIN. It means that the list does not fit into one reply, and that the next
+// request has to continue at the cursor.
 const retryLater = -165
 
 func (s *Snapshot) takeLCP(ctx context.Context, session Session) error {

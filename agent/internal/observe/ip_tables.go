@@ -11,11 +11,12 @@ import (
 )
 
 // takeIPTables reads the tables of the addresses that were just read. VPP does not move an interface with
-// addresses to another table. So the tables of interfaces with the same addresses as in old (nil for none)
-// are not read again.
+// addresses to another table. So takeIPTables does not read the tables of interfaces that have the same
+// addresses as in old. old is nil if there is no earlier snapshot.
 //
-// Interfaces with host addresses, where tunnels end, are read each time: between two observations, another
-// client can remove the addresses, move the interface and add the addresses again.
+// It reads the tables of interfaces with host addresses each time, because tunnels end at these addresses.
+// Between two observations, another client can remove the addresses, move the interface and add the addresses
+// again.
 func (s *Snapshot) takeIPTables(ctx context.Context, session Session, old *Snapshot) error {
 	if !session.Has(&interfaces.SwInterfaceGetTable{}) {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// Partial reads the touched interfaces again, and all cross-connects, bridges and policers, because VPP
-// lists those only as a whole. The rest of the snapshot is taken from old. This is enough to verify changes
-// of a few of thousands of lines.
+// Partial reads the touched interfaces again, and all cross-connects, bridges and policers, because VPP lists
+// cross-connects, bridges and policers only as a whole. Partial takes the rest of the snapshot from old. This
+// is enough to verify changes of a few lines of a router that has thousands.
 func Partial(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,
@@ -60,8 +60,8 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	return s.takeAddresses(), nil
 }
 
-// Changed is Partial for interfaces that may have been created, deleted or replaced since old. It also
-// reads Linux CP pairs again, because they appear and disappear with their interfaces.
+// Changed does the same as Partial for interfaces that may have been created, deleted or replaced since old.
+// It also reads the Linux CP pairs again, because a pair can appear and disappear with its interface.
 func Changed(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) (*Snapshot, error) {
 	s, err := Partial(ctx, session, old, changed)
 	if err != nil {

@@ -19,13 +19,14 @@ import (
 type shown int
 
 const (
-	// unknown: VPP refused the query, or replied about another interface. It means neither on nor off.
+	// unknown means that VPP refused the query, or replied about another interface. The feature may be on or
+	// off.
 	unknown shown = iota
 	off
 	on
 )
 
-// takePoliced reads on which interfaces a policer works on input.
+// takePoliced reads on which of these interfaces a policer works on received frames.
 func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
 	candidates := s.mayBePoliced(of)
 	var policed []shown
@@ -44,7 +45,7 @@ func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Inter
 	return nil
 }
 
-// note stores a reply about an interface, instead of an earlier one.
+// note stores VPP's reply about an interface, and replaces an earlier reply.
 func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 	delete(yes, index)
 	delete(unclear, index)
@@ -56,9 +57,10 @@ func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 	}
 }
 
-// usedByLines omits ports that no line uses, because VPP stops its workers for each query, and a router may
-// have thousands of such ports. A line uses a port that has the agent's tag, that the agent claims, or that
-// is cross-connected, also by another client. ReadPortUses reads ports that a line will use.
+// usedByLines returns the interfaces without the ports that no line uses and that were not policed before.
+// VPP stops its workers for each query about a port, and a router may have thousands of such ports. A port
+// counts as used if it has the agent's tag, if the agent claims it, or if any client has cross-connected it.
+// ReadPortUses reads the ports that a line will use.
 func (s *Snapshot) usedByLines(of []*Interface, claimed []string) []*Interface {
 	sentTo := make(map[uint32]bool, len(s.Connects))
 	for _, to := range s.Connects {
@@ -82,9 +84,9 @@ func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {
 	return may
 }
 
-// enabledOn uses feature_is_enabled, which exists from 25.06 on. VPP also replies yes if it does not know,
-// because it stores an error code in a boolean. So a yes counts only if VPP replies no for the arc's last
-// node, which is never enabled.
+// enabledOn returns, for each interface, whether VPP's policer node is enabled. It uses feature_is_enabled,
+// which exists in VPP 25.06 and later. If the query fails, VPP also replies yes, because it stores an error
+// code in a boolean. So a yes counts only if VPP replies no for the arc's last node, which is never enabled.
 func (s *Snapshot) enabledOn(ctx context.Context, session Session, of []*Interface) ([]shown, error) {
 	arc, never := portArc, "ethernet-input"
 	if s.Policing == SubInterfacePolicing {
@@ -122,16 +124,16 @@ const (
 	policerNode = "policer-input"
 )
 
-// shownOn parses the output of "show interface features". Only the CLI shows whether policers on ports
-// before 25.06, and classify tables, work.
+// shownOn returns, for each interface, whether the output of "show interface features" has this node in this
+// arc. Only the CLI shows whether classify tables work and, before VPP 25.06, whether policers on ports work.
 //
 // The command names an interface by its index, because VPP reads a name only up to its first dot
-// (unformat_vnet_sw_interface in vnet/interface_format.c). So a port "eth0.5" could not be named, or the
-// name would mean another interface. The output begins with the name, and counts only if it is the name of
-// the interface.
+// (unformat_vnet_sw_interface in vnet/interface_format.c). So VPP would not find a port "eth0.5", or would
+// take the name for another interface. The output begins with the name of the interface, and shownOn ignores
+// the output if that name is wrong.
 //
-// shownOn returns an error for an output without the arc: then the state is unknown, and a policer could be
-// applied twice.
+// shownOn returns an error if the output does not have the arc. The state is then unknown, and the agent
+// could apply a policer twice.
 func shownOn(ctx context.Context, session Session, of []*Interface, arc, node string) ([]shown, error) {
 	var queries []api.Message
 	for _, i := range of {
@@ -159,9 +161,9 @@ func shownOn(ctx context.Context, session Session, of []*Interface, arc, node st
 	return works, nil
 }
 
-// featuresOn parses the output of vnet_interface_features_show (feature.c): each arc's name with a colon on
-// a separate line, and below it, indented, the node of each feature. found reports whether the output has
-// the arc.
+// featuresOn parses the output of vnet_interface_features_show (feature.c): each arc's name with a colon is
+// on a separate line, followed by indented lines with the nodes of its features. found reports whether the
+// output has the arc.
 func featuresOn(text, arc string) (features map[string]bool, found bool) {
 	features = make(map[string]bool)
 	within := false
@@ -169,7 +171,7 @@ func featuresOn(text, arc string) (features map[string]bool, found bool) {
 		line = strings.TrimRight(line, "\r\n")
 		switch name, indented := strings.CutPrefix(line, "  "); {
 		case indented && within:
-			features[strings.TrimLeft(name, " ")] = true // L2 features are indented further
+			features[strings.TrimLeft(name, " ")] = true // L2 features have a larger indentation
 		case !indented && line != "":
 			within = line == arc+":"
 			found = found || within
@@ -178,14 +180,14 @@ func featuresOn(text, arc string) (features map[string]bool, found bool) {
 	return features, found
 }
 
-// isOwned reports whether the interface has the agent's tag. An interface that a crash left without one has
-// no policer yet.
+// isOwned reports whether the interface has the agent's tag. If the agent crashed before it could tag an
+// interface, the interface has no policer yet.
 func isOwned(i *Interface) bool {
 	_, ours := ownership.ParseTag(i.Tag)
 	return ours
 }
 
-// IsPoliced reports whether any policer works on the input of a sub-interface.
+// IsPoliced reports whether any policer works on the received frames of a sub-interface.
 func (s *Snapshot) IsPoliced(ctx context.Context, session Session, i *Interface) (bool, error) {
 	if !i.IsSub() || s.Policing != SubInterfacePolicing {
 		return false, nil
@@ -197,8 +199,8 @@ func (s *Snapshot) IsPoliced(ctx context.Context, session Session, i *Interface)
 	return policed[0] == on, nil
 }
 
-// ReadSubInterfacePolicing reads whether any policer works on the input of these sub-interfaces, and
-// returns a snapshot with the result.
+// ReadSubInterfacePolicing reads whether any policer works on the received frames of these sub-interfaces. It
+// returns a copy of s with the result.
 func ReadSubInterfacePolicing(ctx context.Context, session Session, s *Snapshot, subs []*Interface) (*Snapshot, error) {
 	if len(subs) == 0 || s.Policing != SubInterfacePolicing {
 		return s, nil

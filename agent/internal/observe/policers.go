@@ -40,10 +40,10 @@ type Policer struct {
 	Config policer_types.PolicerConfig
 }
 
-// policingOf determines the policing from the message table and the version, because the message table does
-// not show one difference. Up to 26.02, policer_input works on the device-input arc, which L2
-// sub-interfaces do not use. From 26.06 on, it also works in the L2 input features (policer_op.c). Before
-// 26.06, classify tables lead to policers there.
+// policingOf returns where and how a VPP can police. It uses the message table and the version, because the
+// message table does not show one difference. Up to 26.02, policer_input works on the device-input arc, which
+// L2 sub-interfaces do not use. From 26.06 on, it also works in the L2 input features (policer_op.c). Before
+// 26.06, only classify tables can lead to policers there.
 func policingOf(session Session) Policing {
 	for _, m := range []api.Message{
 		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{},
@@ -77,13 +77,14 @@ var deviceInput = map[string]bool{
 	"VMXNET3 interface": true, "Adaptive Virtual Function (AVF) interface": true, "AF_XDP interface": true, "pg": true,
 }
 
-// NodePolices reports whether the policer node receives the frames of this port, in a VPP that has
-// policers. On all other ports VPP reports that the policer works, but it receives no frame.
+// NodePolices reports whether the policer node receives the frames of this port, in a VPP that has policers.
+// On all other ports VPP reports that the policer works, although the policer node receives no frame.
 func (s *Snapshot) NodePolices(port *Interface) bool {
 	return s.Policing == SubInterfacePolicing || deviceInput[port.Device] && (port.Device != hostInterface || s.Supported[CanPoliceHostInterfaces])
 }
 
-// atLeast compares the leading "YY.MM" of a version.
+// atLeast reports whether the leading "YY.MM" of a version is this month or a later one. It returns false for
+// a version of another form.
 func atLeast(version string, year, month int) bool {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 2)
 	if len(parts) != 2 || len(parts[1]) < 2 {
@@ -94,13 +95,14 @@ func atLeast(version string, year, month int) bool {
 	return errY == nil && errM == nil && (y > year || y == year && m >= month)
 }
 
-// PolicerConfig converts a bandwidth profile for VPP's policers: two colours for a committed rate alone,
-// else two rates and three colours. VPP counts in kbit/s; a fraction is rounded up.
+// PolicerConfig converts a bandwidth profile to the configuration of a VPP policer. A profile with only a
+// committed rate gets one rate and two colours. Other profiles get two rates and three colours. VPP counts in
+// kbit/s, and fractions are rounded up.
 //
-// VPP's data plane implements only RFC 2698, also under the name of RFC 4115 (vnet_police_packet in
-// police.h). Its second bucket is for the peak rate and also takes conforming frames, and VPP refuses a
-// peak rate below the committed rate. So the peak rate is CIR + EIR: unused committed tokens become excess
-// tokens (MEF 10.3 with coupling flag 1).
+// VPP's data plane implements only RFC 2698, even if a policer's type is RFC 4115 (vnet_police_packet in
+// police.h). In RFC 2698, the second bucket is for the peak rate, and conforming frames also use its tokens.
+// VPP refuses a peak rate below the committed rate. So the peak rate is CIR + EIR: unused committed tokens
+// become excess tokens (MEF 10.3 with coupling flag 1).
 func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 	c := policer_types.PolicerConfig{
 		Cir: kbps(b.CIR), Cb: uint64(b.CBS), RateType: policer_types.SSE2_QOS_RATE_API_KBPS,
@@ -118,13 +120,13 @@ func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 func kbps(bps int64) uint32 { return uint32((bps + 999) / 1000) }
 
 // takePolicers reads the agent's policers, and on which of these interfaces a policer works. known has the
-// indices of an earlier reading.
+// policers of an earlier observation, with their indices.
 func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
 	return s.takePolicersBy(ctx, session, []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}, known, of)
 }
 
-// takeKnownPolicers is takePolicers for the case that the agent has created no policer since known was
-// read. It reads many policers by index, in portions.
+// takeKnownPolicers does the same as takePolicers if the agent has created no policer since known was read.
+// If there are many policers, it reads them by index, in portions.
 func (s *Snapshot) takeKnownPolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
 	var requests []api.Message
 	for _, p := range known {
@@ -190,12 +192,12 @@ func configOf(m *policer.PolicerDetails) policer_types.PolicerConfig {
 
 const (
 	probeBlock = 64
-	// emptyBlocks is the number of successive blocks of free indices that end the search for a policer.
+	// emptyBlocks is the number of successive blocks of free indices after which the search for policers ends.
 	emptyBlocks = 64
 )
 
-// numberPolicers reads the indices of policers by querying each index. Deletions and updates need the
-// index, but no dump reports it.
+// numberPolicers finds the indices of the policers whose index is unknown. It queries each index until it has
+// found missing policers. Deletions and updates need the index, but no dump reports it.
 func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing int) error {
 	for first, empty := uint32(0), 0; missing > 0 && empty < emptyBlocks; first += probeBlock {
 		empty++

@@ -11,15 +11,16 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 )
 
-// Use is a foreign use of a port that a snapshot does not show.
+// Use is a use of a port by another client that the other members of a snapshot do not show.
 type Use struct {
 	How    string // end of a sentence that begins with the port's name
 	Object uint32 // the interface that the use concerns
 }
 
-// ReadPortUses reads uses of ports that a snapshot does not show. A line will use these ports as a whole. The uses
-// are: borrowed addresses, only an IPv6 link-local address, another table, or a new policer. It returns a copy of s
-// with these uses, or s itself if there are no ports. VPP stops its workers for each request.
+// ReadPortUses reads how other clients use ports that a line will use as a whole. It reads only uses that s
+// does not show: borrowed addresses, only an IPv6 link-local address, another table, or a new policer. It
+// returns a copy of s with these uses, or s itself if there are no ports. VPP stops its workers for each
+// request.
 func ReadPortUses(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
 	if len(ports) == 0 {
 		return s, nil
@@ -36,7 +37,7 @@ func ReadPortUses(ctx context.Context, session Session, s *Snapshot, ports []*In
 	return &with, nil
 }
 
-// note stores the first use of a port.
+// note stores a use of a port, unless the port has one already.
 func (s *Snapshot) note(port, object uint32, how string, args ...any) {
 	if _, known := s.Uses[port]; !known {
 		s.Uses[port] = Use{fmt.Sprintf(how, args...), object}

@@ -12,31 +12,32 @@ import (
 )
 
 // VPP answers its API on its main thread, which also runs BFD, LACP and ARP. A dump of all objects blocks
-// that thread until the last detail is queued. It takes longer than the details alone: once the socket is
-// full, VPP tries to write all waiting messages again with each further detail. So a long dump is requested
-// in portions that fit into the socket.
+// that thread until the last detail is queued. This takes longer than only writing the details: once the
+// socket is full, VPP tries to write all waiting messages again with each further detail. So the agent
+// requests a long dump in portions that fit into the socket.
 const (
 	// wholeInterfaces is the largest number of interface indices for which one dump of all interfaces is
-	// requested. The interfaces of 1,000 lines block the main thread for 3 ms; single requests take VPP and
-	// the agent twice as long. VPP does not stop its workers for them.
+	// requested. A dump of the interfaces of 1,000 lines blocks the main thread for 3 ms. Requests for single
+	// interfaces take VPP and the agent twice as long. VPP does not stop its workers for either.
 	wholeInterfaces = 2048
-	// wholeTunnels is the largest number of tunnels for which one dump of all is requested. VPP stops its
-	// workers for the dump, as it does for the cross-connects of the same lines. Those are twice as many
-	// and cannot be read in portions.
+	// wholeTunnels is the largest number of tunnels for which one dump of all tunnels is requested. VPP stops
+	// its workers for this dump. It also does so for the dump of the cross-connects, of which the same lines
+	// have twice as many and which cannot be read in portions.
 	wholeTunnels = 1024
-	// wholePolicers is the largest number of known policers for which one dump of all is requested. VPP
+	// wholePolicers is the largest number of known policers for which one dump of all policers is requested. VPP
 	// stops its workers for the dump.
 	wholePolicers = 256
 	// portion is the number of requests that are sent together. portionsAtATime is the number of portions
 	// in progress.
 	portion         = 64
 	portionsAtATime = 2
-	// portionTries is how often a reading in portions is repeated while interfaces are created and deleted.
+	// portionTries is the largest number of attempts to read all interfaces in portions. An attempt fails if an
+	// interface is created or deleted meanwhile.
 	portionTries = 3
 )
 
-// dumpInterfaces calls each with the details of all interfaces, as one sw_interface_dump does. The set of
-// interfaces is that of one moment.
+// dumpInterfaces calls each with the details of all interfaces. Like a single sw_interface_dump, it reports
+// the interfaces that existed at one moment.
 func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)) error {
 	indexed, can := session.(interface {
 		Interfaces() (indices int, epoch int64, err error)
@@ -63,7 +64,7 @@ func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)
 		}
 		added := make(map[interface_types.InterfaceIndex]bool, len(found))
 		for _, msg := range found {
-			if m, is := msg.(*interfaces.SwInterfaceDetails); is && !added[m.SwIfIndex] { // VPP searches the name as a part of names
+			if m, is := msg.(*interfaces.SwInterfaceDetails); is && !added[m.SwIfIndex] { // VPP also reports interfaces whose names contain the requested name
 				added[m.SwIfIndex] = true
 				each(m)
 			}
@@ -107,8 +108,8 @@ var tunnelDevices = map[string][]Capability{
 	"VXLAN": {CanVXLAN}, "GENEVE": {CanGENEVE}, "GRE tunnel device": {CanGRE, CanGREKeys},
 }
 
-// dumpTunnels adds all tunnels to the snapshot. It requests many tunnels one by one: VPP then stops its
-// workers more often, but never for long. The interfaces must be read before.
+// dumpTunnels adds all tunnels to the snapshot. If there are many tunnels, it requests them one by one, so
+// that VPP stops its workers more often, but never for long. The snapshot must already have the interfaces.
 func (s *Snapshot) dumpTunnels(ctx context.Context, session Session) error {
 	var tunnels []*Interface
 	for _, i := range s.Interfaces {

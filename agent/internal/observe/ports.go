@@ -12,9 +12,9 @@ import (
 // each name.
 const fewPorts = 8
 
-// Ports returns a snapshot of only these ports of old and their sub-interfaces, read again. It is used
-// before the creation of a sub-interface. VPP does not stop its workers for it. Without ports, it sends
-// nothing.
+// Ports reads these ports and their sub-interfaces again, and returns a snapshot of only these interfaces.
+// old must have the ports' names. The agent needs this snapshot before it creates a sub-interface. VPP does
+// not stop its workers for it. If ports is empty, Ports sends no request.
 func Ports(ctx context.Context, session Session, old *Snapshot, ports []uint32) (*Snapshot, error) {
 	s := &Snapshot{}
 	if len(ports) == 0 {
@@ -31,7 +31,7 @@ func Ports(ctx context.Context, session Session, old *Snapshot, ports []uint32) 
 	if len(dumps) < len(requested) {
 		dumps = []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface}}
 	}
-	added := make(map[uint32]bool) // VPP searches the name as a part of names, so an interface may be reported twice
+	added := make(map[uint32]bool) // VPP also reports interfaces whose names contain the requested name, so it may report an interface twice
 	err := session.Dump(ctx, dumps, func(msg api.Message) {
 		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && requested[m.SupSwIfIndex] && !added[uint32(m.SwIfIndex)] {
 			added[uint32(m.SwIfIndex)] = true
@@ -44,8 +44,8 @@ func Ports(ctx context.Context, session Session, old *Snapshot, ports []uint32) 
 	return s.Index(), nil
 }
 
-// OnlyPorts returns the result of Ports for a VPP where no interface has been created or deleted since s
-// was read.
+// OnlyPorts returns the result that Ports would have if no interface has been created or deleted since s was
+// read. It does not query VPP.
 func (s *Snapshot) OnlyPorts(ports []uint32) *Snapshot {
 	only := &Snapshot{}
 	for _, index := range ports {

@@ -15,13 +15,14 @@ import (
 // MTUs, tags and tag rewrites of all interfaces, addresses, bridges, cross-connects, and working policers.
 // Tunnels and Linux CP pairs are taken from old, because they do not change while their interface exists.
 //
-// Of the touched interfaces, and of those that have been created, deleted or replaced since old, Quick
-// reads everything. ok is false if these are more than fewChanged; then Full costs less.
+// Quick reads all properties of the touched interfaces, and of the interfaces that have been created, deleted
+// or replaced since old. If there are more than fewChanged such interfaces, ok is false, because Full is then
+// cheaper.
 //
-// Quick is for frequent use. VPP stops its workers for these of its messages: l2_xconnect_dump,
-// sw_interface_get_table of interfaces with host addresses, those about policers if there are any, and
-// before 25.02 ip_address_dump. Full also costs a stop for every kind of tunnel, and the stop grows with
-// the number of tunnels (docs/routers/how-the-agent-reads-vpp.md).
+// Quick is for frequent use. VPP stops its workers only for these messages of Quick: l2_xconnect_dump,
+// sw_interface_get_table of interfaces with host addresses, messages about policers if there are any, and
+// before VPP 25.02 ip_address_dump. Full also makes VPP stop its workers for every kind of tunnel, and the
+// more tunnels there are, the longer the stop lasts (docs/routers/how-the-agent-reads-vpp.md).
 func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (s *Snapshot, ok bool, err error) {
 	s = &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32),
@@ -63,8 +64,8 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 // fewChanged is the largest number of changed interfaces that are read one by one.
 const fewChanged = 200
 
-// readChanged reads the tunnels of the changed interfaces, and the Linux CP pairs, which appear and
-// disappear with an interface. All other tunnels are taken from old.
+// readChanged reads the tunnels of the changed interfaces, and the Linux CP pairs, which appear and disappear
+// with an interface. It takes all other tunnels from old.
 func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) error {
 	for _, t := range old.Tunnels {
 		if !changed[t.Index] {
@@ -93,8 +94,8 @@ func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapsh
 	return nil
 }
 
-// addressedAndNotRead returns the changed interfaces that may have addresses that were not read. The other
-// interfaces are the same as before, so read already contains them.
+// addressedAndNotRead returns the changed interfaces that may have addresses and are not in read. The
+// interfaces that have not changed and may have addresses are already in read.
 func (s *Snapshot) addressedAndNotRead(changed map[uint32]bool, read []*Interface) []*Interface {
 	var unread []*Interface
 	for index := range changed {
@@ -105,8 +106,9 @@ func (s *Snapshot) addressedAndNotRead(changed map[uint32]bool, read []*Interfac
 	return s.addressed(unread)
 }
 
-// changedInterfaces returns the indices of interfaces that have been created, deleted or replaced, and the
-// touched ones. VPP reuses indices and names.
+// changedInterfaces returns the indices of the touched interfaces, and of the interfaces that have been
+// created, deleted or replaced between old and now. An interface may have been replaced without a change of
+// its index and name, because VPP reuses both.
 func changedInterfaces(old, now *Snapshot, touched map[uint32]bool) map[uint32]bool {
 	changed, exists := make(map[uint32]bool, len(touched)), make(map[uint32]bool, len(now.Interfaces))
 	maps.Copy(changed, touched)
@@ -124,8 +126,9 @@ func changedInterfaces(old, now *Snapshot, touched map[uint32]bool) map[uint32]b
 	return changed
 }
 
-// readPolicersQuickly queries only the interfaces with a working policer, those that have classify tables,
-// and the changed ones.
+// readPolicersQuickly reads the policers and the classify tables. It queries only interfaces on which a
+// policer works or may work, interfaces to which a classify table of the agent is bound, and changed
+// interfaces.
 func (s *Snapshot) readPolicersQuickly(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) error {
 	if s.Classifiers = old.Classifiers; len(old.Policers) == 0 && len(changed) == 0 {
 		return nil

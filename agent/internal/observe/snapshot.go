@@ -1,4 +1,4 @@
-// Package observe reads the configuration of VPP: everything that the planner needs, in a few dumps.
+// Package observe reads the configuration of VPP: everything that package plan needs.
 package observe
 
 import (
@@ -10,7 +10,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// NoIndex is VPP's "no interface".
+// NoIndex is the interface index with which VPP means "no interface".
 const NoIndex = ^uint32(0)
 
 // Interface is one VPP interface: a port, a sub-interface, a tunnel or a loopback.
@@ -20,26 +20,26 @@ type Interface struct {
 	Tag   string
 	// Device is VPP's device class: "af-packet", "dpdk", "VXLAN", "Loopback", ...
 	Device string
-	Sup    uint32 // the port of a sub-interface, Index itself for all others
+	Sup    uint32 // index of the port of a sub-interface; for all other interfaces the same as Index
 
 	AdminUp, LinkUp bool
 	L3MTU           uint32 // 0 if not set
 	LinkMTU         uint32 // largest frame of the device, as VPP counts it; 0 if unknown
 	IP4MTU, IP6MTU  uint32
-	SpeedBPS        uint64  // of the link; 0 if VPP does not know it
+	SpeedBPS        uint64  // speed of the link (bit/s), 0 if VPP does not know it
 	MAC             [6]byte // zero for a sub-interface or without an address
 
 	Sub     SubInterface // zero unless Sup differs from Index
 	Rewrite uint32       // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two
 
 	Addresses []netip.Prefix // not read for interfaces that the agent created
-	// Tables are the tables of its IPv4 and IPv6 addresses. They are read only if it has addresses of that
-	// family.
+	// Tables are the IDs of the interface's IPv4 table and IPv6 table. A table is read only if the interface has
+	// addresses of that family.
 	Tables [2]uint32
 }
 
-// Same reports whether both have the same properties that are fixed at creation, and the same tag, which
-// VPP deletes with the interface.
+// Same reports whether i and other have the same tag and the same values of the properties that are fixed at
+// creation. The tag helps to recognize an interface, because VPP deletes it with the interface.
 func (i *Interface) Same(other *Interface) bool {
 	return i.Index == other.Index && i.Name == other.Name && i.Tag == other.Tag && i.Device == other.Device && i.Sup == other.Sup &&
 		i.Sub == other.Sub
@@ -67,7 +67,7 @@ const (
 	OtherThanTags                  // the sender's MAC address (p2p_ethernet), or a criterion of a later VPP
 )
 
-// Wide reports whether the selection corresponds to no single (TPID, outer, inner).
+// Wide reports whether the sub-interface selects frames by other criteria than one TPID with given VLANs.
 func (s SubInterface) Wide() bool { return s.Selection != ByVLANs }
 
 // Frames returns the frames that the sub-interface accepts from its port.
@@ -101,15 +101,16 @@ func (i *Interface) IsSub() bool { return i.Sup != i.Index }
 type Tunnel struct {
 	intent.Tunnel
 	Index uint32
-	// Default reports whether port and mode are those that the agent uses, and the table is known. Other
-	// tunnels are foreign and, except for GENEVE, can exist next to the agent's.
+	// Default means that the tunnel has the UDP port and the mode that the agent uses, and that its table is
+	// known. Other tunnels do not belong to the agent. Except for GENEVE, VPP can have such a tunnel and a
+	// tunnel of the agent with the same key.
 	Default bool
 }
 
 // Snapshot is VPP's state at one moment, without the generator of the agent's test frames.
 type Snapshot struct {
 	Boot       ownership.Boot
-	Epoch      int64               // of VPP's stats segment before any interface was read; 0 if unknown
+	Epoch      int64               // epoch of VPP's stats segment before any interface was read; 0 if unknown
 	Interfaces []*Interface        // sorted by index
 	Tunnels    []*Tunnel           // sorted by index
 	Connects   map[uint32]uint32   // L2 cross-connects: receiving -> sending interface
@@ -117,16 +118,16 @@ type Snapshot struct {
 	LCP        map[uint32]string   // interface -> Linux interface
 	Supported  map[Capability]bool // according to this VPP's message table
 	Policing   Policing
-	Policers   map[string]*Policer // the agent's, by name
-	// Policed lists interfaces with a policer on input. PolicedUnknown lists those for which VPP does not
-	// report it.
+	Policers   map[string]*Policer // the agent's policers, by name
+	// Policed lists interfaces on which a policer works on received frames. PolicedUnknown lists interfaces for
+	// which VPP does not report whether one works.
 	Policed, PolicedUnknown map[uint32]bool
-	// Classified lists interfaces that VPP polices with a classify table of the agent. ClassifiedUnknown
-	// lists those for which VPP does not report it.
+	// Classified lists interfaces that VPP polices with a classify table of the agent. ClassifiedUnknown lists
+	// interfaces for which VPP does not report whether the bound table works.
 	Classified, ClassifiedUnknown map[uint32]bool
 	Classifiers
 	Bonds Bonds
-	Uses  map[uint32]Use // of the ports that ReadPortUses has read
+	Uses  map[uint32]Use // uses of the ports that ReadPortUses has read
 
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface
@@ -136,13 +137,14 @@ type Snapshot struct {
 	prefixes map[uint32][]netip.Prefix // addresses while they are being read, by interface
 }
 
-// tableAddress is an address in a table of its family.
+// tableAddress is an address in one of the tables of its address family.
 type tableAddress struct {
 	table   uint32
 	address netip.Addr
 }
 
-// Capability is a feature that only some VPPs have: a set of messages, or a version.
+// Capability is a feature that only some VPPs have. A VPP has it if it has certain messages, or a certain
+// version.
 type Capability string
 
 const (
@@ -153,13 +155,14 @@ const (
 	CanGREKeys Capability = "gre_keys"   // several GRE tunnels between two addresses, distinguished by their keys
 	CanTest    Capability = "line_tests" // send test frames
 	CanWatch   Capability = "path_watch" // monitor paths with multihop BFD
-	// CanPoliceHostInterfaces is false up to 24.02. There af_packet passes frames around the features of
-	// the port's input: VPP reports that a policer works, but it does not ("af_packet: fix the device input
-	// feature arc support", 24.06).
+	// CanPoliceHostInterfaces is false up to 24.02. In these versions, frames that af_packet receives bypass the
+	// input features of the port. VPP reports that a policer works there, but the policer does not work
+	// ("af_packet: fix the device input feature arc support", 24.06).
 	CanPoliceHostInterfaces Capability = "host_interface_policing"
 )
 
-// Index prepares the lookups and removes duplicates. Call it after changes of the exported fields.
+// Index sorts interfaces and tunnels, removes duplicates and prepares the lookups. Call it after changes of
+// the exported fields. It returns s.
 func (s *Snapshot) Index() *Snapshot {
 	slices.SortFunc(s.Interfaces, func(a, b *Interface) int { return int(int64(a.Index) - int64(b.Index)) })
 	s.Interfaces = slices.CompactFunc(s.Interfaces, func(a, b *Interface) bool { return a.Index == b.Index })
@@ -180,7 +183,7 @@ func (s *Snapshot) Index() *Snapshot {
 	return s.indexAddresses()
 }
 
-// takeAddresses stores the addresses that were read in their interfaces.
+// takeAddresses stores the addresses that were read in the interfaces that have them. It returns s.
 func (s *Snapshot) takeAddresses() *Snapshot {
 	for index, prefixes := range s.prefixes {
 		if i := s.ByIndex(index); i != nil {
@@ -204,10 +207,10 @@ func (s *Snapshot) indexAddresses() *Snapshot {
 	return s
 }
 
-// ByIndex returns nil if there is no such interface.
+// ByIndex returns the interface with this index, or nil if there is none.
 func (s *Snapshot) ByIndex(index uint32) *Interface { return s.byIndex[index] }
 
-// TunnelAt returns nil if the interface is not a tunnel.
+// TunnelAt returns the tunnel of the interface with this index, or nil if the interface is not a tunnel.
 func (s *Snapshot) TunnelAt(index uint32) *Tunnel {
 	at, found := slices.BinarySearchFunc(s.Tunnels, index, func(t *Tunnel, index uint32) int { return cmp.Compare(t.Index, index) })
 	if !found {
@@ -216,14 +219,14 @@ func (s *Snapshot) TunnelAt(index uint32) *Tunnel {
 	return s.Tunnels[at]
 }
 
-// ByName returns nil if there is no such interface.
+// ByName returns the interface with this name, or nil if there is none.
 func (s *Snapshot) ByName(name string) *Interface { return s.byName[name] }
 
 // Subs returns the sub-interfaces of a port.
 func (s *Snapshot) Subs(port uint32) []*Interface { return s.subs[port] }
 
-// ByAddress returns the interface with the address in that table of its family, or nil. Of several
-// interfaces, it prefers one that is up.
+// ByAddress returns the interface that has the address in this table of the address's family, or nil if there
+// is none. If several interfaces have the address, it prefers one that is up.
 func (s *Snapshot) ByAddress(table uint32, address netip.Addr) *Interface {
 	return s.local[tableAddress{table, address}]
 }
@@ -235,7 +238,8 @@ func (s *Snapshot) HasAddress(address netip.Addr) bool {
 	})
 }
 
-// Family returns the index of the address family in pairs: 0 for IPv4, 1 for IPv6.
+// Family returns the position of the address's family in pairs such as Interface.Tables: 0 for IPv4, 1 for
+// IPv6.
 func Family(address netip.Addr) int {
 	if address.Is6() {
 		return 1

@@ -15,12 +15,14 @@ import (
 )
 
 const (
-	// frameHeader is the size of VPP's msgbuf_t: a queue pointer, the length of the following data, a mark
-	// (vlibmemory/socket_api.c).
+	// frameHeader is the size of VPP's msgbuf_t (bytes): a queue pointer, the length of the following data, a
+	// mark (vlibmemory/socket_api.c).
 	frameHeader = 16
-	// longest is the longest message that is accepted (bytes). VPP's table of messages has about 200,000.
+	// longest is the length of the longest message that is accepted (bytes). VPP's table of messages has about
+	// 200,000 bytes.
 	longest = 16 << 20
-	// createID is the number of sockclnt_create, which is known before the table of messages.
+	// createID is the number of the message sockclnt_create. This number is fixed, because a client sends the
+	// message before it has the table of messages.
 	createID = 15
 )
 
@@ -36,7 +38,7 @@ type apiSocket struct {
 	writer *bufio.Writer
 }
 
-// dialAPISocket connects and fetches the table of messages. It waits for VPP until ctx ends.
+// dialAPISocket connects to VPP and fetches the table of messages. It waits for VPP until ctx ends.
 func dialAPISocket(ctx context.Context, socket, name string) (*apiSocket, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
@@ -56,7 +58,7 @@ func dialAPISocket(ctx context.Context, socket, name string) (*apiSocket, error)
 	return a, nil
 }
 
-// hello returns the first frame of a connection.
+// hello returns the first frame of a connection, which contains sockclnt_create.
 func hello(name string) ([]byte, error) {
 	message, err := codec.EncodeMsg(&memclnt.SockclntCreate{Name: name}, createID)
 	if err != nil {
@@ -94,7 +96,7 @@ func (a *apiSocket) greet(name string) error {
 	return nil
 }
 
-// read returns the next message. It is valid until the next read.
+// read returns the next message. The message is valid until the next call of read.
 func (a *apiSocket) read() ([]byte, error) {
 	var header [frameHeader]byte
 	if _, err := io.ReadFull(a.reader, header[:]); err != nil {
@@ -107,7 +109,7 @@ func (a *apiSocket) read() ([]byte, error) {
 	if length > cap(a.buffer) {
 		a.buffer = make([]byte, length)
 	}
-	data := a.buffer[:length:length] // otherwise the codec would read on into an earlier message
+	data := a.buffer[:length:length] // with a larger capacity, the codec would also read bytes of an earlier message
 	_, err := io.ReadFull(a.reader, data)
 	return data, err
 }

@@ -53,7 +53,7 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 		}
 		answered = len(contexts)
 		if answered < len(reqs) {
-			answered -= window / 2 // VPP still has the other half to do while more is sent
+			answered -= window / 2 // VPP still works on the other half while more requests are sent
 		}
 		if err := s.await(ctx, pending, answered); err != nil {
 			return nil, err
@@ -70,15 +70,16 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 	return replies, nil
 }
 
-// Dump sends the requests and passes every message that answers one of them to each, in order. A
-// control_ping after the requests marks the end, because some dumps end without a reply (gre_tunnel_dump on
-// 25.10 and 26.02). The ping also identifies the process, which has to be that of Info. each must be quick
-// and must not use the session.
+// Dump sends the requests and passes every message that answers one of them to each, in order. A control_ping
+// after the requests marks the end, because some dumps end without a reply (gre_tunnel_dump on 25.10 and
+// 26.02). The reply to the ping also identifies the VPP process, which must be the process in Info. each must
+// be quick and must not use the session.
 func (s *Session) Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
 	return s.DumpEach(ctx, reqs, func(_ int, answer api.Message) { each(answer) })
 }
 
-// DumpEach is Dump that also reports which request a message answers.
+// DumpEach does the same as Dump. It also passes to each the position in reqs of the request that a message
+// answers.
 func (s *Session) DumpEach(ctx context.Context, reqs []api.Message, each func(request int, answer api.Message)) error {
 	for first := 0; first < len(reqs); first += window {
 		block := reqs[first:min(first+window, len(reqs))]
@@ -139,6 +140,6 @@ func Retval(reply api.Message) int32 {
 	return int32(value.Field(at.(int)).Int())
 }
 
-// retvals caches the index of the return code's field by type of reply, because finding a field by name is
-// slow.
+// retvals caches the position of the field with the return code for each type of reply, because finding a
+// field by its name is slow. The position is -1 if a type has no such field.
 var retvals sync.Map

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Telnet's bytes that VPP's CLI socket uses (RFC 854, RFC 1091).
+// The bytes of the Telnet protocol that VPP's CLI socket uses (RFC 854, RFC 1091).
 const (
 	telnetIAC  = 255
 	telnetSB   = 250
@@ -18,15 +18,16 @@ const (
 	telnetType = 24
 )
 
-// lineClient announces the terminal type by which VPP recognizes a program: no echo, prompt or pager, and a
-// NUL after each response (vlib/unix/cli.c).
+// lineClient announces a terminal type that tells VPP that the client is a program. VPP then uses no echo,
+// prompt or pager, and sends a NUL after each response (vlib/unix/cli.c).
 var lineClient = slices.Concat([]byte{telnetIAC, telnetSB, telnetType, 0}, []byte("vppctl"), []byte{telnetIAC, telnetSE})
 
-// maxAnswer is the longest response of the CLI that is accepted (bytes).
+// maxAnswer is the length of the longest CLI response that is accepted (bytes).
 const maxAnswer = 1 << 20
 
-// CLI runs a command on VPP's CLI socket and returns its output. Each connection there has its own process
-// in VPP: a command that waits, such as ping, delays no other client. Through the binary API it would.
+// CLI runs a command on VPP's CLI socket and returns its output. VPP has a separate process for each
+// connection to this socket, so a command that waits, such as ping, does not delay other clients. The same
+// command delays them if it is sent through the binary API.
 func CLI(ctx context.Context, socket, command string) (string, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -72,7 +73,7 @@ func converse(conn net.Conn, command string) (string, error) {
 	return "", fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 }
 
-// readOption reads the bytes after IAC and returns the option whose value VPP requests; 0 if it requests
+// readOption reads the bytes after IAC. It returns the option whose value VPP requests, or 0 if VPP requests
 // none.
 func readOption(in *bufio.Reader) (byte, error) {
 	verb, err := in.ReadByte()

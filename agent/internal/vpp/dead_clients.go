@@ -13,17 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// VPP overlooks the end of a client while errno of its main thread is EAGAIN, which heavy traffic on its
-// API leaves behind. The reason is that vl_socket_read_ready in vlibmemory/socket_api.c takes a read of 0
-// bytes for an error and reads errno (23.10 to 26.06). Such a client stays listed and keeps the main thread
-// busy; sixteen of them stop it permanently. After any call of that thread that fails with another errno,
-// VPP notices all of them in the next iteration of its main loop.
+// VPP overlooks that a client has disconnected while errno of its main thread is EAGAIN. Heavy traffic on the
+// API leaves errno in this state. The reason is that vl_socket_read_ready in vlibmemory/socket_api.c takes a
+// read of 0 bytes for an error and reads errno (23.10 to 26.06). An overlooked client stays in VPP's list and
+// keeps the main thread busy. Sixteen overlooked clients stop the main thread permanently. When a call of
+// that thread fails with another errno, VPP notices all overlooked clients in the next iteration of its main
+// loop.
 
 const (
-	// dropDeadEvery is how often the clients are listed, so that few overlooked ones accumulate.
+	// dropDeadEvery is the interval at which the clients are listed. It is short, so that few overlooked clients
+	// accumulate.
 	dropDeadEvery = 10 * time.Second
-	// iterationsUntilRemoved is the number of iterations of its main loop after which VPP has removed the
-	// overlooked clients from its list: it notices their ends in one, and removes them in a later one.
+	// iterationsUntilRemoved is the number of iterations of VPP's main loop after which VPP has removed the
+	// overlooked clients from its list. VPP notices in one iteration that they have disconnected, and removes
+	// them in a later one.
 	iterationsUntilRemoved = 3
 )
 
@@ -50,9 +53,9 @@ func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 	}
 }
 
-// dropDeadClientsOnce makes VPP notice overlooked clients and returns their names. The result includes a
-// client that disconnected at that moment. VPP stops its workers for each list of clients, but not for a
-// ping. VPP answers each ping in another iteration of its main loop.
+// dropDeadClientsOnce makes VPP notice overlooked clients and returns their names. The result may also
+// include a client that has just disconnected in the usual way. VPP stops its workers for each list of
+// clients, but not for a ping. VPP answers each ping in another iteration of its main loop.
 func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	before := s.clients()
 	if len(before) < 2 {
@@ -68,7 +71,7 @@ func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	}
 	after := s.clients()
 	if len(after) == 0 {
-		return nil // VPP does not list the session's own client either
+		return nil // VPP does not even list the session's own client, so it does not list clients
 	}
 	for each := range before {
 		if !after[each] {
@@ -78,9 +81,9 @@ func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	return names
 }
 
-// provokeSendError makes VPP reply to a client that no longer receives. Its send then fails with EPIPE and
-// sets errno. VPP never overlooks that failure, and closes the connection. provokeSendError returns after
-// that.
+// provokeSendError makes VPP reply to a client that no longer receives. The call that sends the reply then
+// fails and sets errno to EPIPE. VPP never overlooks this failure, and closes the connection.
+// provokeSendError returns when the connection is closed.
 func (d Dialer) provokeSendError() error {
 	dialed, err := net.DialTimeout("unix", d.Socket, d.Timeout)
 	if err != nil {
@@ -88,7 +91,7 @@ func (d Dialer) provokeSendError() error {
 	}
 	defer dialed.Close()
 	conn := dialed.(*net.UnixConn)
-	// Close before the request: VPP may have answered before a later close.
+	// Stop receiving before the request is sent. Otherwise VPP may reply in time.
 	if err := conn.CloseRead(); err != nil {
 		return err
 	}
@@ -126,7 +129,7 @@ func awaitClose(conn *net.UnixConn) error {
 	return cmp.Or(err, polled)
 }
 
-// clients returns the clients of VPP's API socket; empty if VPP does not list them.
+// clients returns the clients of VPP's API socket. The result is empty if VPP does not list them.
 func (s *Session) clients() map[client]bool {
 	reply, err := s.Call(context.Background(), &vlib.CliInband{Cmd: "show api clients"})
 	if err != nil {

@@ -21,52 +21,54 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 )
 
-// Info identifies a VPP. It does not change while the process runs.
+// Info describes a VPP process. Its values do not change while the process runs.
 type Info struct {
 	Version string
 	PID     uint32
-	// BootMS is the start time of this VPP (ms since the Unix epoch), 0 if its stats segment cannot be
-	// read.
+	// BootMS is the start time of this VPP (ms since the Unix epoch), or 0 if its stats segment cannot be read.
 	BootMS  int64
 	Workers int
-	// Plugins are the loaded plugins, sorted: "vxlan" for vxlan_plugin.so. Nil if VPP does not list them.
+	// Plugins are the loaded plugins, sorted: "vxlan" for vxlan_plugin.so. Plugins is nil if VPP does not list
+	// them.
 	Plugins []string
 }
 
-// Simulated reports whether this is vppsim, the stand-in that forwards no frames.
+// Simulated reports whether this is not a VPP but vppsim, which simulates VPP's API and forwards no frames.
 func (i Info) Simulated() bool { return strings.Contains(i.Version, "vppsim") }
 
 // Dialer opens sessions.
 type Dialer struct {
 	Socket string
-	// Name is an AgentName: a session is then the only one of an agent with its VPP, and is refused if
-	// another agent uses that VPP. Name is empty for programs that do not apply an intent.
+	// Name is the result of AgentName for an agent. Only one agent can have a session with a VPP, and Dial
+	// refuses a session if another agent uses that VPP. Name is empty for programs that do not apply an intent.
 	Name string
-	// Timeout limits how long VPP may send nothing while a reply is pending. Then the session ends.
+	// Timeout is the longest time for which VPP may send nothing while a reply is pending. After that time the
+	// session ends.
 	Timeout time.Duration
-	// BootMS reads VPP's boot time; nil without a stats segment.
+	// BootMS reads VPP's boot time (ms since the Unix epoch). It is nil if no stats segment is used.
 	BootMS func(context.Context) (int64, error)
-	// Interfaces returns the number of interface indices that the VPP started at bootMS has assigned, and
-	// the epoch of its stats segment (statseg.ReopeningSegment). It is nil without a stats segment.
+	// Interfaces returns the number of interface indices that the VPP started at bootMS has assigned, and the
+	// epoch of its stats segment (statseg.ReopeningSegment). It is nil if no stats segment is used.
 	Interfaces func(bootMS int64) (indices int, epoch int64, err error)
 }
 
-// pingEvery is the interval between an idle session's checks that VPP responds: a VPP that hangs keeps its
-// socket open.
+// pingEvery is the interval at which a session checks that VPP responds. The check is necessary because a VPP
+// that hangs keeps its socket open.
 const pingEvery = time.Second
 
-// pathEvents has room for the events of several hundred paths that fail and recover together.
+// pathEvents is the number of BFD events that can wait to be handled. It is enough for several hundred paths
+// that fail and recover together.
 const pathEvents = 1024
 
-// Dial opens a session, reads the identity of VPP and subscribes to its events. Error: *OtherAgentError,
-// ErrTimeout or that of the connection.
+// Dial opens a session, reads the identity of VPP and subscribes to its events. It returns *OtherAgentError,
+// ErrTimeout or an error of the connection.
 func (d Dialer) Dial(ctx context.Context) (*Session, error) {
 	greeting, cancel := context.WithTimeoutCause(ctx, d.Timeout, ErrTimeout)
 	defer cancel()
 	return d.dial(ctx, greeting)
 }
 
-// dial waits for VPP's first reply until greeting ends, and then continues as Dial does.
+// dial does the same as Dial, but waits for VPP's first reply until greeting ends.
 func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 	var lock *os.File
 	if d.Name != "" {
@@ -115,7 +117,7 @@ func (s *Session) readMessageTypes() {
 		for _, msg := range messages {
 			if id, known := s.sock.table[key(msg)]; known {
 				kind := msg.GetMessageType()
-				// feature_is_enabled_reply has the layout of a request.
+				// GoVPP takes feature_is_enabled_reply for a request because of its layout.
 				answers := kind == api.ReplyMessage || kind == api.RequestMessage && strings.HasSuffix(msg.GetMessageName(), "_reply")
 				s.types[id] = messageType{kind, reflect.TypeOf(msg).Elem(), answers}
 			}
@@ -135,7 +137,7 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 	}
 	s.info.Version = strings.ToValidUTF8(version.(*vpe.ShowVersionReply).Version, "\uFFFD")
 	if threads, err := s.Call(ctx, &vlib.ShowThreads{}); err == nil {
-		s.info.Workers = max(0, len(threads.(*vlib.ShowThreadsReply).ThreadData)-1) // the first is the main thread
+		s.info.Workers = max(0, len(threads.(*vlib.ShowThreadsReply).ThreadData)-1) // the first thread is the main thread
 	} else if s.Err() != nil {
 		return err
 	}
@@ -146,7 +148,8 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 		return err
 	}
 	if bootMS != nil {
-		// Without the stats segment there are no counters and no adoption; everything else works.
+		// Without the stats segment there are no counters, and the agent does not recognize objects that a crash
+		// left without a tag. Everything else works.
 		if at, err := bootMS(ctx); err == nil {
 			s.info.BootMS = at
 		}
@@ -176,8 +179,8 @@ func pluginsOf(reply *vlib.CliInbandReply) []string {
 	return slices.Compact(names)
 }
 
-// errStatsAppeared ends a session without a boot time once the boot time can be read. The next session then
-// has it.
+// errStatsAppeared ends a session without a boot time when the boot time can be read. The next session then
+// has the boot time.
 var errStatsAppeared = errors.New("VPP's stats segment can be read now")
 
 func (s *Session) keepAlive(bootMS func(context.Context) (int64, error)) {

@@ -13,12 +13,12 @@ type pendingCall struct {
 	until    int  // number of replies to wait for, 0 for all
 	over     bool // the last reply has arrived
 
-	enough chan struct{} // has a token once enough replies have arrived
+	enough chan struct{} // receives a token when enough replies have arrived
 }
 
 func newPendingCall() *pendingCall { return &pendingCall{enough: make(chan struct{}, 1)} }
 
-// noteAnswer counts a reply; last says that no other follows.
+// noteAnswer counts a reply. last means that no other reply follows.
 func (p *pendingCall) noteAnswer(last bool) {
 	p.received++
 	p.over = p.over || last
@@ -30,9 +30,9 @@ func (p *pendingCall) noteAnswer(last bool) {
 	}
 }
 
-// await waits until the given number of replies has arrived since the call began, or with 0 until the last
-// one. If no reply arrives for longer than the timeout, it ends the session, at the latest after twice the
-// timeout.
+// await waits until the given number of replies has arrived since the call began. If until is 0, await waits
+// for the last reply. If no reply arrives for longer than the session's timeout, await ends the session and
+// returns ErrTimeout, at the latest after twice the timeout.
 func (s *Session) await(ctx context.Context, p *pendingCall, until int) error {
 	s.mu.Lock()
 	p.until = until

@@ -13,10 +13,10 @@ const (
 	longWait  = 2 * time.Second
 )
 
-// ErrHangs says that VPP accepts connections and answers nothing.
+// ErrHangs says that VPP accepts connections but does not reply.
 var ErrHangs = errors.New("VPP hangs: it accepts connections and answers nothing; restart it")
 
-// Keeper uses sessions with VPP that are re-established permanently.
+// Keeper contains the functions that KeepConnected calls.
 type Keeper struct {
 	Log *slog.Logger
 	// Refused receives the reason why there is no session, after every failed attempt and while VPP hangs.
@@ -37,7 +37,7 @@ func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 		k.Refused(err)
 		if err != nil {
 			k.Log.Warn("VPP cannot be used", "error", err, "retry_within", wait)
-			pause(ctx, wait/2+rand.N(wait/2)) // a random pause, so that two agents that exclude each other do not retry simultaneously
+			pause(ctx, wait/2+rand.N(wait/2)) // the pause is random, so that two agents that exclude each other do not retry simultaneously
 			wait = min(2*wait, longWait)
 			continue
 		}
@@ -55,8 +55,9 @@ func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 	}
 }
 
-// dialPatiently keeps one connection while VPP does not respond. A VPP that hangs would keep every further
-// connection open.
+// dialPatiently opens a session, and waits without a time limit until VPP responds. It makes only one
+// connection, because a VPP that hangs would keep every further connection open. While VPP hangs, it calls
+// refused with ErrHangs.
 func (d Dialer) dialPatiently(ctx context.Context, refused func(error)) (session *Session, err error) {
 	ended := make(chan struct{})
 	go func() {

@@ -19,8 +19,8 @@ type RefusedError struct{ Message, Why string }
 
 func (e *RefusedError) Error() string { return "VPP refused " + e.Message + ": " + e.Why }
 
-// Do sends a request and returns VPP's refusal as an error. Error: *RefusedError, or that of the
-// connection.
+// Do sends a request and returns VPP's reply. It returns *RefusedError if VPP refuses the request, or an
+// error of the connection.
 func Do(ctx context.Context, session Caller, request api.Message) (api.Message, error) {
 	reply, err := session.Call(ctx, request)
 	if err != nil {
@@ -32,8 +32,8 @@ func Do(ctx context.Context, session Caller, request api.Message) (api.Message, 
 	return reply, nil
 }
 
-// RunCLI runs a CLI command and returns its output. VPP reports a refusal as text, and for some commands
-// also as a code.
+// RunCLI runs a CLI command through the binary API and returns its output. VPP reports a refusal as text in
+// the output, and for some commands also as a return code (refused).
 func RunCLI(ctx context.Context, session Caller, line string) (output string, refused bool, err error) {
 	reply, err := session.Call(ctx, &vlib.CliInband{Cmd: line})
 	if err != nil {
@@ -43,7 +43,8 @@ func RunCLI(ctx context.Context, session Caller, line string) (output string, re
 	return strings.TrimSpace(answer.Reply), answer.Retval != 0, nil
 }
 
-// Order runs a CLI command that prints nothing on success. Error: *RefusedError, or that of the connection.
+// Order runs a CLI command that prints nothing on success. It returns *RefusedError, or an error of the
+// connection.
 func Order(ctx context.Context, session Caller, line string) error {
 	output, refused, err := RunCLI(ctx, session, line)
 	if err == nil && (refused || output != "") {
