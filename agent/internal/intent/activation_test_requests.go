@@ -4,7 +4,7 @@ package intent
 type TestFrames struct {
 	Key
 	Revision int32
-	Frame    int // bytes of each, without FCS
+	Frame    int // length of each frame (bytes), without FCS
 	Count    int
 	Rate     int // frames per second
 }
@@ -36,7 +36,7 @@ func DecodeTestFrames(data []byte) (*TestFrames, error) {
 	return requested, nil
 }
 
-// RoundTrip is a request to measure the round-trip time between both ends of an end's tunnel.
+// RoundTrip is a request to measure the round-trip time between the two endpoints of an end's tunnel.
 type RoundTrip struct {
 	Key
 	Revision int32
@@ -53,8 +53,8 @@ func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
 	return requested, nil
 }
 
-// decodeRequest decodes a small request about one end: an object of schema 1 with exactly the members that
-// read reads.
+// decodeRequest decodes a small request about one end. The body must be an object with schema 1 and exactly
+// the members that read reads.
 func decodeRequest(data []byte, read func(*fields)) error {
 	tree, err := parse(document{text: data})
 	if err != nil {

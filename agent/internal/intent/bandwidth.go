@@ -2,13 +2,13 @@ package intent
 
 const (
 	leastRate  = 1000               // bit/s: VPP's policers count in kbit/s
-	mostRate   = (1<<32 - 1) * 1000 // bit/s: and store the rate in 32 bits
+	mostRate   = (1<<32 - 1) * 1000 // bit/s: VPP's policers store the rate in 32 bits
 	mostBurst  = 1<<31 - 1          // bytes
-	leastBurst = minFrame           // bytes; a bucket smaller than a frame would let none through
+	leastBurst = minFrame           // bytes; no frame would pass a bucket that is smaller than the frame
 )
 
-// decodeBandwidth reads the profile of an end with frames of the given size (bytes, 0 if unknown). It may
-// be null or absent: then nothing is policed.
+// decodeBandwidth reads the bandwidth profile of an end. frame is the length of the end's longest frame
+// (bytes), or 0 if unknown. The profile may be null or absent. Then nothing is policed.
 func decodeBandwidth(end *fields, frame int64) Bandwidth {
 	end.read = append(end.read, "bandwidth")
 	if value, found := end.object.get("bandwidth"); !found || value == nil {
@@ -22,7 +22,7 @@ func decodeBandwidth(end *fields, frame int64) Bandwidth {
 	var b Bandwidth
 	b.CIR, _ = f.integer("cir_bps", leastRate, mostRate)
 	b.CBS = decodeBurst(f, "cbs_bytes", true, frame)
-	eir, known := f.integer("eir_bps", 0, mostRate-b.CIR) // VPP polices the sum
+	eir, known := f.integer("eir_bps", 0, mostRate-b.CIR) // the peak rate of VPP's policer is CIR + EIR
 	if b.EIR = eir; known {
 		b.EBS = decodeBurst(f, "ebs_bytes", eir > 0, frame)
 	} else {
@@ -31,8 +31,8 @@ func decodeBandwidth(end *fields, frame int64) Bandwidth {
 	return b
 }
 
-// decodeBurst reads a bucket's size. It is 0 without a rate to fill the bucket; otherwise the bucket holds
-// at least one frame.
+// decodeBurst reads the size of a bucket (bytes). If filled is false, no rate fills the bucket, and its size
+// must be 0. Otherwise the bucket must have room for at least one frame.
 func decodeBurst(f *fields, name string, filled bool, frame int64) int64 {
 	if !filled {
 		f.integer(name, 0, 0)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// checkConsistency checks the rules between entries. Of an entry with invalid fields it uses only the key,
-// if that is valid, so that one mistake is not reported twice.
+// checkConsistency checks the rules that compare entries. If an entry has invalid fields, checkConsistency
+// uses only the entry's key, if the key is valid, so that one mistake is not reported twice.
 func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Error {
 	var errors []Error
 	fail := func(pointer, code, format string, args ...any) {
@@ -59,8 +59,9 @@ func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Erro
 
 type failure = func(pointer, code, format string, args ...any)
 
-// checkAccessOverlaps refuses two accesses of one port that share frames: VPP refuses the second of two
-// equal sub-interfaces, and gives shared frames to the more specific one.
+// checkAccessOverlaps refuses two accesses of one port that share frames. VPP refuses the second of two equal
+// sub-interfaces. If two different sub-interfaces share frames, VPP gives these frames to the more specific
+// one.
 func checkAccessOverlaps(present []placed[End], fail failure) {
 	taken := make(map[string]*portAccesses)
 	for i := range present {
@@ -92,15 +93,16 @@ func checkAccessOverlaps(present []placed[End], fail failure) {
 	}
 }
 
-// portAccesses are the accesses of one port, indexed so that each further one is compared with only a few
-// of them.
+// portAccesses are the accesses of one port. They are indexed, so that a further access is compared with only
+// a few of them.
 type portAccesses struct {
-	whole, first *placed[End] // first: any VLAN of the port
+	whole, first *placed[End] // first is any access to a VLAN of the port
 	byVLAN       map[vlans]*placed[End]
 }
 
-// vlans is an access's key in VPP's tables of VLANs. An access with two tags has an entry with its inner
-// VLAN and one with the inner VLAN 0, so that a less specific access finds it.
+// vlans is an access's key in VPP's tables of VLANs. An access with two tags has one entry with its inner
+// VLAN, and one entry with the inner VLAN 0. The second entry is for the comparison with a less specific
+// access.
 type vlans struct {
 	dot1ad       bool
 	tags         uint8
@@ -142,8 +144,8 @@ func (p *portAccesses) add(end *placed[End]) {
 	p.byVLAN[own], p.byVLAN[underOuter] = end, end
 }
 
-// Identity has the fields by which VPP distinguishes tunnels (vxlan.h, geneve.h, gre.h): not every field
-// counts.
+// Identity has the fields by which VPP distinguishes tunnels (vxlan.h, geneve.h, gre.h). A field that VPP
+// does not use for an encapsulation is zero.
 type Identity struct {
 	Encapsulation Encapsulation
 	Local, Remote netip.Addr
@@ -152,8 +154,9 @@ type Identity struct {
 	Table         uint32
 }
 
-// Identity returns the tunnel without the fields that VPP's lookup key omits: VXLAN over IPv6 and GENEVE
-// omit the local address, and GENEVE also the table.
+// Identity returns the fields by which VPP distinguishes the tunnel from other tunnels. VPP's lookup keys of
+// VXLAN over IPv6 and of GENEVE do not contain the local address. The key of GENEVE does not contain the
+// table either.
 func (t Tunnel) Identity() Identity {
 	id := Identity(t)
 	if t.Encapsulation == GENEVE || t.Encapsulation == VXLAN && t.Remote.Is6() {
@@ -181,7 +184,8 @@ func checkTunnelOverlaps(present []placed[End], fail failure) {
 	}
 }
 
-// comparePointers orders /present/2 before /present/10.
+// comparePointers compares two JSON pointers. It compares numbers by their value, so /present/2 comes before
+// /present/10.
 func comparePointers(a, b string) int {
 	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
 	return slices.CompareFunc(as, bs, func(x, y string) int {

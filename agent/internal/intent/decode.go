@@ -13,14 +13,14 @@ type MalformedError struct{ Detail string }
 
 func (e *MalformedError) Error() string { return "intent: malformed JSON: " + e.Detail }
 
-// InvalidError has every rule that a document breaks, in document order, field rules before rules that
-// compare entries.
+// InvalidError has every rule that a document breaks: first the rules for single fields, then the rules that
+// compare entries, each in document order.
 type InvalidError struct{ Errors []Error }
 
 func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", len(e.Errors)) }
 
 const (
-	minFrame = 82 // svc_mtu 68 (the minimum of an IPv4 link, RFC 791) + 14
+	minFrame = 82 // smallest svc_mtu, 68 (the minimum of an IPv4 link, RFC 791), plus the Ethernet header of 14 bytes
 	maxName  = 63 // VPP's string[64] without its terminator
 	maxLabel = 64 // ifAlias (RFC 2863)
 
@@ -33,13 +33,13 @@ const (
 	minWatchMultiplier, maxWatchMultiplier = 2, 50
 )
 
-// placed is an entry with its position in the document, and whether its own fields are all valid.
+// placed is an entry of a document with its position, a JSON pointer.
 type placed[T any] struct {
 	entry   T
 	pointer string
-	text    []byte // of a new entry
-	known   *entry // an entry that was in an earlier document too
-	keyed   bool   // vll and end are known
+	text    []byte // JSON of an entry that was not in the last document
+	known   *entry // the entry if it was also in the last document, otherwise nil
+	keyed   bool   // vll and end are valid
 	valid   bool
 }
 
@@ -86,7 +86,7 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 	return in, present, nil
 }
 
-// decodeWatch reads the settings of the path watch. It may be absent: then no path is watched.
+// decodeWatch reads the settings for watching paths. They may be absent. Then no path is watched.
 func decodeWatch(root *fields) (watch Watch) {
 	root.read = append(root.read, "watch")
 	if _, found := root.object.get("watch"); !found {
@@ -120,8 +120,8 @@ func decodeTombstone(f *fields) placed[Tombstone] {
 	}
 }
 
-// decodeTagOfOthers reads the tag that a released interface gets. It may be absent or null: then it gets
-// none.
+// decodeTagOfOthers reads the tag that a released interface gets. The member may be absent or null. Then the
+// interface gets no tag.
 func decodeTagOfOthers(f *fields, name string, release bool) string {
 	f.read = append(f.read, name)
 	value, _ := f.object.get(name)
@@ -172,7 +172,7 @@ func decodeEnd(f *fields) placed[End] {
 	return p
 }
 
-// decodeLabel reads the line's name for people. It may be absent: then it is empty.
+// decodeLabel reads the line's name for people. It returns "" if the member is absent.
 func decodeLabel(f *fields) string {
 	f.read = append(f.read, "label")
 	value, found := f.object.get("label")
@@ -201,7 +201,8 @@ func decodeTesting(f *fields, encapsulation Encapsulation) bool {
 	return testing
 }
 
-// decodeAccessOfEnd reads the customer's side. It is null for a probe, which has none.
+// decodeAccessOfEnd reads the customer's side of an end. The member is null for a probe, which has no
+// customer's side.
 func decodeAccessOfEnd(f *fields) Access {
 	if value, found := f.object.get("access"); found && value == nil {
 		f.read = append(f.read, "access")
@@ -215,8 +216,8 @@ func decodeAccessOfEnd(f *fields) Access {
 	return decodeAccess(child)
 }
 
-// checkProbe checks a tunnel without an access: it is only for test frames, and there is no customer
-// traffic to police.
+// checkProbe checks an end without an access. Such an end is only for test frames, so it must be under test.
+// It must have no bandwidth profile, because there is no customer traffic to police.
 func checkProbe(f *fields, end *End) {
 	if value, found := f.object.get("access"); !found || value != nil {
 		return
@@ -229,8 +230,8 @@ func checkProbe(f *fields, end *End) {
 	}
 }
 
-// checkAdopted checks an adopted end: it keeps carrying a customer's frames unchanged, so it can be neither
-// tested nor policed.
+// checkAdopted checks an adopted end. It must be neither tested nor policed, because it has to keep carrying
+// a customer's frames unchanged.
 func checkAdopted(f *fields, end *End) {
 	if !end.Adopt {
 		return
@@ -243,8 +244,8 @@ func checkAdopted(f *fields, end *End) {
 	}
 }
 
-// checkUNILinkDown refuses to keep a port down if it carries more than this line, or if the line is not to
-// carry its customer's frames anyway.
+// checkUNILinkDown refuses to keep a port down if the end does not use the whole port, because the port may
+// then carry other lines. It also refuses this for an end that is to be down, or that is tested or adopted.
 func checkUNILinkDown(f *fields, end *End) {
 	switch {
 	case !end.UNILinkDown:
@@ -315,8 +316,8 @@ func decodeTransport(f *fields) Tunnel {
 	return tunnel
 }
 
-// decodeGREKey reads the key of a GRE tunnel (RFC 2890). It may be absent or null: then the tunnel has no
-// key, which VPP represents as 0.
+// decodeGREKey reads the key of a GRE tunnel (RFC 2890). The member may be absent or null. Then the tunnel
+// has no key, which VPP represents as 0.
 func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
 	f.read = append(f.read, "gre_key")
 	if value, _ := f.object.get("gre_key"); value == nil {
@@ -330,7 +331,7 @@ func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
 	return uint32(key)
 }
 
-// decodeTable reads the FIB table of a tunnel. It may be absent or null: then it is table 0.
+// decodeTable reads the FIB table of a tunnel. The member may be absent or null, which means table 0.
 func decodeTable(f *fields, tunneled bool, encapsulation string) uint32 {
 	f.read = append(f.read, "table")
 	if value, _ := f.object.get("table"); value == nil {
@@ -344,7 +345,7 @@ func decodeTable(f *fields, tunneled bool, encapsulation string) uint32 {
 	return uint32(table)
 }
 
-// decodeFamily returns 4, 6, or 0 if it is unknown.
+// decodeFamily returns the address family of a tunnel: 4, 6, or 0 if it is unknown.
 func decodeFamily(f *fields, wanted bool, encapsulation string) int64 {
 	value, ok := f.needed("family", wanted, encapsulation)
 	if !ok {

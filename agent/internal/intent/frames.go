@@ -1,28 +1,27 @@
 package intent
 
 // Frames are the frames of a port that one sub-interface takes. VPP classifies a frame by the type of its
-// outer tag, its two outer VLANs and its number of tags. It gives the frame to the most specific
-// sub-interface that matches (eth_identify_subint in vnet/ethernet/ethernet.h,
+// outer tag, by the VLANs of its two outermost tags and by its number of tags. It gives the frame to the most
+// specific sub-interface that matches (eth_identify_subint in vnet/ethernet/ethernet.h,
 // ethernet_sw_interface_get_config in vnet/ethernet/node.c).
 //
-// VPP has one table of VLANs for 802.1ad
-// (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200). An inner tag counts as a tag only with
-// 0x8100. On a port VPP reads two tags, so an exact match of two tags accepts a third one; on a bond it
-// does not.
+// VPP has one table of VLANs for 802.1ad (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200). An
+// inner tag counts as a tag only if its type is 0x8100. On a port, VPP reads only two tags, so an exact match
+// of two tags also accepts frames with a third tag. On a bond, it does not accept them.
 type Frames struct {
 	Dot1ad, AnyTPID bool
 	Outer           uint16
 	AnyOuter        bool
 	Inner           uint16
 	AnyInner        bool
-	// Least and Most limit the number of tags; ManyTags means three and more.
+	// Least and Most are the smallest and the largest number of tags. ManyTags means three or more.
 	Least, Most uint8
 	// Rank orders sub-interfaces that match the same frame: VPP gives the frame to the one with the lowest
 	// rank.
 	Rank Rank
 }
 
-// ManyTags is the number of tags of frames that have three or more.
+// ManyTags is the value for frames with three or more tags.
 const ManyTags = 3
 
 // Rank is the order in which VPP tries the sub-interfaces of a port.
@@ -37,7 +36,7 @@ const (
 	NoVLAN                // "untagged"
 )
 
-// Frames returns the frames of its port that the access takes: all frames for a whole port.
+// Frames returns the frames that the access takes from its port: all frames if it is a whole port.
 func (a Access) Frames() Frames {
 	f := Frames{Dot1ad: a.Tagging == Dot1ad, Outer: a.Outer, Inner: a.Inner, Least: uint8(a.Tagging.Tags()), Most: ManyTags}
 	switch f.Rank = TwoVLANs; f.Least {
@@ -52,7 +51,7 @@ func (a Access) Frames() Frames {
 	return f
 }
 
-// Overlap reports whether some frame belongs to both.
+// Overlap reports whether any frame belongs to both f and o.
 func (f Frames) Overlap(o Frames) bool {
 	return max(f.Least, o.Least) <= min(f.Most, o.Most) &&
 		(f.AnyTPID || o.AnyTPID || f.Dot1ad == o.Dot1ad) &&

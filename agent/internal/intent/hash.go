@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Document returns the intent as the contract's JSON in canonical form: names sorted, no white space,
-// entries sorted by (vll, end). Equal content therefore gives equal text. The text is written for each
-// change of one VLL. It is written without encoding/json, which takes several times as long.
+// Document returns the intent as JSON (docs/reference/agent-api.md) in canonical form: names sorted, no white
+// space, entries sorted by (vll, end). Equal content therefore gives equal text. Document writes the whole
+// text for each change of one VLL. It does not use encoding/json, which takes several times as long.
 func (in *Intent) Document() []byte {
 	const perEnd = 400 // bytes, about
 	text := make(text, 0, (1+len(in.Present))*perEnd)
@@ -139,7 +139,7 @@ func (t text) escaped(s string) text {
 	return append(t, bytes.TrimSpace(quoted.Bytes())...)
 }
 
-// Family is 4, 6, or 0 without a tunnel.
+// Family returns the address family of the tunnel: 4, 6, or 0 for a local cross-connect.
 func (t Tunnel) Family() int {
 	switch {
 	case !t.Local.IsValid():

@@ -60,12 +60,13 @@ type document struct {
 	cut  map[int]*entry
 }
 
-// placeholder is an object too, so the text with placeholders is valid JSON exactly if the original is. No
-// object of the contract may be empty, so the placeholder cannot be mistaken for an object of the portal.
+// placeholder is an object like an entry, so the text with placeholders is valid JSON if and only if the
+// original is. A valid document has no empty object, so the placeholder cannot be mistaken for an object of
+// the portal.
 const placeholder = "{}"
 
-// cutKnown replaces the known entries by placeholders. A known entry is two levels deep: in an array of the
-// document. The text may be any bytes.
+// cutKnown replaces the known entries by placeholders. A known entry is an object in an array of the
+// document, so it is two levels deep. data may be any bytes, including invalid JSON.
 func cutKnown(data []byte, known map[string]*entry) document {
 	const within = 2
 	if len(known) == 0 {
@@ -99,7 +100,7 @@ func cutKnown(data []byte, known map[string]*entry) document {
 	return d
 }
 
-// closing returns the offset where the string that begins at start ends, len(data) if it does not end.
+// closing returns the offset where the string that begins at start ends, or len(data) if it does not end.
 func closing(data []byte, start int) int {
 	for i := start + 1; i < len(data); i++ {
 		switch data[i] {

@@ -31,7 +31,7 @@ var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 // escape writes a name as an RFC 6901 reference token.
 func escape(name string) string { return escaper.Replace(name) }
 
-// get returns a member; an absent member is an error. null is returned as nil.
+// get returns a member, with null as nil. If the member is absent, get reports an error and returns false.
 func (f *fields) get(name string) (any, bool) {
 	if f.read == nil {
 		f.read = make([]string, 0, len(f.object.members))
@@ -147,8 +147,8 @@ func (f *fields) id(name string) (string, bool) {
 	return s, true
 }
 
-// needed reads a member that must be null unless wanted, and must not be null if wanted. ok is true if
-// there is a wanted value.
+// needed reads a member. If wanted is true, the member must not be null. Otherwise it must be null. ok is
+// true if the member is wanted and is not null. Errors contain why as the reason.
 func (f *fields) needed(name string, wanted bool, why string) (value any, ok bool) {
 	value, found := f.get(name)
 	switch {
@@ -177,14 +177,14 @@ func (f *fields) child(name string) (*fields, bool) {
 	return &fields{object: members, pointer: f.at(name), errors: f.errors}, true
 }
 
-// length returns the length of an array, 0 for anything else.
+// length returns the length of an array, or 0 if the member is not an array.
 func (f *fields) length(name string) int {
 	value, _ := f.object.get(name)
 	array, _ := value.([]any)
 	return len(array)
 }
 
-// each reads an array of objects.
+// each reads an array of objects and calls read for each of them.
 func (f *fields) each(name string, read func(element *fields)) {
 	value, ok := f.get(name)
 	if !ok {

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth limits the nesting of a document; a valid one needs 4.
+// maxDepth is the largest nesting depth of a document. A valid document needs a depth of 4.
 const maxDepth = 32
 
-// A parsed value is an object, []any, string, json.Number, bool or nil; or an *entry instead of a known
-// one.
+// object is a parsed JSON object. A parsed value is an object, []any, string, json.Number, bool or nil. It is
+// an *entry if it is a known entry of the document.
 type object struct {
 	members []member
 	text    []byte // as written in the document
@@ -37,10 +37,11 @@ func find(members []member, name string) (any, bool) {
 }
 
 // parse reads exactly one JSON object. It refuses a name that occurs twice in one object, because two
-// readers may disagree about which one counts.
+// programs may disagree about which of the two values counts.
 //
 // The standard library checks the grammar. parse builds the tree itself, in a third of the time that the
-// standard decoder takes for maps, because the whole router is sent for each change of one VLL.
+// standard decoder takes for maps. This matters because the portal sends the intent of the whole router for
+// each change of one VLL.
 func parse(d document) (object, error) {
 	switch {
 	case !utf8.Valid(d.text):
@@ -178,7 +179,7 @@ func (r *reader) text() (string, error) {
 	return text, err
 }
 
-// number refuses a number that no float64 can represent.
+// number reads a number. It refuses a number that no float64 can represent.
 func (r *reader) number() (any, error) {
 	start := r.at
 	for r.at < len(r.data) {

@@ -11,14 +11,15 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// OldGenerationError refuses a document that is older than the stored one.
+// OldGenerationError says that a document is refused because it is older than the stored one.
 type OldGenerationError struct{ Stored, Generation int64 }
 
 func (e *OldGenerationError) Error() string {
 	return fmt.Sprintf("intent: generation %d is older than the stored %d", e.Generation, e.Stored)
 }
 
-// GenerationReusedError refuses a document with the stored generation and other content.
+// GenerationReusedError says that a document is refused because it has the stored generation but other
+// content.
 type GenerationReusedError struct{ Generation int64 }
 
 func (e *GenerationReusedError) Error() string {
@@ -29,21 +30,22 @@ func (e *GenerationReusedError) Error() string {
 type Store struct {
 	path      string
 	setAside  *durable.SetAsideFile
-	least     int64      // generation of the intents that are set aside: while none is stored, nothing older is accepted
+	least     int64      // highest generation of the intents that are set aside: while no intent is stored, no older one is accepted
 	accepting sync.Mutex // locked while the disk is written
 
 	mu     sync.Mutex
 	stored *Intent
 	hash   string
-	size   int // of its document, bytes
+	size   int // of the document of stored (bytes)
 }
 
-// leastReserve is the space that is reserved while no intent is stored (bytes).
+// leastReserve is the disk space that is reserved even while no intent is stored (bytes).
 const leastReserve = 64 << 10
 
-// Reserve reserves disk space for three documents of the current size: the next intent, and two journals,
-// which are shorter: the one in use and the previous one. Components that store other data in the
-// folder call Reserve first. Error: that of the disk.
+// Reserve reserves disk space for three documents of the current size, in addition to leastReserve. They are
+// the next intent, the journal in use and the previous journal; journals are shorter than documents.
+// Components that store other data in the folder must call Reserve first. Reserve returns an error of the
+// disk.
 func (s *Store) Reserve() error {
 	s.mu.Lock()
 	size := s.size
@@ -51,8 +53,9 @@ func (s *Store) Reserve() error {
 	return durable.Reserve(filepath.Dir(s.path), leastReserve+3*int64(size))
 }
 
-// OpenStore reads the stored intent in the folder. An intent that cannot be read is set aside. Then none is
-// stored until the portal sends it again. If its generation can be read, it still counts.
+// OpenStore reads the stored intent in the folder. An intent that cannot be read is set aside. Then no intent
+// is stored until the portal sends one. If the generation of the set-aside intent can be read, Accept still
+// refuses older generations.
 func OpenStore(folder, router string) *Store {
 	s := &Store{path: filepath.Join(folder, "intent.json")}
 	data, err := os.ReadFile(s.path)
@@ -71,7 +74,7 @@ func OpenStore(folder, router string) *Store {
 	return s
 }
 
-// firstError returns an error that names the first error of a document.
+// firstError returns err with the details of the document's first error.
 func firstError(err error) error {
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 {
@@ -81,7 +84,7 @@ func firstError(err error) error {
 	return fmt.Errorf("%w, the first at %s: %s (%s)", err, first.Pointer, first.Detail, first.Code)
 }
 
-// generationSetAside returns the highest generation of the intents that are set aside in the folder, 0 if
+// generationSetAside returns the highest generation of the intents that are set aside in the folder, or 0 if
 // none can be read.
 func generationSetAside(folder string) (highest int64) {
 	for _, aside := range durable.AllSetAside(nil, folder) {
@@ -93,20 +96,20 @@ func generationSetAside(folder string) (highest int64) {
 	return highest
 }
 
-// SetAside returns the file that was set aside when the store was opened, nil for none.
+// SetAside returns the file that was set aside when the store was opened, or nil if there was none.
 func (s *Store) SetAside() *durable.SetAsideFile { return s.setAside }
 
-// Current returns the last accepted intent and its hash, nil and "" if there is none. The intent must not be
-// changed.
+// Current returns the last accepted intent and its hash, or nil and "" if there is none. The intent must not
+// be changed.
 func (s *Store) Current() (*Intent, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stored, s.hash
 }
 
-// Accept stores an intent. Current returns it as soon as it is safely on disk, and the previous one until
-// then. The same document again changes nothing. Errors: *OldGenerationError, *GenerationReusedError, or
-// that of the disk; then the stored intent stays.
+// Accept stores an intent. Current returns the previous intent until the new intent is safely on disk. If the
+// same document is stored already, Accept does nothing. Accept returns *OldGenerationError,
+// *GenerationReusedError or an error of the disk. In these cases the stored intent stays.
 func (s *Store) Accept(in *Intent) error {
 	s.accepting.Lock()
 	defer s.accepting.Unlock()

@@ -19,7 +19,8 @@ const (
 	Dot1ad   Tagging = "dot1ad"   // 0x88a8 over 0x8100
 )
 
-// Tags is the number of tags that select the VLL. These tags are popped on entry and pushed on exit.
+// Tags returns the number of tags that select the VLL. VPP pops these tags from received frames and pushes
+// them on sent frames.
 func (t Tagging) Tags() int {
 	switch t {
 	case Dot1q:
@@ -40,7 +41,7 @@ const (
 	GRE    Encapsulation = "gre" // transparent Ethernet bridging
 )
 
-// Key names one end of one VLL.
+// Key identifies one end of one VLL.
 type Key struct {
 	VLL string // UUID, lower case, with dashes
 	End string // "a" or "z"
@@ -70,20 +71,20 @@ type Intent struct {
 	Generation int64
 	Present    []End       // sorted by key
 	Removed    []Tombstone // sorted by key
-	Watch      Watch       // zero: no path is watched
-	// PortMTUs is a local setting of this router that no document contains: interfaces that are created for
-	// a line get the L3 MTU of its port.
+	Watch      Watch       // zero if no path is watched
+	// PortMTUs is a local setting of this router that no document contains. It means that interfaces that are
+	// created for a line get the L3 MTU of the line's port.
 	PortMTUs bool
 }
 
-// Watch has the settings for watching the paths between tunnel endpoints with BFD (RFC 5880). Each side
-// sends a packet every Interval. A path is down when Multiplier packets in a row are missing.
+// Watch has the settings for watching the paths between tunnel endpoints with BFD (RFC 5880). Each side sends
+// a packet every IntervalMS milliseconds. A path is down when Multiplier packets in a row are missing.
 type Watch struct {
 	IntervalMS int
 	Multiplier int
 }
 
-// Path leads from a tunnel endpoint of this router to one of another router.
+// Path is the path from a tunnel endpoint of this router to a tunnel endpoint of another router.
 type Path struct {
 	Local  netip.Addr `json:"local"`
 	Remote netip.Addr `json:"remote"`
@@ -96,7 +97,7 @@ func (p Path) Compare(o Path) int {
 	return cmp.Or(p.Local.Compare(o.Local), p.Remote.Compare(o.Remote))
 }
 
-// Path returns the path of the tunnel; ok is false for a local cross-connect, which has none.
+// Path returns the path of the tunnel. ok is false for a local cross-connect, which has no path.
 func (t Tunnel) Path() (path Path, ok bool) { return Path{t.Local, t.Remote}, t.Local.IsValid() }
 
 // Paths returns the paths of the tunnels of present ends, sorted and without duplicates. All lines between
@@ -111,54 +112,56 @@ func (in *Intent) Paths() []Path {
 	return slices.SortedFunc(maps.Keys(taken), Path.Compare)
 }
 
-// End is one end of a VLL that is to exist.
+// End is one end of a VLL that the agent has to create or keep.
 type End struct {
 	Key
 	Revision int32
 	AdminUp  bool
-	Frame    int    // largest carried frame, bytes, without FCS and without popped tags
+	Frame    int    // longest frame that the line must carry (bytes), without FCS and without popped tags
 	Access   Access // zero for a probe
 	Tunnel   Tunnel
-	// Bandwidth is the profile that the access side is policed to, zero for none.
+	// Bandwidth is the profile that VPP enforces on frames received on the access. It is zero if there is none.
 	Bandwidth Bandwidth
-	// Testing disconnects tunnel and access from each other, so that the tunnel carries test frames and
-	// none of the customer's.
+	// Testing disconnects tunnel and access from each other, so that the tunnel carries test frames and no
+	// frames of the customer.
 	Testing bool
-	// Adopt takes over existing foreign interfaces for this end unchanged, except for their tags.
+	// Adopt means that the agent takes over existing interfaces of other clients for this end, and changes only
+	// their tags.
 	Adopt bool
-	// UNILinkDown keeps the whole port down although the end is up: link loss forwarding from the far end.
+	// UNILinkDown means that the agent keeps the whole port down although the end is up, because the far end has
+	// lost its link (link loss forwarding).
 	UNILinkDown bool
-	// Label is the line's name for people, for SNMP's ifAlias; "" if the portal does not send it. Nothing
-	// in VPP depends on it.
+	// Label is the line's name for people, which SNMP reports as ifAlias. It is "" if the portal does not send
+	// it. Nothing in VPP depends on it.
 	Label string
 }
 
-// AccessUp is the intended admin state of the access.
+// AccessUp returns the intended admin state of the access.
 func (e End) AccessUp() bool { return e.AdminUp && !e.UNILinkDown }
 
-// IsProbe reports whether the end is only a tunnel for test frames: it has no access, and is never
+// IsProbe reports whether the end is a probe: a tunnel for test frames that has no access and is never
 // connected to one.
 func (e End) IsProbe() bool { return e.Access == Access{} }
 
-// Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. The excess part is zero if
+// Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. EIR and EBS are zero if
 // nothing beyond the committed rate is forwarded.
 type Bandwidth struct {
 	CIR, CBS int64
 	EIR, EBS int64
 }
 
-// Access is the customer's side.
+// Access is the customer's side of an end.
 type Access struct {
 	Interface string // VPP's name of the port
 	Tagging   Tagging
 	Outer     uint16 // 0 when untagged
-	Inner     uint16 // 0 unless two tags
+	Inner     uint16 // 0 unless the access has two tags
 	Exact     bool   // VPP's exact-match
 }
 
-// Tunnel is the backbone's side. The addresses are invalid for L2XC; VNI is 0 for L2XC and GRE. GREKey is
-// the key of RFC 2890, 0 for a tunnel without one and for other encapsulations. Table is the FIB table of
-// its addresses, in either family.
+// Tunnel is the backbone's side of an end. The addresses are zero (invalid) for L2XC. VNI is 0 for L2XC and
+// GRE. GREKey is the key of RFC 2890; it is 0 for a GRE tunnel without a key and for other encapsulations.
+// Table is the ID of the FIB table of the addresses, in the family of the addresses.
 type Tunnel struct {
 	Encapsulation Encapsulation
 	Local, Remote netip.Addr
@@ -167,18 +170,18 @@ type Tunnel struct {
 	Table         uint32
 }
 
-// Tombstone is one end of a VLL that is to be removed.
+// Tombstone is one end of a VLL that the agent has to remove.
 type Tombstone struct {
 	Key
 	Revision int32
-	// Release returns the end's interfaces to their previous owner instead of deleting them. They keep
-	// forwarding.
+	// Release means that the agent does not delete the end's interfaces, but returns them to their previous
+	// owner. The interfaces keep forwarding.
 	Release bool
-	// AccessTag and TunnelTag are the tags that released interfaces get, "" for none.
+	// AccessTag and TunnelTag are the tags that the released interfaces get, or "" for no tag.
 	AccessTag, TunnelTag string
 }
 
-// Error is one broken rule. Code is from the table in docs/reference/agent-api.md.
+// Error is one rule that a document breaks. Code is from the table in docs/reference/agent-api.md.
 type Error struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Code    string `json:"code"`

@@ -92,7 +92,7 @@ func (s *Server) calibrationOf(found *converge.Calibrated) calibrationBody {
 	return body
 }
 
-// hundredths rounds to two decimals: VPP prints at most three digits for each node.
+// hundredths rounds to two decimals, because VPP prints at most three digits for each node.
 func hundredths(clocks float64) float64 { return math.Round(clocks*100) / 100 }
 
 // failedCalibration returns the response to a calibration that was not carried out.

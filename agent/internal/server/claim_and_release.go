@@ -14,8 +14,8 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// The decisions that the control socket accepts from an operator, about interfaces whose tag another user
-// cleared or replaced.
+// An operator decides through the control socket about interfaces whose tag another user has cleared or
+// replaced.
 
 type claimOrReleaseBody struct {
 	VLL       string `json:"vll"`
@@ -43,7 +43,7 @@ func relabelledOf(holdings []*plan.Holding) []relabelledBody {
 type decidedBody struct {
 	Schema     int              `json:"schema"`
 	Router     string           `json:"router"`
-	Relabelled []relabelledBody `json:"relabelled"` // as they were before the decision
+	Relabelled []relabelledBody `json:"relabelled"` // the interfaces as they were before the decision
 }
 
 // claimOrRelease handles a claim or a release, which the engine carries out.

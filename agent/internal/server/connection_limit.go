@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// connLimit limits the number of connections of a listener. Above the limit it closes the connection that
-// has been silent for longest, since it was opened or since its last response. A client that opens many
-// silent connections thus displaces its own, and the portal, which sends a request immediately, can still
-// connect.
+// connLimit limits the number of connections of a listener. Above the limit it closes the connection that has
+// been silent for longest, since it was opened or since its last response. A client that opens many silent
+// connections thus displaces its own connections. The portal sends a request immediately after it has
+// connected, so it can still connect.
 type connLimit struct {
 	limit int
 
 	mu     sync.Mutex
 	open   int
-	silent map[net.Conn]uint64 // a number that grows in the order in which they became silent
+	silent map[net.Conn]uint64 // the number of the event after which each connection became silent; it is larger for later events
 	events uint64
 }
 
@@ -61,6 +61,6 @@ func (l *connLimit) admit(connection net.Conn) (excess net.Conn) {
 			excess = candidate
 		}
 	}
-	delete(l.silent, excess) // so that the next excess connection is another one
+	delete(l.silent, excess) // so that the next call of admit selects another connection
 	return excess
 }

@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// ListenControl opens the control socket, which only this user and root may use. It replaces a socket that
-// an earlier agent left behind: the caller has locked the state folder, so that agent has ended.
+// ListenControl opens the control socket, which only the agent's user and root may use. It replaces a socket
+// that an earlier agent left behind. The caller must have locked the state folder, which shows that the
+// earlier agent has ended.
 //
 // It changes the process's umask briefly. Call it before other goroutines create files.
 func ListenControl(ctx context.Context, path string) (net.Listener, error) {

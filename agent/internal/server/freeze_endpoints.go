@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 )
 
-// longestReason is in bytes.
+// longestReason is the length of the longest reason for a freeze (bytes).
 const longestReason = 200
 
 type freezeRequest struct {

@@ -9,11 +9,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// acknowledgedHeader names the freeze whose differences an operator has acknowledged, according to the
-// portal.
+// acknowledgedHeader is the request header with the id of the freeze whose differences an operator has
+// acknowledged in the portal.
 const acknowledgedHeader = "Longline-Freeze-Looked"
 
-// decode decodes the document, or returns the problem with it.
+// decode decodes a document, or returns the response for an invalid document.
 func (s *Server) decode(body []byte) (*intent.Intent, *problem) {
 	in, err := s.intents.Decode(body)
 	var malformed *intent.MalformedError

@@ -59,7 +59,7 @@ func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	before := s.clients()
 	if len(before) < 2 {
-		return nil // the session's own
+		return nil // VPP lists only the session's own client
 	}
 	if d.provokeSendError() != nil {
 		return nil
@@ -91,7 +91,7 @@ func (d Dialer) provokeSendError() error {
 	}
 	defer dialed.Close()
 	conn := dialed.(*net.UnixConn)
-	// Stop receiving before the request is sent. Otherwise VPP may reply in time.
+	// Stop receiving before the request is sent. Otherwise VPP could reply while the client still receives.
 	if err := conn.CloseRead(); err != nil {
 		return err
 	}

@@ -1,9 +1,10 @@
 // Package vpp implements VPP's binary API over its Unix socket: one Session per connection, many requests
 // in flight, replies matched by the context number of the request.
 //
-// It uses the messages and their codec from govpp. govpp's stream layer drops a reply that is not collected
-// within 100 ms, and a dump that silently lacks one interface could make the agent create an interface that
-// exists. Its socket adapter panics on a message of less than six bytes.
+// It uses the messages of govpp and their codec, but not govpp's stream layer and socket adapter. The stream
+// layer drops a reply that is not collected within 100 ms. If a dump lacks an interface for this reason, the
+// agent could try to create an interface that exists. The socket adapter panics on a message of less than six
+// bytes.
 package vpp
 
 import (
@@ -27,7 +28,8 @@ import (
 )
 
 var (
-	// ErrTimeout ends the session: VPP did not answer in time, and what it does later is unknown.
+	// ErrTimeout ends the session: VPP did not reply in time. It is unknown whether VPP carries out the pending
+	// requests.
 	ErrTimeout = errors.New("vpp: no reply in time")
 	// ErrProtocol ends the session: VPP sent a message that cannot be decoded or was not expected.
 	ErrProtocol = errors.New("vpp: unexpected message")
@@ -35,26 +37,26 @@ var (
 	ErrClosed = errors.New("vpp: session closed")
 )
 
-// window is the number of requests in flight. Measured on an idle VPP: 1 in flight 3,471 requests/s, 64 in
-// flight 101,626 requests/s, hardly more beyond.
+// window is the number of requests in flight. Measured on an idle VPP: 3,471 requests/s with 1 request in
+// flight, and 101,626 requests/s with 64. More requests in flight hardly increase the rate.
 const window = 64
 
-// goodbye limits the time to close a session.
+// goodbye is the longest time that closing a session may take.
 const goodbye = time.Second
 
-// minMessage is the size of the shortest reply: a message number and a context. minRequest also has the
-// number of a client between them (bytes).
+// minMessage is the size of the shortest reply (bytes), which has a message number and a context number.
+// minRequest is the size of the shortest request (bytes), which also has a client number.
 const (
 	minMessage = 6
 	minRequest = 10
 )
 
 // Session is one connection to one VPP process. It is safe for concurrent use. It never recovers: after an
-// error it stays ended, and its owner opens another one.
+// error the session stays ended, and its owner has to open another session.
 type Session struct {
 	info    Info
 	sock    *apiSocket
-	lock    *os.File // of an agent; nil for others
+	lock    *os.File // the lock of an agent (lockForOneAgent); nil for other programs
 	timeout time.Duration
 	indices func(bootMS int64) (int, int64, error) // Dialer.Interfaces
 	types   map[uint16]messageType
@@ -83,8 +85,8 @@ type messageType struct {
 func (s *Session) Info() Info { return s.info }
 
 // Interfaces returns the number of interface indices that VPP has assigned, and the epoch of its stats
-// segment. While the epoch is the same, no interface has appeared or disappeared. Error: they are not
-// known.
+// segment. While the epoch is the same, no interface has been created or deleted. It returns an error if the
+// values are not known.
 func (s *Session) Interfaces() (indices int, epoch int64, err error) {
 	if s.indices == nil {
 		return 0, 0, errors.New("vpp: no stats segment")
@@ -92,21 +94,21 @@ func (s *Session) Interfaces() (indices int, epoch int64, err error) {
 	return s.indices(s.info.BootMS)
 }
 
-// Done is closed when the session has ended. Err then returns the reason.
+// Done returns a channel that is closed when the session has ended. Err then returns the reason.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err is nil until the session ends.
+// Err returns the reason why the session has ended, or nil while it has not ended.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Events delivers interface events. An event that is not collected in time is dropped, because each event
-// only means "read again".
+// Events returns the channel of interface events. When the channel is full, the next event is dropped. This
+// is acceptable because each event only means that something has to be read again.
 func (s *Session) Events() <-chan *interfaces.SwInterfaceEvent { return s.events }
 
-// PathEvents delivers the events of BFD sessions. When the channel is full, the next event is dropped.
+// PathEvents returns the channel of BFD session events. When the channel is full, the next event is dropped.
 func (s *Session) PathEvents() <-chan *bfd.BfdUDPSessionEvent { return s.paths }
 
 // Close ends the session. It returns when VPP has removed the client.
@@ -131,14 +133,14 @@ func (s *Session) failLocked(err error) {
 	go s.leave(err)
 }
 
-// leave deregisters from a VPP that responds, because VPP may overlook a connection that is merely closed
-// (dead_clients.go). The lock is kept until VPP has carried out all pending requests.
+// leave deregisters the client if VPP responds, because VPP may overlook a connection that is only closed
+// (dead_clients.go). It releases the agent's lock after VPP has carried out all pending requests.
 func (s *Session) leave(why error) {
 	defer close(s.left)
 	defer s.lock.Close()
 	defer s.sock.conn.Close()
 	if errors.Is(why, ErrTimeout) {
-		return // replies that arrive later find a closed connection, which VPP does not overlook
+		return // if VPP replies later, sending fails because the connection is closed, and VPP does not overlook that
 	}
 	_ = s.sock.conn.SetDeadline(time.Now().Add(goodbye))
 	id := s.sock.table[key(&memclnt.SockclntDelete{})]
@@ -149,14 +151,15 @@ func (s *Session) leave(why error) {
 	<-s.silent
 }
 
-// Has reports whether this VPP has the message with the same fields.
+// Has reports whether this VPP has the message with the same CRC, and so with the same fields.
 func (s *Session) Has(msg api.Message) bool {
 	_, known := s.sock.table[key(msg)]
 	return known
 }
 
-// send registers handle for every message that answers req, then buffers req; flush sends it. handle runs
-// on the reader's goroutine with the session locked: it must be quick and must not use the session.
+// send registers handle for every message that answers req, buffers req, and returns its context number.
+// flush sends req. handle runs on the reader's goroutine with the session locked: it must be quick and must
+// not use the session.
 func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error) {
 	id, known := s.sock.table[key(req)]
 	if !known {
@@ -172,7 +175,7 @@ func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error
 		return 0, s.err
 	}
 	s.context++
-	if s.context == 0 { // 0 marks messages that answer nothing
+	if s.context == 0 { // 0 marks messages that answer no request
 		s.context = 1
 	}
 	context := s.context
@@ -195,8 +198,8 @@ func (s *Session) flush() error {
 	return nil
 }
 
-// forget stops waiting for replies. Replies to abandoned requests may still arrive; after the last reply to
-// a request none may.
+// forget stops waiting for replies to the requests with these context numbers. If givenUp is true, replies
+// may still arrive and are ignored. Otherwise the last reply has arrived, and a further reply is an error.
 func (s *Session) forget(givenUp bool, contexts ...uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +211,7 @@ func (s *Session) forget(givenUp bool, contexts ...uint32) {
 	}
 }
 
-// receiveAll runs until the connection ends.
+// receiveAll receives messages until the connection ends.
 func (s *Session) receiveAll() {
 	defer close(s.silent)
 	for {
@@ -251,7 +254,7 @@ func (s *Session) receive(data []byte) {
 	handle, waited := s.calls[context]
 	if !waited {
 		if !s.givenUp[context] {
-			// Without this message, an incomplete dump could have been taken for a complete one.
+			// The message may belong to a dump, which would be incomplete without it.
 			s.failLocked(fmt.Errorf("%w: %s answers no pending request", ErrProtocol, known.typ.Name()))
 		}
 		return
@@ -264,8 +267,8 @@ func (s *Session) receive(data []byte) {
 	handle(msg)
 }
 
-// receiveUnknown ignores a message that the agent does not know, unless the message answers a request. In
-// that case a dump would be incomplete.
+// receiveUnknown ignores a message that the agent does not know, unless the message a message of this type
+// answers a request. In that case it ends the session, because a dump could be incomplete.
 func (s *Session) receiveUnknown(data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +280,8 @@ func (s *Session) receiveUnknown(data []byte) {
 // answerHeader is the size of the message number and the context of a reply.
 const answerHeader = 6
 
-// decode decodes a message. The codec panics on a truncated message, because it reads beyond the end.
+// decode decodes a message. If the message cannot be decoded, the error is ErrProtocol. The codec panics on a
+// truncated message, because it reads beyond the end.
 func decode(data []byte, msg api.Message) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -285,7 +289,7 @@ func decode(data []byte, msg api.Message) (err error) {
 		}
 	}()
 	if info, is := msg.(*classify.ClassifyTableInfoReply); is && int32(binary.BigEndian.Uint32(data[answerHeader:])) != 0 {
-		// VPP fills the rest of a refusal with random memory (vl_api_classify_table_info_t_handler).
+		// VPP fills the rest of a refusal with uninitialized memory (vl_api_classify_table_info_t_handler).
 		*info = classify.ClassifyTableInfoReply{Retval: int32(binary.BigEndian.Uint32(data[answerHeader:]))}
 		return nil
 	}

@@ -21,8 +21,10 @@ func (e *OtherAgentError) Error() string {
 }
 
 // lockForOneAgent locks a VPP for the caller until the result is closed or the process ends in any way. It
-// locks the folder of the API socket: agents in other containers detect that lock too, and it needs no
-// write permission. VPP's own list of clients may contain ended ones (dead_clients.go).
+// locks the folder of the API socket, because agents in other containers detect this lock too, and because
+// the lock needs no write permission. VPP's own list of clients is not suitable, because it may contain
+// clients that have disconnected (dead_clients.go). It returns *OtherAgentError if another agent has the
+// lock.
 func lockForOneAgent(socket string) (*os.File, error) {
 	folder := filepath.Dir(socket)
 	lock, err := durable.Lock(folder)
