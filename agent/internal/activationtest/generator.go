@@ -13,9 +13,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VPP's generators and streams are shared by all users. These names and numbers are reserved for the agent,
-// one of each: the deletion of a generator corrupts VPP's list of the others (pg_interface_delete in
-// vnet/pg/stream.c).
+// All users of VPP share its packet generators and streams. The agent uses only one generator and one stream,
+// with these names and numbers. It never deletes another generator, because the deletion of a generator
+// corrupts VPP's list of the other generators (pg_interface_delete in vnet/pg/stream.c).
 const (
 	generatorID   = 0x4c4c0000
 	generatorName = "pg1280049152"
@@ -47,21 +47,21 @@ func Missing(has func(api.Message) bool) string {
 }
 
 // IsGenerator reports whether an interface is the agent's generator, which is a part of the test and not of
-// the router's configuration. Between its creation and its tag, it has no tag.
+// the router's configuration. A generator that has not been tagged yet has no tag.
 func IsGenerator(m *interfaces.SwInterfaceDetails) bool {
 	tag := vpp.Text(m.Tag)
 	return vpp.Text(m.InterfaceName) == generatorName && (tag == "" || tag == generatorTag)
 }
 
-// Tidy deletes the agent's own stream and generator if they exist, and nothing else. Call it after a test
-// and on a new connection, because an earlier test may have been interrupted. It returns *CannotError if
-// another user has the generator's name, *vpp.RefusedError, or an error of the connection.
+// Tidy deletes the agent's stream and generator if they exist. Call it after a test and on a new connection,
+// because an earlier test may have been interrupted. It returns *CannotError if another user has the
+// generator's name, *vpp.RefusedError, or an error of the connection.
 func Tidy(ctx context.Context, session Session) error {
 	if Missing(session.Has) != "" {
 		return nil // without these messages, no test could start
 	}
-	// The stream must be deleted before its generator: a stream without a generator is not safe. If there
-	// is no such stream, VPP says so and does nothing.
+	// The stream must be deleted before its generator: a stream without a generator is not safe. If the stream
+	// does not exist, VPP replies that there is none and does nothing.
 	if _, _, err := vpp.RunCLI(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}

@@ -1,9 +1,9 @@
 // Package activationtest sends the frames of an activation test (ITU-T Y.1564) into a tunnel with VPP's packet
 // generator, and removes the generator afterwards.
 //
-// The frames go directly to the tunnel's output and take no cross-connect, so they cannot reach a
-// customer's port. Their Ethernet addresses are locally administered, and their EtherType is reserved for
-// experiments (0x88b5, IEEE 802 local experimental).
+// The frames go directly to the tunnel's output and not through a cross-connect, so they cannot reach a
+// customer's port of this router. Their Ethernet addresses are locally administered, and their EtherType is
+// reserved for experiments (0x88b5, IEEE 802 local experimental).
 package activationtest
 
 import (
@@ -32,14 +32,15 @@ func (e *CannotError) Error() string { return e.Why }
 
 const (
 	header = "0x024c4c000002024c4c00000188b5"
-	// grace is how much longer than planned a stream may take. A busy main thread starts it late.
+	// grace is the time that a stream may take in addition to the planned time. A busy main thread of VPP starts
+	// a stream late.
 	grace = 2 * time.Second
-	// between is the pause between two queries of a stream. VPP stops its workers for each.
+	// between is the pause between two queries of a stream's progress. VPP stops its workers for each query.
 	between = 20 * time.Millisecond
 )
 
-// Send sends the frames, waits until they have left, removes the generator, and returns how many frames
-// were sent. It takes at most grace longer than the rate requires. It returns *CannotError,
+// Send sends the frames, waits until they have left, removes the generator, and returns how many frames were
+// sent. It takes at most grace longer than the count and the rate require. It returns *CannotError,
 // *vpp.RefusedError, or an error of the connection; in that case some frames may have been sent.
 func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
 	if missing := Missing(session.Has); missing != "" {
@@ -80,7 +81,8 @@ func isOneWord(name string) bool {
 	})
 }
 
-// await returns how many frames have left, either when all have left or when the time is over.
+// await waits until all frames have left or the time is over, and returns the number of frames that have
+// left.
 func await(ctx context.Context, session Session, f Frames) (int, error) {
 	pause := time.Duration(f.Count) * time.Second / time.Duration(f.Rate)
 	deadline := time.Now().Add(pause + grace)
@@ -102,8 +104,8 @@ func await(ctx context.Context, session Session, f Frames) (int, error) {
 	}
 }
 
-// progress parses the output of format_pg_stream (vnet/pg/cli.c): a line for each stream, with its name,
-// whether it is enabled, and how many frames it has generated.
+// progress parses the output of format_pg_stream (vnet/pg/cli.c). The output has a row for each stream, with
+// the name of the stream, whether it is enabled, and how many frames it has generated.
 func progress(text string) (sent int, running bool, err error) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == streamName {

@@ -33,11 +33,11 @@ var _ Session = (*vpp.Session)(nil)
 type Rereader interface {
 	// Epoch returns the current epoch of VPP's stats segment, 0 if it is unknown.
 	Epoch() int64
-	// ByIndex reads the interfaces at these indices, and nothing else.
+	// ByIndex reads the objects with these indices, and nothing else.
 	ByIndex(context.Context, *observe.NamedByIndex) (*observe.Snapshot, error)
-	// AllInterfaces reads the interfaces at all indices, and with keys set the keys of the tunnels too.
+	// AllInterfaces reads all interfaces and, if keys is true, also the keys of the tunnels.
 	AllInterfaces(ctx context.Context, keys bool) (*observe.Snapshot, error)
-	// Reread reads all keys and everything that the plan changes.
+	// Reread reads the keys of all interfaces, and all properties of the interfaces that the plan changes.
 	Reread(context.Context) (*observe.Snapshot, error)
 	// Ports reads these ports and their sub-interfaces, and nothing else.
 	Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error)
@@ -45,27 +45,26 @@ type Rereader interface {
 
 // Result is the outcome of a plan.
 type Result struct {
-	// Failed has the ends with an operation that VPP refused or that was not sent, with the first reason of
-	// each.
+	// Failed has the ends with an operation that VPP refused or that was not sent, each with its first reason.
 	Failed map[intent.Key]*plan.Reason
 	// Writes is the number of messages sent that change VPP.
 	Writes int
-	// Made has the indices of the created objects.
+	// Made has the indices of the created interfaces.
 	Made map[plan.Made]uint32
-	// Untagged has the creations that VPP confirmed without confirming the tag.
+	// Untagged has the created interfaces whose tag VPP has not confirmed.
 	Untagged map[plan.Made]bool
 }
 
 // Run sends the operations, which are sorted by stage. If an operation of an end fails, Run skips the later
-// stages of that end; all other ends proceed. Even then it tags everything that was created, so that each
-// object has an owner.
+// stages of that end; all other ends proceed. But Run still tags all interfaces that were created for the
+// end, so that each of them has an owner.
 //
-// A plan may have waited for a disk, and VPP reuses indices. Run therefore reads everything that messages
-// name again, in the round of messages right before theirs. It sends nothing about an object that differs
-// from the plan. Right before creations it reads the keys again, because creating a VLAN that another user
-// has created meanwhile stops that user's frames. before is the snapshot that the plan was made from,
-// sentInto that of the plan itself. An error means that the session ended and an unknown part of the plan
-// was carried out.
+// VPP reuses indices, and time has passed since the plan was made, because claims were written to disk.
+// Therefore, immediately before Run sends messages, it reads all objects that these messages name again. It
+// sends no message that names an object that differs from the plan. Immediately before creations it reads the
+// keys again. If another user has created a sub-interface for a VLAN meanwhile, creating a second one would
+// stop that user's frames. before is the snapshot that the plan was made from, and sentInto is the plan's
+// SentInto. An error means that the session ended and an unknown part of the plan was carried out.
 func Run(
 	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, rereader Rereader,
 ) (*Result, error) {
@@ -84,7 +83,7 @@ func Run(
 			}
 			batch = r.recheck(batch, now)
 		}
-		if stage != plan.Delete && stage != plan.Create { // these stages change the epoch themselves
+		if stage != plan.Delete && stage != plan.Create { // the stages Delete and Create change the epoch themselves
 			if err := r.readAhead(ctx, batch); err != nil {
 				return r.Result, err
 			}
@@ -108,20 +107,20 @@ type applying struct {
 	policers, tables map[intent.Key]uint32 // indices of created objects other than interfaces
 }
 
-// longestRound is the largest number of operations after one reading, and of messages in that reading: the
-// number of messages that VPP receives at a time.
+// longestRound is the largest number of operations in a round, and of requests in the read before the round.
+// It is the number of messages that VPP receives at a time.
 const longestRound = 64
 
-// round has operations that are sent together, and the current state of everything that they name.
+// round has operations that are sent together, and the current state of the objects that they name.
 type round struct {
 	ops   []plan.Op
 	epoch int64
 	now   *observe.Snapshot
 }
 
-// readAhead reads everything once if a batch names much of it. Rounds need not read an object again that
-// was found as planned, unless the epoch has changed by then. Other objects are read and checked again in
-// their round.
+// readAhead reads all interfaces once if a long batch names many of them. If an interface is as planned, a
+// round need not read the interface again, unless the epoch has changed by then. Other interfaces are read
+// and checked again in their round.
 func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
 	epoch := r.rereader.Epoch()
 	if len(batch) <= longestRound || epoch == 0 {
@@ -141,7 +140,7 @@ func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
 	return nil
 }
 
-// rounds sends a batch in rounds. Before each round it reads everything that the round names.
+// rounds sends a batch in rounds. Before each round it reads the objects that the round names.
 func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
 	for len(batch) > 0 {
 		this, err := r.read(ctx, batch)
@@ -156,14 +155,14 @@ func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
 	return nil
 }
 
-// read reads everything that the first operations of a batch name. It skips objects that this apply has
-// already found in the same epoch of VPP's stats segment, because interfaces neither appear nor disappear
-// within an epoch.
+// read returns the next round: the first operations of a batch, with the objects that they name. It does not
+// read interfaces that were already found as planned in the same epoch of VPP's stats segment, because no
+// interface is created or deleted within an epoch.
 func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err error) {
 	this = &round{epoch: r.rereader.Epoch(), now: new(observe.Snapshot)}
 	var named observe.NamedByIndex
 	for n, op := range batch {
-		if n == longestRound || named.Len()+2 > longestRound { // the most that one operation adds
+		if n == longestRound || named.Len()+2 > longestRound { // one operation adds at most two objects
 			break
 		}
 		r.guard.AddUnread(op, r.Made, this.epoch, &named)
@@ -175,7 +174,7 @@ func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err 
 	return this, err
 }
 
-// unchanged returns the operations of a round that name only objects as planned.
+// unchanged returns the operations of a round that name only objects that are still as planned.
 func (r *applying) unchanged(this *round) []plan.Op {
 	same := make([]plan.Op, 0, len(this.ops))
 	for _, op := range this.ops {
@@ -189,8 +188,9 @@ func (r *applying) unchanged(this *round) []plan.Op {
 	return r.onlyDue(same)
 }
 
-// rereadBeforeCreates reads the objects that the checks of creations need. If nothing was deleted, these
-// are only the ports of sub-interfaces: VPP refuses a second tunnel without harm to the first one.
+// rereadBeforeCreates reads the objects that the checks before creations need. If this plan has deleted
+// nothing, these are only the ports of sub-interfaces. Tunnels need no check, because VPP refuses a second
+// tunnel without harm to the first one.
 func (r *applying) rereadBeforeCreates(ctx context.Context, batch []plan.Op) (*observe.Snapshot, error) {
 	if r.deleted {
 		return r.rereader.Reread(ctx)

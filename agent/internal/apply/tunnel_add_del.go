@@ -10,7 +10,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// tunnelAddDel returns the message that creates a tunnel in VPP or, without add, deletes it.
+// tunnelAddDel returns the message that creates a tunnel in VPP if add is true, and otherwise the message
+// that deletes it.
 func tunnelAddDel(t intent.Tunnel, add bool) api.Message {
 	local, remote := vpp.IPAddress(t.Local), vpp.IPAddress(t.Remote)
 	switch t.Encapsulation {

@@ -1,5 +1,5 @@
-// Package apply carries out a plan stage by stage. Each stage is pipelined; a failure affects only its end
-// of a VLL.
+// Package apply carries out a plan stage by stage. The messages of a stage are pipelined. The failure of an
+// operation affects only the operation's end of a VLL.
 package apply
 
 import (
@@ -22,8 +22,8 @@ type index = interface_types.InterfaceIndex
 // none means "VPP chooses" or "not used". Go's zero value would mean node drop, interface 0 or instance 0.
 const none = observe.NoIndex
 
-// tableMemory is the heap of a classify table (bytes of address space). VPP's default of 2 MB is meant for
-// many sessions.
+// tableMemory is the size of the heap of a classify table (bytes of address space). VPP's default of 2 MB is
+// meant for many sessions.
 const tableMemory = 16 << 10
 
 // encode returns an operation as a message, with the indices of the objects that earlier operations
@@ -59,7 +59,7 @@ func (r *applying) encode(op plan.Op) api.Message {
 	case plan.DeletePolicer:
 		return &policer.PolicerDel{PolicerIndex: a.Index}
 	case plan.SetPolicing:
-		// Use the variants by name: the replies to the variants by index carry the number of another
+		// Use the variants by name, because VPP's replies to the variants by index have the number of another
 		// message.
 		return &policer.PolicerInput{Name: a.Policer, SwIfIndex: target, Apply: a.On}
 	case plan.AddTable:

@@ -30,11 +30,12 @@ func (b Boot) mayBe(other Boot) bool {
 // Claim records an object that belongs to an end but has no tag that says so. Exactly one of SubInterface,
 // Tunnel, Port and Member is set.
 //
-// The agent writes a claim for a SubInterface or Tunnel before it creates the object. A Port is a foreign
-// interface, perhaps with a foreign tag, that a whole-port VLL uses. A Member belongs to a bond that a VLL
-// uses as a whole; the agent claims it while it keeps the member down because the far end lost its link.
+// The agent writes a claim for a SubInterface or Tunnel before it creates the object. A Port is an interface
+// that the agent did not create and that a whole-port VLL uses. It may have the tag of another user. A Member
+// belongs to a bond that a VLL uses as a whole. The agent has a claim to a Member while it keeps the member
+// down because the far end lost its link.
 //
-// WasUp reports that the port was up before the VLL used it. LinkLoss reports that the port is down because
+// WasUp means that the Port or Member was up before the VLL used it. LinkLoss means that it is down because
 // the far end lost its link.
 type Claim struct {
 	VLL          string        `json:"vll"`
@@ -48,7 +49,7 @@ type Claim struct {
 	LinkLoss     bool          `json:"link_loss,omitempty"`
 }
 
-// Key returns the end that has the claim.
+// Key returns the key of the end to which the object belongs.
 func (c Claim) Key() intent.Key { return intent.Key{VLL: c.VLL, End: c.End} }
 
 // SubInterface identifies a sub-interface by all properties that VPP fixes at its creation.
@@ -76,14 +77,14 @@ func TunnelOf(t intent.Tunnel) Tunnel {
 	return Tunnel{string(t.Encapsulation), t.Local.String(), t.Remote.String(), t.VNI, t.GREKey, t.Table}
 }
 
-// Journal lists the agent's claims in one run of VPP.
+// Journal has the agent's claims in one run of VPP.
 type Journal struct {
 	Boot   Boot    `json:"boot"`
 	Claims []Claim `json:"claims"`
 	// Applied is the generation that the agent has applied in this run, or 0.
 	Applied int64 `json:"applied,omitempty"`
-	// Sessions lists the paths of the agent's BFD sessions, written before their creation. VPP keeps no tag
-	// for a session.
+	// Sessions lists the paths of the agent's BFD sessions. It is written before the sessions are created,
+	// because a session in VPP has no tag.
 	Sessions []intent.Path `json:"sessions,omitempty"`
 	// Tagged lists the interfaces that the agent has tagged in this run. Callers must not change it.
 	Tagged Tagged `json:"-"`
@@ -99,9 +100,9 @@ type JournalFile struct {
 	lost    error
 }
 
-// OpenJournal reads the journal in the folder. Without a file, the journal is empty. An undecodable file
-// also gives an empty journal: only a power failure damages it, and the power failure also ended that run
-// of VPP. See Lost. OpenJournal returns an error if the file cannot be read.
+// OpenJournal reads the journal in the folder. If there is no file, the journal is empty. If the file cannot
+// be decoded, the journal is also empty, and Lost returns the reason. Only a power failure damages the file,
+// and the power failure also ended that run of VPP. OpenJournal returns an error if the file cannot be read.
 func OpenJournal(folder string) (*JournalFile, error) {
 	tagged, err := openTagged(folder)
 	if err != nil {
@@ -127,9 +128,9 @@ func OpenJournal(folder string) (*JournalFile, error) {
 // Lost returns the reason why earlier claims are unknown, or nil if they are known.
 func (f *JournalFile) Lost() error { return f.lost }
 
-// Of returns the journal of that run of VPP, without claims of other runs. If only the process number
-// identifies the run, it returns just the claims of ports and the tags. The planner uses these only as far
-// as the state of VPP confirms them.
+// Of returns the journal of this run of VPP, without claims of other runs. If only the process number
+// identifies the run, Of returns only the claims to ports and the tags. The planner uses these only if the
+// state of VPP confirms them.
 func (f *JournalFile) Of(boot Boot) Journal {
 	journal := Journal{Boot: boot}
 	switch {
@@ -148,16 +149,16 @@ func (f *JournalFile) Of(boot Boot) Journal {
 	return journal
 }
 
-// Tag records the interfaces that now have the agent's tag, and those that no longer count as tagged. It
-// does not wait for the disk. After an error, the record is in memory until the agent ends, but not on
-// disk.
+// Tag records the interfaces that now have the agent's tag (marked), and the indices of interfaces that no
+// longer count as tagged (gone). It does not wait for the disk. After an error, the record is in memory until
+// the agent ends, but not on disk.
 func (f *JournalFile) Tag(boot Boot, marked Tagged, gone []uint32) error {
 	return f.tagged.note(boot, marked, gone)
 }
 
-// Claim replaces the journal and returns when it is safe on disk, so that the agent knows what it was
-// creating even after a crash. If only Applied differs, Claim does not wait for the disk, like Note.
-// Without a difference, it does not write.
+// Claim replaces the journal and returns when the journal is safe on disk. So even after a crash the agent
+// knows which objects it was creating. If only Applied differs from the stored journal, Claim does not wait
+// for the disk, like Note. If nothing differs, it does not write.
 func (f *JournalFile) Claim(journal Journal) error {
 	same := journal
 	same.Applied = f.journal.Applied

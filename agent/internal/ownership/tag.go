@@ -1,5 +1,5 @@
-// Package ownership records which objects in VPP belong to the agent. Every interface that the agent creates has
-// a tag. A journal of planned objects covers the moment between creation and tag.
+// Package ownership records which objects in VPP belong to the agent. Every interface that the agent creates
+// has a tag. A journal of planned objects covers the time between the creation and the tagging of an object.
 package ownership
 
 import (
@@ -12,8 +12,8 @@ import (
 
 const prefix = intent.OwnTagPrefix
 
-// Tag marks an interface: longline:<uuid>:<a|z>:<revision>. It has at most 58 of the 63 bytes that VPP
-// keeps.
+// Tag is the agent's tag on an interface: longline:<uuid>:<a|z>:<revision>. It has at most 58 bytes, and VPP
+// stores up to 63.
 type Tag struct {
 	intent.Key
 	Revision int32
@@ -23,8 +23,8 @@ func (t Tag) String() string {
 	return prefix + t.VLL + ":" + t.End + ":" + strconv.FormatInt(int64(t.Revision), 10)
 }
 
-// PolicerName returns the name of an end's policer, 47 of the 63 bytes that VPP keeps. Policers have no
-// tag, so only the name shows the owner.
+// PolicerName returns the name of an end's policer. It has 47 bytes, and VPP stores up to 63. Policers have
+// no tag, so only the name shows the owner.
 func PolicerName(end intent.Key) string { return prefix + end.VLL + ":" + end.End }
 
 // ParsePolicerName parses a policer's name. ok is false unless the agent could have written the name.
@@ -33,9 +33,10 @@ func ParsePolicerName(name string) (end intent.Key, ok bool) {
 	return tag.Key, ok
 }
 
-// TableMark returns the mark of an end's classify tables, which have neither tag nor name. VPP keeps it as
-// the number of the node for frames that match no session of a table, and has no node with such a number.
-// The mark has 30 bits of a hash of the policer's name, so two ends of a router may have the same mark.
+// TableMark returns the mark of an end's classify tables, which have neither tag nor name. The agent stores
+// the mark in the table's field for the number of the node that gets frames without a matching session. VPP
+// has no node with such a number. The mark has 30 bits of a hash of the policer's name, so two ends of a
+// router may have the same mark.
 func TableMark(end intent.Key) uint32 {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(PolicerName(end))) // a hash never returns an error
@@ -80,7 +81,7 @@ func isUUID(text string) bool {
 	return dashes == 4 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-'
 }
 
-// isHex is true for the digits of lower-case hexadecimal numbers.
+// isHex is true for the bytes that are digits of lower-case hexadecimal numbers.
 var isHex = func() (is [256]bool) {
 	for _, digit := range []byte("0123456789abcdef") {
 		is[digit] = true

@@ -12,39 +12,38 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// Mark records the tag that the agent wrote, and the interface that received it. Identity is a number that
-// distinguishes the interface from others with the same index. It is calculated from the name and from the
-// properties that VPP fixes at creation.
+// Mark records a tag that the agent wrote, and identifies the interface that received the tag. Identity is a
+// hash of the interface's name and of the properties that VPP fixes at creation. It distinguishes the
+// interface from other interfaces with the same index.
 type Mark struct {
 	Tag
 	Identity uint64
 }
 
-// Tagged maps interface indices to the agent's marks in one run of VPP. Any client can clear or replace a
-// tag in VPP; this map keeps the original.
+// Tagged maps interface indices to the agent's marks in one run of VPP. Any client can clear or replace a tag
+// in VPP. This map keeps the original tags.
 type Tagged map[uint32]Mark
 
-// taggedFile keeps Tagged on disk: one line for the run of VPP, then one line for each change. So a change
-// of one line costs the same on a router with thousands of lines. Writes do not wait for the disk: the
-// record survives a crash of the agent. A crash of the machine may lose it, but then VPP has lost its state
-// too.
+// taggedFile keeps Tagged on disk: one row for the run of VPP, then one row for each change. So recording a
+// change takes the same time on a router with thousands of VLLs. Writes do not wait for the disk. The record
+// survives a crash of the agent. A crash of the machine may lose it, but then VPP has lost its state too.
 type taggedFile struct {
 	path   string
 	boot   Boot
 	tagged Tagged
-	lines  int  // number of lines in the file
+	lines  int  // number of rows in the file, without the first one
 	whole  bool // the file is complete; otherwise the next write replaces it
 }
 
 const (
 	taggedHead = "longline-tagged 1"
-	// spareLines is how many lines the file may have beyond twice the number of interfaces. A longer file
-	// is rewritten.
+	// spareLines is the number of rows that the file may have in addition to twice the number of interfaces. A
+	// longer file is rewritten.
 	spareLines = 1000
 )
 
-// openTagged reads the file in the folder. A file with an unknown first line counts as empty. If the last
-// line is incomplete, the lines before it are used. It returns an error if the file cannot be read.
+// openTagged reads the file in the folder. A file with an unknown first row counts as empty. If the last row
+// is incomplete, the rows before it are used. It returns an error if the file cannot be read.
 func openTagged(folder string) (*taggedFile, error) {
 	f := &taggedFile{path: filepath.Join(folder, "tagged.log"), tagged: make(Tagged)}
 	data, err := os.ReadFile(f.path)
@@ -65,7 +64,8 @@ func openTagged(folder string) (*taggedFile, error) {
 	return f, nil
 }
 
-// read parses one line: "index tag identity", or "index -" for a removed mark.
+// read parses one row: "index tag identity", or "index -" for a removed mark. It returns false if the row is
+// invalid.
 func (f *taggedFile) read(line string) bool {
 	fields := strings.Fields(line)
 	if !strings.HasSuffix(line, "\n") || len(fields) < 2 {
@@ -91,8 +91,8 @@ func (f *taggedFile) read(line string) bool {
 	return true
 }
 
-// note adds the changes in this run of VPP: new or changed marks, and indices that no longer have one. This
-// process uses the changes even if the write fails.
+// note adds changes to the record of this run of VPP: new or changed marks, and indices that no longer have a
+// mark. The agent uses the changes even if they cannot be written to the file.
 func (f *taggedFile) note(boot Boot, marked Tagged, gone []uint32) error {
 	if boot != f.boot {
 		if !f.boot.mayBe(boot) {

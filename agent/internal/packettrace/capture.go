@@ -11,20 +11,20 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VPP's tracer captures the packets of all lines at an input node, and keeps them until it is cleared. So
-// the agent captures few packets at a time, discards packets of other lines unread, and clears the tracer
-// before the next round.
+// VPP's tracer captures the packets of all lines at an input node, and keeps them until it is cleared. So the
+// agent captures few packets at a time, discards the packets of other lines, and clears the tracer before the
+// next round.
 //
-// VPP captures the given number on each thread. It stops all threads while it prints the packets of all of
-// them, which takes tens of microseconds per packet (docs/routers/diagnose-on-a-router.md). So the threads
-// share the packets of a round.
+// VPP captures the requested number of packets on each thread. It stops all threads while it prints the
+// packets of all threads, which takes tens of microseconds per packet (docs/routers/diagnose-on-a-router.md).
+// So the agent divides the number of packets of a round by the number of threads.
 const (
 	perRound = 50                     // packets that each input node captures on all threads together
 	pause    = 250 * time.Millisecond // length of a round
 	clearIn  = 10 * time.Second
 )
 
-// inputNodes lists nodes that receive packets from outside. A VPP has only those of its plugins.
+// inputNodes lists nodes that receive packets from outside. A VPP has only the input nodes of its plugins.
 var inputNodes = []string{
 	"dpdk-input", "af-packet-input", "af_xdp-input", "memif-input", "virtio-input", "vhost-user-input", "avf-input", "rdma-input",
 	"vmxnet3-input", "port-rx-eth", "pg-input",
@@ -33,13 +33,13 @@ var inputNodes = []string{
 // Request selects the packets to capture: packets of these interfaces, by index, for a limited time.
 type Request struct {
 	Interfaces map[uint32]string // names of the interfaces
-	Threads    int               // of VPP, including the main thread
+	Threads    int               // number of VPP's threads, including the main thread
 	Packets    int               // at most
 	For        time.Duration
 }
 
-// Result holds the captured packets of the line, in the order of arrival, and the number of packets that
-// the tracer captured.
+// Result has the captured packets of the line in the order of arrival. Examined is the number of all packets
+// that the tracer captured.
 type Result struct {
 	Packets  []Packet
 	Examined int
@@ -60,8 +60,8 @@ type Use struct {
 var (
 	HoldsPackets = Use{"VPP's tracer contains packets already: another user is tracing, or a trace was interrupted", "show trace", "clear trace"}
 	HasFilter    = Use{"VPP's tracer has a classifier filter of another user", "show classify filter verbose", "classify filter trace del"}
-	// OtherFunction is a function of the plugin bpf_trace_filter. With it, a classifier filter selects
-	// nothing.
+	// OtherFunction is a function of the plugin bpf_trace_filter. While this function is active, a classifier
+	// filter has no effect.
 	OtherFunction = Use{"VPP's tracer selects packets by a function that another user chose", "show trace filter function", "set trace filter function " + classifierFunction}
 )
 
@@ -126,7 +126,7 @@ func tracerIsFree(ctx context.Context, session vpp.Caller) error {
 	return nil
 }
 
-// round says how to start the tracer repeatedly, for at most the longest time.
+// round says how to start the tracer repeatedly, for largest number of packets to return the longest time.
 type round struct {
 	threads int
 	packets int           // that each input node captures on all threads together
@@ -168,8 +168,8 @@ func rounds(ctx context.Context, session vpp.Caller, how round, take func([]trac
 	}
 }
 
-// arm makes each node that exists in this VPP trace that many packets on each thread, and returns these
-// nodes.
+// arm starts the tracer: each of the nodes that exists in this VPP captures this number of packets on each
+// thread. arm returns these nodes.
 func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int, arming string) (existing []string, err error) {
 	for _, node := range nodes {
 		text, refused, err := vpp.RunCLI(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))

@@ -33,11 +33,11 @@ var (
 	// headerLine matches an address pair of some protocol: "IP4: 02:.. -> 02:.. 802.1q vlan 100", "UDP:
 	// 10.255.0.1 -> 10.255.0.2".
 	headerLine = regexp.MustCompile(`^[A-Za-z0-9_. ]+: \S+ -> \S+`)
-	// payload matches bytes: "data 08 00 45 00 ...", or in one piece.
+	// payload matches bytes, either separated ("data 08 00 45 00 ...") or in one piece.
 	payload = regexp.MustCompile(`\b(?:data )?(?:[0-9a-f]{2} ){3,}[0-9a-f]{2}\b|\b(?:0x)?[0-9a-f]{16,}\b`)
 )
 
-// parse parses the output of show trace and counts the packets.
+// parse parses the output of "show trace", and returns the packets and their number.
 func parse(text string) (packets []tracedPacket, count int) {
 	var current *tracedPacket
 	for line := range strings.Lines(text) {
@@ -63,7 +63,8 @@ func parse(text string) (packets []tracedPacket, count int) {
 	return packets, len(packets)
 }
 
-// enteredBy returns the interfaces on which the packet entered L2, in order.
+// enteredBy returns the indices of the interfaces on which the packet entered L2, in the order of VPP's
+// nodes.
 func (p *tracedPacket) enteredBy() (indices []uint32) {
 	for _, node := range p.nodes {
 		if node.Name != "l2-input" {
@@ -80,8 +81,8 @@ func (p *tracedPacket) enteredBy() (indices []uint32) {
 	return indices
 }
 
-// isOf reports whether the packet entered L2 only on these interfaces. A packet that entered on another
-// interface also belongs to another line.
+// isOf reports whether the packet entered L2 only on these interfaces. A packet that also entered on another
+// interface belongs to another line too.
 func (p *tracedPacket) isOf(interfaces map[uint32]string) bool {
 	entered := p.enteredBy()
 	for _, index := range entered {

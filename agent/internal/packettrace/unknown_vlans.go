@@ -14,7 +14,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VLAN names a port and the tags of the frames that a sub-interface accepts there.
+// VLAN is a port and the tags of the frames that a sub-interface accepts on the port.
 type VLAN struct {
 	Port         string
 	Tagging      intent.Tagging // Dot1q, QinQ or Dot1ad
@@ -24,17 +24,20 @@ type VLAN struct {
 // Search selects the VLANs to search.
 type Search struct {
 	VLANs   []VLAN
-	Threads int           // of VPP, including the main thread
-	For     time.Duration // the longest time
-	// Begin is called when the tracer is free, before the search changes it. An error ends the search.
+	Threads int           // number of VPP's threads, including the main thread
+	For     time.Duration // longest duration of the search
+	// Begin is called when the tracer has been found free, before the search changes it. An error of Begin ends
+	// the search.
 	Begin func() error
 }
 
 const (
-	// searchPause is long because VPP's workers stop for 2 to 5 ms while it prints a full round.
+	// searchPause is the length of a round of a search. It is long because VPP's workers stop for 2 to 5 ms
+	// while VPP prints a full round.
 	searchPause = time.Second
-	// perSearch is larger than perRound, because another port may carry many frames with the same VLAN
-	// number. VPP keeps and prints only dropped frames, at most perRound on each thread.
+	// perSearch is the number of packets that each input node captures in a round of a search. It is larger than
+	// perRound, because another port may carry many frames with the same VLAN number. VPP keeps and prints only
+	// dropped frames, at most perRound on each thread.
 	perSearch = 20 * perRound
 	// noFilter is the output of `show classify filter` while the tracer has no filter.
 	noFilter = "packet tracer: first table none"
@@ -59,8 +62,8 @@ var (
 // VPP has no message and no command that prints a port's table of VLANs. But if a frame arrives with
 // exactly the tags of a sub-interface and VPP drops it, the table does not have that sub-interface.
 //
-// The tracer captures only frames with these outer tags, at most perSearch a second by each kind of port,
-// and keeps dropped frames. UnknownVLANs returns as soon as it has found a frame of each VLAN, or when the
+// The tracer captures only frames with these outer tags, at most perSearch per second at each input node, and
+// keeps only dropped frames. UnknownVLANs returns as soon as it has found a frame of each VLAN, or when the
 // time is over. It returns *InUseError, *CannotError, *LeftError, the error of Begin, or an error of the
 // connection.
 func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropped map[VLAN]int, err error) {
@@ -151,10 +154,10 @@ func outerTags(vlans []VLAN) []string {
 // unknownVLAN returns the port and the tags of a packet that ethernet-input dropped because of an unknown
 // VLAN.
 //
-// The tags are in the Ethernet header that ethernet-input prints, or the input node before it. VPP does not
-// trace ethernet-input for a frame of packets if dpdk-input or pg-input passed on another one in the same
-// call, as they do while two ports receive (vlib_put_next_frame before vlib_trace_buffer). These two input
-// nodes print the header themselves.
+// The tags are in the Ethernet header that ethernet-input or the input node before it prints. While two ports
+// receive, dpdk-input and pg-input pass on several batches of packets in one call. VPP then does not trace
+// ethernet-input for every batch (vlib_put_next_frame before vlib_trace_buffer). But these two input nodes
+// print the header themselves.
 func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 	for _, node := range p.nodes {
 		for _, says := range node.Says {
@@ -171,8 +174,8 @@ func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 	return vlan, unknown && vlan.Tagging != ""
 }
 
-// tagsOf parses the tags of a header as ethernet-input prints it. The tagging is "" for a number of tags
-// that no line has.
+// tagsOf parses the tags of a header in the form in which ethernet-input prints it. tagging is "" if no line
+// can have these tags.
 func tagsOf(header string) (tagging intent.Tagging, outer, inner uint16) {
 	tags := shownTag.FindAllStringSubmatch(header, -1)
 	number := func(at int) uint16 {

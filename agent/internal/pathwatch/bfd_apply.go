@@ -11,15 +11,16 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Refused maps each path to VPP's error text for a refused operation.
+// Refused maps paths without a session to the reason: VPP's error text for a refused operation, or the reason
+// of Misrouted.
 type Refused map[intent.Path]string
 
-// Run sends the operations in order, and returns those that VPP refused.
+// Run sends the operations in order, and returns the paths for which VPP refused an operation.
 func Run(ctx context.Context, session Caller, ops []Op) (Refused, error) {
 	var requests []api.Message
 	for _, op := range ops {
 		if _, is := op.Request.(*bfd.BfdUDPAdd); is {
-			requests = append(requests, &bfd.BfdUDPEnableMultihop{}) // a repetition changes nothing
+			requests = append(requests, &bfd.BfdUDPEnableMultihop{}) // VPP ignores the request if multihop is enabled already
 			break
 		}
 	}

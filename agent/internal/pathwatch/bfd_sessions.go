@@ -15,7 +15,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// multihop is VPP's "no interface". Only single-hop sessions have an interface.
+// multihop is the interface index of multihop sessions, VPP's "no interface". Only single-hop sessions have
+// an interface.
 const multihop = ^interface_types.InterfaceIndex(0)
 
 // Caller is the part of a connection to VPP that monitoring needs.
@@ -26,8 +27,8 @@ type Caller interface {
 	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
 }
 
-// Supported reports whether this VPP has multihop BFD with all messages that the agent needs (from 25.02
-// on).
+// Supported reports whether this VPP has multihop BFD with all messages that the agent needs (VPP 25.02 and
+// later).
 func Supported(has func(api.Message) bool) bool {
 	for _, m := range []api.Message{
 		&bfd.BfdUDPEnableMultihop{}, &bfd.WantBfdEvents{}, &bfd.BfdUDPAdd{}, &bfd.BfdUDPMod{}, &bfd.BfdUDPDel{},
@@ -45,7 +46,7 @@ type Session struct {
 	State      bfd.BfdState
 	Interval   [2]uint32 // desired transmit and required receive interval, microseconds
 	Multiplier uint8
-	Secured    bool // with a key (RFC 5880, 6.7)
+	Secured    bool // authenticated with a key (RFC 5880, 6.7)
 }
 
 // matches reports whether the session has the settings of the intent.

@@ -15,26 +15,27 @@ import (
 type State string
 
 const (
-	// Up: both routers receive each other's packets.
+	// Up means that both routers receive each other's packets.
 	Up State = "up"
-	// Down: the path was up, and now a router no longer receives packets.
+	// Down means that the path has been up, and that now a router no longer receives packets.
 	Down State = "down"
-	// Starting: the session was created a moment ago.
+	// Starting means that the session was created less than patience ago.
 	Starting State = "starting"
-	// Unheard: the session is not new and has never been up. Perhaps the far router has no session, or a
-	// filter blocks UDP port 4784. The state does not show whether tunnels work.
+	// Unheard means that the session is not new and has never been up. Perhaps the far router has no session, or
+	// a filter blocks UDP port 4784. The state does not show whether tunnels work.
 	Unheard State = "unheard"
-	// Shut: a foreign session is administratively down.
+	// Shut means that a session of another client is administratively down.
 	Shut State = "shut"
-	// Refusal: VPP refused to create the session.
+	// Refusal means that there is no session: VPP refused to create it, or BFD packets would take another route
+	// than the tunnels (Misrouted).
 	Refusal State = "refused"
 )
 
 // States lists all states.
 var States = []State{Up, Down, Starting, Unheard, Shut, Refusal}
 
-// patience is how long a new session may take to come up. Until then, VPP sends one packet a second, and
-// the far router may create its session later.
+// patience is the time that a new session may take to come up. Until a session is up, VPP sends only one
+// packet a second, and the far router may create its session later.
 const patience = 10 * time.Second
 
 // Watched is the state of a path.
@@ -43,10 +44,10 @@ type Watched struct {
 	State   State
 	Since   time.Time
 	Foreign bool   // the session belongs to another client, and the agent only reads it
-	Detail  string // VPP's error text, if it refused the session
+	Detail  string // the reason if State is Refusal
 }
 
-// Tracker tracks the states of the watched paths. It is safe for concurrent use.
+// Tracker has the states of the watched paths. It is safe for concurrent use.
 type Tracker struct {
 	now     func() time.Time
 	upPaths *UpPathsFile
@@ -73,12 +74,12 @@ type entry struct {
 
 func (e *entry) up() bool { return e.refused == "" && e.state == bfd.BFD_STATE_API_UP }
 
-// NewTracker returns a tracker that knows only which paths have been up before.
+// NewTracker returns a tracker that has no states yet, but knows which paths have been up before.
 func NewTracker(upPaths *UpPathsFile, now func() time.Time) *Tracker {
 	return &Tracker{now: now, upPaths: upPaths, paths: make(map[intent.Path]*entry), events: make(map[intent.Path]event)}
 }
 
-// Forget removes all states, because VPP is not connected.
+// Forget removes all states. It is called when the connection to VPP is made or lost.
 func (b *Tracker) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,8 +87,8 @@ func (b *Tracker) Forget() {
 	clear(b.events)
 }
 
-// Mark returns the number of events so far. Call it before VPP's sessions are read: later events are newer
-// than that reading.
+// Mark returns the number of events so far. Call it before VPP's sessions are read: events with larger
+// numbers are newer than that reading.
 func (b *Tracker) Mark() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,8 +105,8 @@ type Observation struct {
 	Refused  Refused
 }
 
-// Exclude removes the sessions of these paths, because BFD packets take another route than the tunnels
-// there. It also removes foreign sessions.
+// Exclude removes the sessions of these paths from the observation, including sessions of other clients. The
+// BFD packets of these paths take another route than the tunnels.
 func (o *Observation) Exclude(paths Refused) {
 	for path := range paths {
 		delete(o.Sessions, path)
@@ -130,7 +131,7 @@ func (b *Tracker) Apply(observed Observation) (changed bool, err error) {
 		e := &entry{state: session.State, changedAt: now, foreign: exists && !observed.Ours[path]}
 		if !exists {
 			if e.refused = observed.Refused[path]; e.refused == "" {
-				continue // another client has just deleted it; the next round creates it again
+				continue // another client has just deleted the session; the next observation leads to its creation
 			}
 		}
 		if was != nil && was.up() == e.up() && !observed.Created[path] {
@@ -144,7 +145,7 @@ func (b *Tracker) Apply(observed Observation) (changed bool, err error) {
 		case e.up():
 			b.upPaths.Add(path)
 		case was == nil && e.createdAt.IsZero() && !since.IsZero():
-			e.changedAt = since // as when the agent ended
+			e.changedAt = since // the outage began before the agent ended
 		case e.createdAt.IsZero():
 			b.upPaths.Lose(path, e.changedAt)
 		}

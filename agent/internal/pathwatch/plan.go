@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Wanted lists the paths to monitor, with the settings.
+// Wanted has the paths to monitor, with the BFD settings.
 type Wanted struct {
 	Paths []intent.Path // sorted
 	intent.Watch
@@ -35,12 +35,12 @@ func Of(in *intent.Intent) Wanted {
 	return wanted
 }
 
-// Equal reports whether both are the same.
+// Equal reports whether w and o have the same paths, settings and tables.
 func (w Wanted) Equal(o Wanted) bool {
 	return w.Watch == o.Watch && slices.Equal(w.Paths, o.Paths) && maps.Equal(w.Tables, o.Tables)
 }
 
-// Without returns a copy without these paths.
+// Without returns a copy of w without these paths.
 func (w Wanted) Without(paths Refused) Wanted {
 	w.Paths = slices.DeleteFunc(slices.Clone(w.Paths), func(path intent.Path) bool { return paths[path] != "" })
 	return w
@@ -52,8 +52,8 @@ type Op struct {
 	Request api.Message
 }
 
-// Plan returns the operations, in order, that change the existing sessions to the wanted ones. It does not
-// change foreign sessions.
+// Plan returns the operations, in order, that change the existing sessions to the wanted ones. It plans no
+// changes of sessions of other clients.
 func Plan(wanted Wanted, existing map[intent.Path]Session, ours map[intent.Path]bool) (ops []Op) {
 	for _, path := range slices.SortedFunc(maps.Keys(ours), intent.Path.Compare) {
 		if _, exists := existing[path]; exists && !slices.Contains(wanted.Paths, path) {

@@ -15,16 +15,16 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VPP sends the packets of a multihop session by table 0, regardless of the table of its addresses, and
-// accepts received packets from every table (vnet/bfd/bfd_udp.c; observed with 25.10). So the agent
-// monitors a path in another table only if a route of table 0 leads to the same next hops.
+// VPP routes the packets of a multihop BFD session by table 0, regardless of the table of its addresses. It
+// accepts received packets from every table (vnet/bfd/bfd_udp.c; observed with 25.10). So the agent monitors
+// a path in another table only if a route of table 0 leads to the same next hops.
 //
-// Otherwise the agent creates no session: it would say nothing about the tunnels, or something about
-// another network with the same addresses. If neither table has a route, the underlay may just have failed.
-// Then the agent keeps an existing session, because it reports the failure.
+// Otherwise the agent creates no session, because the session would show nothing about the tunnels, or would
+// show the state of another network with the same addresses. If neither table has a route, the underlay may
+// just have failed. Then the agent keeps an existing session, because the session reports the failure.
 
-// Misrouted returns the wanted paths whose BFD packets would take another route than the tunnels, with the
-// reasons. existing lists the sessions in VPP.
+// Misrouted returns the wanted paths whose BFD packets would take another route than the tunnels, each with
+// the reason. existing has the sessions in VPP.
 func Misrouted(ctx context.Context, session Caller, wanted Wanted, existing map[intent.Path]Session) (Refused, error) {
 	misrouted := make(Refused)
 	var paths []intent.Path
@@ -60,7 +60,8 @@ func lookup(table uint32, to netip.Addr) api.Message {
 	return &ip.IPRouteLookup{TableID: table, Prefix: ip_types.Prefix{Address: vpp.IPAddress(to), Len: uint8(to.BitLen())}}
 }
 
-// sameRoute reports whether BFD packets, by table 0, take the route of the tunnels, by their own table.
+// sameRoute reports whether BFD packets, which VPP routes by table 0, take the same route as the packets of
+// tunnels, which VPP routes by the given table.
 func sameRoute(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
 	if packets.Retval != 0 || tunnels.Retval != 0 || len(packets.Route.Paths) == 0 {
 		return false

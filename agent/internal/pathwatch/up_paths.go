@@ -14,8 +14,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// UpPathsFile records which wanted paths have been up, and since when each of them is down, if it is. Only such a
-// path can have the state Down. The record survives restarts of VPP and of the agent.
+// UpPathsFile records which wanted paths have been up and, if such a path is down now, since when. Only a
+// path that has been up can have the state Down. The record survives restarts of VPP and of the agent.
 type UpPathsFile struct {
 	path      string
 	downSince map[intent.Path]int64 // start of the outage, in ms since the Unix epoch; 0 while the path is up
@@ -27,10 +27,11 @@ type upPath struct {
 	DownMS int64 `json:"down_ms,omitempty"`
 }
 
-// NoFile returns a record in memory only.
+// NoFile returns a record that exists only in memory.
 func NoFile() *UpPathsFile { return &UpPathsFile{downSince: make(map[intent.Path]int64)} }
 
-// OpenUpPaths reads the file in the folder. A missing or undecodable file gives an empty record.
+// OpenUpPaths reads the file in the folder. If the file is missing or cannot be decoded, the record is empty.
+// OpenUpPaths returns an error if the file cannot be read.
 func OpenUpPaths(folder string) (*UpPathsFile, error) {
 	f := &UpPathsFile{path: filepath.Join(folder, "paths.json"), downSince: make(map[intent.Path]int64)}
 	data, err := os.ReadFile(f.path)
@@ -65,7 +66,7 @@ func (f *UpPathsFile) Lose(path intent.Path, since time.Time) {
 	}
 }
 
-// DownSince returns the start of the outage, or the zero time without a known outage.
+// DownSince returns the start of the path's outage, or the zero time if no outage is known.
 func (f *UpPathsFile) DownSince(path intent.Path) time.Time {
 	if ms := f.downSince[path]; ms != 0 {
 		return time.UnixMilli(ms)
@@ -79,7 +80,7 @@ func (f *UpPathsFile) set(path intent.Path, downMS int64) {
 	}
 }
 
-// Keep removes all other paths.
+// Keep removes all paths that are not in wanted.
 func (f *UpPathsFile) Keep(wanted []intent.Path) {
 	for path := range f.downSince {
 		if !slices.Contains(wanted, path) {
@@ -89,8 +90,7 @@ func (f *UpPathsFile) Keep(wanted []intent.Path) {
 	}
 }
 
-// Write writes changes to the file, without waiting for the disk. A power failure may lose only the record
-// of paths that have been up.
+// Write writes changes to the file, without waiting for the disk. A power failure may lose the record.
 func (f *UpPathsFile) Write() error {
 	if !f.changed || f.path == "" {
 		return nil

@@ -280,7 +280,8 @@ type watchBody struct {
 	Multiplier int `json:"multiplier"`
 }
 
-// pathBody is a watched path. The detail is VPP's reason why it is not up.
+// pathBody is a watched path. Detail is the reason why there is no BFD session for the path, or null if there
+// is one.
 type pathBody struct {
 	Local   string  `json:"local"`
 	Remote  string  `json:"remote"`

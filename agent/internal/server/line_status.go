@@ -16,9 +16,9 @@ import (
 const (
 	// countFor is the time between the two readings of counters for a response.
 	countFor = time.Second
-	// portalWait is how long the portal may take to send the state of a line.
+	// portalWait is the longest time that the portal may take to send the state of a line.
 	portalWait = 5 * time.Second
-	// shortestID is the number of characters of a line's ID that identify it.
+	// shortestID is the smallest number of characters of a line's ID that can select the line.
 	shortestID = 8
 )
 
@@ -48,7 +48,7 @@ type lineEndBody struct {
 	Port        string              `json:"port"`
 	Local       *string             `json:"local"`
 	Remote      *string             `json:"remote"`
-	Table       uint32              `json:"table"` // FIB table of the tunnel, 0 without one
+	Table       uint32              `json:"table"` // FIB table of the tunnel, 0 for a local cross-connect
 	Key         *uint32             `json:"key"`
 	Transport   string              `json:"transport"`
 	Interfaces  []lineInterfaceBody `json:"interfaces"`
@@ -81,7 +81,7 @@ type namedLine struct {
 }
 
 // lineNamed finds a line by its ID, by the beginning of an ID, or by its name, which only the portal knows.
-// The problem is nil if the line was found.
+// unknown is nil if the line was found.
 func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unknown *problem) {
 	ids := s.storedWith(of)
 	if len(ids) > 1 {
@@ -127,7 +127,8 @@ func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, body)
 }
 
-// storedWith returns the IDs of the lines in the stored intent that begin with the text.
+// storedWith returns the IDs in the stored intent that begin with the text. It returns none if the text has
+// fewer than shortestID characters.
 func (s *Server) storedWith(text string) []string {
 	stored := s.engine.Status().Intent
 	if stored == nil || len(text) < shortestID {
@@ -136,7 +137,7 @@ func (s *Server) storedWith(text string) []string {
 	var ids []string
 	for _, end := range stored.Present {
 		if strings.HasPrefix(end.VLL, strings.ToLower(text)) && (len(ids) == 0 || ids[len(ids)-1] != end.VLL) {
-			ids = append(ids, end.VLL) // the ends of a line are neighbours
+			ids = append(ids, end.VLL) // the ends of a line follow each other
 		}
 	}
 	return ids
@@ -150,7 +151,8 @@ func (s *Server) queryPortal(ctx context.Context, line string) (json.RawMessage,
 	return response, err
 }
 
-// fillLine adds the state of the line's ends in this VPP. Without VPP it adds nothing.
+// fillLine adds the line's ends in the stored intent, with their state in VPP. If VPP cannot be read, the
+// ends have no interfaces, no reasons, no drift and no rates.
 func (s *Server) fillLine(ctx context.Context, body *lineBody) {
 	status := s.engine.Status()
 	if status.Intent == nil {
@@ -215,7 +217,7 @@ func (b *lineEndBody) fill(end *intent.End, todo *plan.Plan, before, after *stat
 	}
 }
 
-// countTwice reads the counters now and a second later. It returns nil, nil if VPP provides none.
+// countTwice reads the counters now and a second later. It returns nil, nil if VPP provides no counters.
 func (s *Server) countTwice(ctx context.Context, connected bool, snapshot *observe.Snapshot) (before, after *statseg.Reading) {
 	if !connected || s.Counters == nil {
 		return nil, nil
@@ -236,8 +238,8 @@ func (s *Server) countTwice(ctx context.Context, connected bool, snapshot *obser
 	return &first, &second
 }
 
-// ratesOf returns nil if the index belongs to another interface now, or if another user cleared the
-// counters.
+// ratesOf returns the rates of an interface between the two readings. It returns nil if the index belongs to
+// another interface now, or if another user cleared the counters.
 func ratesOf(i *observe.Interface, before, after *statseg.Reading) *ratesBody {
 	at := int(i.Index)
 	for _, reading := range []*statseg.Reading{before, after} {

@@ -31,7 +31,7 @@ type tracedNodeBody struct {
 }
 
 type tracedPacketBody struct {
-	At    string           `json:"at"`   // since VPP's start
+	At    string           `json:"at"`   // time since VPP's start
 	From  string           `json:"from"` // the interface of the line where the packet arrived
 	Nodes []tracedNodeBody `json:"nodes"`
 }

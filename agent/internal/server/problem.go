@@ -9,7 +9,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// problem is a refusal (RFC 9457).
+// problem is the response to a refused request (RFC 9457).
 type problem struct {
 	Type       string         `json:"type"`
 	Title      string         `json:"title"`
@@ -20,13 +20,13 @@ type problem struct {
 	Generation int64          `json:"generation,omitempty"`
 }
 
-// conflictOf returns the refusal of a request that conflicts with the existing configuration; err says why.
+// conflictOf returns the response to a request that conflicts with the present state. err says why.
 func conflictOf(err error, code, title string) problem {
 	return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
 }
 
-// unavailable returns the refusal of a request that the client can repeat later, because VPP is not
-// available or the agent is stopping.
+// unavailable returns the response to a request that cannot be served because VPP is not available or the
+// agent is stopping. The client can repeat the request later.
 func unavailable(err error) problem {
 	if errors.Is(err, converge.ErrStopping) {
 		return problem{Type: "stopping", Title: "The agent is stopping", Status: http.StatusServiceUnavailable, Detail: err.Error()}

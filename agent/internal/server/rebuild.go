@@ -17,7 +17,7 @@ type rebuildBody struct {
 }
 
 // postRebuild requests that the sub-interface of an end is deleted and created again. The response confirms
-// the request. An event reports when it is done.
+// the request. An event in the reports to the portal shows when the rebuild is done.
 func (s *Server) postRebuild(w http.ResponseWriter, r *http.Request) {
 	takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
 		end := intent.Key{VLL: requested.VLL, End: requested.End}

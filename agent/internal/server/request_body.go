@@ -7,11 +7,11 @@ import (
 	"net/http"
 )
 
-// MaxBody is the largest accepted body (bytes).
+// MaxBody is the size of the largest accepted body (bytes).
 const MaxBody = 32 << 20
 
-// maxBodies limits the number of bodies in memory; further requests wait. A body is released before the
-// requested work begins (takeRequest): a trace or a calibration may take a minute and must not delay an
+// maxBodies is the largest number of bodies in memory. Further requests wait. takeRequest releases a body
+// before the requested work begins, because a trace or a calibration may take a minute and must not delay an
 // intent.
 const maxBodies = 2
 

@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Timeouts apply to each client. The time for a response includes the time of earlier reconciliations.
+// Timeouts apply to each client. Write includes the time for which a request waits for earlier converges.
 type Timeouts struct {
 	Header, Read, Write, Idle time.Duration
 }
 
-// usualTimeouts are generous for a portal and short for other clients. The header timeout includes the
-// handshake.
+// usualTimeouts are generous for a portal and short for other clients. Header includes the TLS handshake.
 var usualTimeouts = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 5 * time.Minute, Idle: 2 * time.Minute}
 
 const (
 	maxHeader  = 16 << 10 // bytes
 	maxClients = 256
-	// stopTimeout limits the time to write responses after the work is done.
+	// stopTimeout is the longest time for writing responses after the work is done.
 	stopTimeout = 5 * time.Second
 )
 
-// Serve serves the portal over TLS until ctx ends. Then it accepts nothing more and lets running requests
-// finish, for at most stopTimeout after Finished.
+// Serve serves the portal over TLS until ctx ends. Then it accepts no further requests, and lets running
+// requests finish, for at most stopTimeout after Finished is closed.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	return s.serve(ctx, listener, config, s.Handler())
 }
 
-// ServeControl serves the commands of this machine on a Unix socket (docs/reference/agent-requests.md).
+// ServeControl serves the commands that an operator runs on this machine, over a Unix socket
+// (docs/reference/agent-requests.md).
 func (s *Server) ServeControl(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, listener, nil, s.ControlHandler())
 }
@@ -73,7 +73,8 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.C
 	return <-stopped
 }
 
-// endAfterWork calls cancel stopTimeout after the engine has finished, unless ctx ends before.
+// endAfterWork waits until the engine has finished, and then for stopTimeout, and calls cancel. If ctx ends
+// before, it does not call cancel.
 func (s *Server) endAfterWork(ctx context.Context, cancel context.CancelFunc) {
 	if s.Finished != nil {
 		select {

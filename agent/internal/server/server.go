@@ -1,5 +1,4 @@
-// Package server provides the agent's HTTPS API for the portal. The contract is
-// docs/reference/agent-api.md.
+// Package server provides the agent's HTTPS API for the portal (docs/reference/agent-api.md).
 package server
 
 import (
@@ -27,7 +26,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Engine is the part of the engine that the server needs.
+// Engine has the methods that the server needs to observe and change VPP.
 type Engine interface {
 	Put(ctx context.Context, in *intent.Intent, acknowledged string) (*converge.Outcome, error)
 	Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
@@ -44,7 +43,7 @@ type Engine interface {
 	Ready() error
 }
 
-// Server serves the portal.
+// Server serves the portal, the commands of operators on this machine, and Prometheus.
 type Server struct {
 	router, version string
 	intents         *intent.Decoder
@@ -56,12 +55,12 @@ type Server struct {
 
 	// QueryPortal posts a request to the portal and decodes the response; set it before Serve.
 	QueryPortal func(ctx context.Context, kind string, request, response any) error
-	// Counters reads VPP's stats segment, of the VPP started at bootMS; nil without one. Set it before
-	// Serve.
+	// Counters reads the stats segment of the VPP that started at bootMS. It is nil if no stats segment is used.
+	// Set it before Serve.
 	Counters func(bootMS int64) (statseg.Reading, error)
-	// Finished is closed when the engine has ended all its work. After the end of their context, Serve and
-	// its variants let running requests finish until then, and for stopTimeout longer. nil means that the
-	// work has ended already. Set it before Serve.
+	// Finished is closed when the engine has ended all its work. When their context has ended, Serve and its
+	// variants let running requests finish until Finished is closed, and for stopTimeout longer. If Finished is
+	// nil, the work counts as ended. Set it before Serve.
 	Finished <-chan struct{}
 	// Valid returns an error for a certificate that the server refuses although the CA signed it. Set it
 	// before Serve.
@@ -89,9 +88,9 @@ func (s *Server) Handler() http.Handler {
 	return s.portalOnly(mux)
 }
 
-// ControlHandler serves the commands of this machine. They change nothing, with these exceptions: an
-// operator's decision about relabelled interfaces (which the portal cannot know), a calibration, a trace, a
-// rebuild and a freeze.
+// ControlHandler serves the commands that an operator runs on this machine. They change nothing, with these
+// exceptions: a claim or a release of relabelled interfaces (about which the portal cannot decide), a
+// calibration, a trace, a rebuild, and the start or end of a freeze.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
@@ -125,7 +124,7 @@ func (s *Server) healthRoutes() *http.ServeMux {
 	return mux
 }
 
-// portalOnly refuses every role except the portal's, before it reads any of the body.
+// portalOnly refuses every client whose certificate does not name the portal, before it reads the body.
 func (s *Server) portalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal := s.refusal(r.TLS); refusal != nil {
@@ -141,8 +140,8 @@ func (s *Server) portalOnly(next http.Handler) http.Handler {
 	})
 }
 
-// refusal returns the reason why the client is not served, or nil if it is served. The handshake checked
-// the certificate when the connection began, which may be long ago.
+// refusal returns the reason why the client is not served, or nil if it is served. It checks the certificate
+// again, because the handshake checked it when the connection was opened, which may be long ago.
 func (s *Server) refusal(state *tls.ConnectionState) *problem {
 	role := ""
 	if state != nil && len(state.VerifiedChains) > 0 {

@@ -42,7 +42,7 @@ type ownedBody struct {
 func ownedOf(h *plan.Holding) ownedBody {
 	body := ownedBody{h.End.VLL, h.End.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index, nil}
 	if h.Tunnel != nil {
-		body.Key = orNull(h.Tunnel.VNI + h.Tunnel.GREKey) // it has one of them at most
+		body.Key = orNull(h.Tunnel.VNI + h.Tunnel.GREKey) // a tunnel has at most one of the two
 	}
 	return body
 }
@@ -93,8 +93,8 @@ type stateBody struct {
 	Freeze       *freeze.Shown     `json:"freeze"`
 }
 
-// stateOf compares VPP with the stored intent at this moment. Without VPP, the members that come from VPP
-// are empty.
+// stateOf returns the result of a comparison of VPP with the stored intent. If VPP cannot be read, the
+// members that come from VPP are empty.
 func (s *Server) stateOf(ctx context.Context) stateBody {
 	status := s.engine.Status()
 	body := stateBody{

@@ -14,7 +14,8 @@ type vppcfgBody struct {
 	*vppcfg.Part
 }
 
-// getVppcfg responds with the entries that a vppcfg file needs, according to the current state of VPP.
+// getVppcfg responds with the entries that a vppcfg file needs for the agent's interfaces in the current
+// state of VPP.
 func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
 	stored := cmp.Or(s.engine.Status().Intent, &intent.Intent{Router: s.router})
 	todo, snapshot, err := s.engine.Plan(r.Context(), stored)

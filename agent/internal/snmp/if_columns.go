@@ -23,7 +23,7 @@ type column struct {
 // registered lists the subtrees that this subagent serves.
 var registered = []value.OID{mib2Interfaces(1), mib2Interfaces(2), ifMIB(1, 1)}
 
-// columns lists all objects in the order of their numbers. It omits objects for which VPP has no value;
+// columns lists all objects in the order of their numbers. It omits objects for which VPP has no value, and
 // snmpd replies noSuchObject for them.
 var columns = []column{
 	{name: "ifNumber", oid: mib2Interfaces(1), scalar: true, cell: func(t *Table, _ *row) cell { return integer(int32(len(t.rows))) }},
@@ -55,7 +55,7 @@ var columns = []column{
 	{name: "ifCounterDiscontinuityTime", oid: ifMIB(1, 1, 1, 19), cell: discontinuity},
 }
 
-// mib2Interfaces returns a number below interfaces of MIB-II (RFC 1213).
+// mib2Interfaces returns an OID below the group interfaces of MIB-II (RFC 1213).
 func mib2Interfaces(below ...uint32) value.OID {
 	return append(value.OID{1, 3, 6, 1, 2, 1, 2}, below...)
 }
@@ -65,7 +65,7 @@ func of(get func(*row) cell) func(*Table, *row) cell {
 	return func(_ *Table, r *row) cell { return get(r) }
 }
 
-// counted returns no value if the counters are unknown.
+// counted returns the cell function of a counter. The cell has no value if the counters are unknown.
 func counted(get func(*counts) cell) func(*Table, *row) cell {
 	return func(_ *Table, r *row) cell {
 		if r.counts == nil {
@@ -75,7 +75,7 @@ func counted(get func(*counts) cell) func(*Table, *row) cell {
 	}
 }
 
-// mtu returns the MTU of IP. A sub-interface without its own MTU has the MTU of its port.
+// mtu returns the L3 MTU (bytes). A sub-interface without its own MTU has the MTU of its port.
 func mtu(r *row) cell {
 	for _, octets := range []uint32{r.L3MTU, r.port.L3MTU} {
 		if octets != 0 {
@@ -85,8 +85,8 @@ func mtu(r *row) cell {
 	return nil
 }
 
-// physAddress returns the address of the port, because VPP reports none for a sub-interface. Without an
-// address it is empty (RFC 2863).
+// physAddress returns the address of the port, because VPP reports none for a sub-interface. If the port has
+// no address, the value is empty (RFC 2863).
 func physAddress(r *row) cell {
 	if r.port.MAC == [6]byte{} {
 		return text("")
@@ -107,7 +107,7 @@ func highSpeed(r *row) cell { return gauge(min((r.port.SpeedBPS+500_000)/1_000_0
 // virtual lists devices that look like Ethernet ports but lead to a program or to other ports.
 var virtual = []string{"memif", "tap", "tun", "virtio", "pipe", "bvi"}
 
-// connectorPresent returns true (1) for a device that can be a card, and otherwise false (2).
+// connectorPresent returns true (1) for a device that can be a network card, and otherwise false (2).
 func connectorPresent(r *row) cell {
 	if r.kind == ethernetCsmacd && !slices.Contains(virtual, r.Device) {
 		return integer(1)
@@ -115,8 +115,8 @@ func connectorPresent(r *row) cell {
 	return integer(2)
 }
 
-// discontinuity returns the sysUpTime since which the counters are continuous. 0 means that they are
-// continuous since before snmpd started.
+// discontinuity returns the value of sysUpTime since which the counters are continuous. 0 means that they
+// have been continuous since before snmpd started.
 func discontinuity(t *Table, r *row) cell {
 	if r.counts == nil {
 		return nil
@@ -124,7 +124,7 @@ func discontinuity(t *Table, r *row) cell {
 	return variable(pdu.VariableTypeTimeTicks, max(0, r.continuous.Sub(t.UpSince))%timeTicksWrap)
 }
 
-// timeTicksWrap is the time after which hundredths of a second no longer fit into 32 bits.
+// timeTicksWrap is the duration after which the number of hundredths of a second no longer fits into 32 bits.
 const timeTicksWrap = (1 << 32) * 10 * time.Millisecond
 
 func variable(kind pdu.VariableType, v any) cell { return &pdu.Variable{Type: kind, Value: v} }

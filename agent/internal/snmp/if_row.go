@@ -19,7 +19,7 @@ type row struct {
 	continuous time.Time
 }
 
-// counts holds the counters of an interface. A field is nil if VPP does not count it.
+// counts has the counters of an interface. A counter is nil if VPP does not have it.
 type counts struct {
 	in, out                       statseg.Count
 	inDiscards, inErrors, outLost *uint64
@@ -77,7 +77,8 @@ func operStatusOf(i, port *observe.Interface) operStatus {
 	return operUp
 }
 
-// countsOf returns nil if the counters belong to another interface, because VPP reuses indices.
+// countsOf returns the counters of an interface. VPP reuses indices, so countsOf returns nil if the counters
+// at the index are missing or belong to another interface.
 func countsOf(i *observe.Interface, r *statseg.Reading) *counts {
 	at := int(i.Index)
 	if at >= min(len(r.Rx), len(r.Tx), len(r.Names)) || r.Names[at] != i.Name {
@@ -90,7 +91,7 @@ func countsOf(i *observe.Interface, r *statseg.Reading) *counts {
 	}
 }
 
-// sumAt returns nil if one of the vectors does not count this interface.
+// sumAt returns the sum of the counters at this index, or nil if one of the vectors has no such counter.
 func sumAt(at int, vectors ...[]uint64) *uint64 {
 	sum := new(uint64)
 	for _, v := range vectors {
@@ -102,8 +103,8 @@ func sumAt(at int, vectors ...[]uint64) *uint64 {
 	return sum
 }
 
-// wentBack reports whether a counter is lower than before: the counters were cleared, or it is another
-// interface.
+// wentBack reports whether any counter is lower than before. Then the counters were cleared, or belong to
+// another interface.
 func (c *counts) wentBack(before *counts) bool {
 	less := func(now, before *uint64) bool { return now != nil && before != nil && *now < *before }
 	return c.in.Packets < before.in.Packets || c.in.Bytes < before.in.Bytes || c.out.Packets < before.out.Packets || c.out.Bytes < before.out.Bytes ||

@@ -37,7 +37,8 @@ type moment struct {
 	bootMS int64
 }
 
-// keptFor is how long a table is reused: a walk over 1,000 interfaces sends 26,000 requests.
+// keptFor is the time for which a table is reused, because a walk over 1,000 interfaces sends 26,000
+// requests.
 const keptFor = time.Second
 
 // table returns a table that is at most a second old. upSince is the start time of the SNMP agent.
@@ -127,8 +128,9 @@ func labelsOf(stored *intent.Intent) map[intent.Key]string {
 // aliasLength is the maximum length of an ifAlias (RFC 2863).
 const aliasLength = 64
 
-// aliasOf returns the portal's label of the interface's line, or the line's id without a label. For a
-// foreign interface it returns the foreign tag.
+// aliasOf returns the ifAlias of an interface. For an interface of the agent, this is the portal's label of
+// the line or, if there is no label, the id of the line and the end. For any other interface it is the
+// interface's tag.
 func aliasOf(i *observe.Interface, labels map[intent.Key]string) string {
 	tag, ours := ownership.ParseTag(i.Tag)
 	if !ours {
@@ -137,8 +139,8 @@ func aliasOf(i *observe.Interface, labels map[intent.Key]string) string {
 	return shortened(cmp.Or(labels[tag.Key], tag.Key.String()))
 }
 
-// shortened returns a DisplayString that fits into an ifAlias: printable ASCII, with a question mark for
-// each other character.
+// shortened returns a DisplayString that fits into an ifAlias. It replaces each character that is not
+// printable ASCII by a question mark.
 func shortened(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

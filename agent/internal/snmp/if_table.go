@@ -9,16 +9,16 @@ import (
 	"github.com/posteo/go-agentx/value"
 )
 
-// Table is the set of interfaces at one moment. It creates a cell on request, because a walk over 1,000
-// interfaces requests each cell once.
+// Table is the set of interfaces at one moment. It creates a cell only when the cell is requested, because
+// even a walk over all interfaces requests each cell only once.
 type Table struct {
 	// UpSince is the start time of the SNMP agent, the zero point of sysUpTime.
 	UpSince time.Time
 	rows    []row // sorted by ifIndex
 }
 
-// get returns the object with this number. It returns noSuchObject without such a column, and
-// noSuchInstance without such a row or value.
+// get returns the object with this OID. It returns noSuchObject if there is no such column, and
+// noSuchInstance if there is no such row or no value.
 func (t *Table) get(oid value.OID) pdu.Variable {
 	kind := pdu.VariableTypeNoSuchObject
 	for i := range columns {
@@ -39,8 +39,9 @@ func (t *Table) get(oid value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: kind}, oid)
 }
 
-// next returns the first object after from, or also from itself with include. The object must be before to,
-// unless to is empty. Otherwise next returns endOfMibView.
+// next returns the first object after from. If include is true, this can also be the object with the OID
+// from. The object's OID must be less than to, unless to is empty. If there is no such object, next returns
+// endOfMibView.
 func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	for i := range columns {
 		c := &columns[i]
@@ -59,8 +60,8 @@ func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: pdu.VariableTypeEndOfMIBView}, from)
 }
 
-// first returns the start position in a column for the search after a number, or length if no
-// row follows.
+// first returns the position in a column at which the search for the object after from begins, or the
+// column's length if no row follows.
 func (t *Table) first(c *column, from value.OID, include bool) int {
 	if !hasPrefix(from, c.oid) {
 		if slices.Compare(from, c.oid) < 0 {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// replyTimeout is how long the master waits for a response of the subagent, and the subagent for one of
-	// the master.
+	// replyTimeout is the time for which the master waits for a response of the subagent, and for which the
+	// subagent waits for a response of the master.
 	replyTimeout = 5 * time.Second
-	// preferred has precedence over snmpd's own tables, which have AgentX's default of 127: the lower
-	// number wins.
+	// preferred is the priority with which the subagent registers its tables. A lower number has precedence, and
+	// snmpd's own tables have AgentX's default of 127.
 	preferred = 100
-	// maxPayload is far larger than any request (bytes).
+	// maxPayload is the largest accepted payload (bytes). It is far larger than any request.
 	maxPayload = 1 << 20
 )
 
@@ -39,7 +39,7 @@ type session struct {
 	table    func(upSince time.Time) *Table
 }
 
-// dial connects to the master. Call begin next.
+// dial connects to the master. Call begin before any other method of the session.
 func dial(ctx context.Context, socket string, table func(upSince time.Time) *Table) (*session, error) {
 	conn, err := (&net.Dialer{Timeout: replyTimeout}).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *session) answer(header *pdu.Header, payload []byte) error {
 	case pdu.TypeClose:
 		return errClosed
 	case pdu.TypeResponse:
-		return nil // for a request that is no longer waiting
+		return nil // a response to a request that no longer waits
 	default:
 		response.Error = pdu.ErrorProcessing
 	}
@@ -179,9 +179,9 @@ func answerTo(table *Table, kind pdu.Type, r pdu.Range) pdu.Variable {
 	return table.next(from, r.From.GetInclude(), r.To.GetIdentifier())
 }
 
-// decodeRanges decodes the requested objects. Get and GetNext have the same form, but the library reads
-// only one object of a Get, and panics if a payload is too short. The agent does not use contexts: a packet
-// with the context flag has another form, and decoding fails.
+// decodeRanges decodes the requested objects. Get and GetNext have the same form, but the library reads only
+// one object of a Get, and panics if a payload is too short. The subagent does not support contexts. A packet
+// with the context flag has another form, and its decoding fails.
 func decodeRanges(payload []byte) (ranges pdu.Ranges, err error) {
 	defer func() {
 		if recover() != nil {

@@ -14,10 +14,11 @@ type Subagent struct {
 	Log        *slog.Logger
 }
 
-// retryInterval is the pause between attempts: snmpd restarts in about a second.
+// retryInterval is the pause between attempts to connect. A restart of snmpd takes about a second.
 const retryInterval = 2 * time.Second
 
-// Run serves until ctx ends. The agent does not depend on the master: without one, Run tries again.
+// Run serves until ctx ends. If there is no master, Run tries again after retryInterval. The rest of the
+// agent does not depend on the master.
 func (a *Subagent) Run(ctx context.Context) {
 	logged := ""
 	for ctx.Err() == nil {
@@ -25,7 +26,7 @@ func (a *Subagent) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if why := err.Error(); why != logged { // attempts are frequent, so the agent logs each error once
+		if why := err.Error(); why != logged { // attempts are frequent, so the agent logs an error that repeats only once
 			a.Log.Warn("SNMP does not answer for VPP's interfaces; the agent goes on trying", "socket", a.Socket, "error", why)
 			logged = why
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// busyRetries limits how often the agent repeats a read while VPP rewrites the segment.
+	// busyRetries is the largest number of attempts to read while VPP rewrites the segment.
 	busyRetries = 10
 	// absentFor is the shortest time before the agent searches again for an entry that did not exist.
 	absentFor = 30 * time.Second
@@ -22,7 +22,7 @@ type directoryIndex struct {
 	indices map[string]uint32
 	pools   []string             // names of the entries of buffer pools
 	missed  map[string]time.Time // names that did not exist, with the time of the last search
-	epoch   int64                // at the last search; while it is unchanged, VPP has added no entry
+	epoch   int64                // epoch at the last search; while the epoch is the same, VPP has added no entry
 }
 
 // entries returns the named entries and omits those that do not exist.
@@ -100,8 +100,10 @@ func (s *Segment) findIndices(names []string) error {
 	return nil
 }
 
-// mayExistNow reports whether another search for a missing name can succeed. VPP moves the epoch when it
-// adds an entry. While no epoch has been read (0), only the time decides.
+// mayExistNow reports whether a search for a name can succeed. It returns false if the last search for the
+// name failed less than absentFor ago. It also returns false if the epoch has not changed since the last
+// search, because VPP changes the epoch when it adds an entry. If no epoch has been read (0), only the time
+// matters.
 func (s *Segment) mayExistNow(name string) bool {
 	missed, known := s.index.missed[name]
 	return !known || time.Since(missed) >= absentFor && (s.lastEpoch == 0 || s.lastEpoch != s.index.epoch)

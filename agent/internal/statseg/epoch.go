@@ -11,11 +11,13 @@ import (
 // epoch is the same, VPP has added and removed no interface: no port, sub-interface, or VXLAN, GENEVE or
 // GRE tunnel.
 //
-// VPP moves the epoch when the directory changes, so also within every call that creates or deletes an
-// interface, before it sends the reply or an event. See statseg_sw_interface_add_del in
-// vnet/interface/stats.c and vlib_stats_segment_unlock (23.10 to 26.06). Other changes move it too.
+// VPP changes the epoch when the directory changes. Every call that creates or deletes an interface therefore
+// changes the epoch, before VPP sends the reply or an event. See statseg_sw_interface_add_del in
+// vnet/interface/stats.c and vlib_stats_segment_unlock (23.10 to 26.06). Other changes of the directory also
+// change the epoch.
 //
-// Some other plugins only hide the interfaces of deleted tunnels and reuse them with the same index.
+// For tunnels of some other plugins, this is not true: these plugins only hide the interface of a deleted
+// tunnel and reuse it with the same index.
 func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		var found int64
@@ -25,8 +27,8 @@ func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
 	return epoch, err
 }
 
-// Interfaces returns how many interface indices the VPP that started at bootMS has assigned, and the epoch.
-// All interfaces have indices below that number. Some of these indices may be free.
+// Interfaces returns the number of interface indices that the VPP that started at bootMS has assigned, and
+// the epoch. All interfaces have indices below this number. Some of these indices may be free.
 func (r *ReopeningSegment) Interfaces(bootMS int64) (indices int, epoch int64, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (found int64, err error) {
 		indices, epoch, found, err = s.interfaces()

@@ -7,22 +7,23 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// VPP aborts, and forwarding stops, when its stats segment is full. Every interface takes some of the
-// segment: a VPP 25.10 with the default `statseg { size 32M }` and one thread aborted between 7,000 and
-// 8,000 interfaces (measured). With worker threads, the limit is lower.
+// VPP aborts, and forwarding stops, when its stats segment is full. Every interface uses a part of the
+// segment. A VPP 25.10 with the default `statseg { size 32M }` and one thread aborted when it had between
+// 7,000 and 8,000 interfaces (measured). With worker threads, the limit is lower.
 const (
 	// memoryEntry is a vector of one heap's figures in bytes. The first two are the total and the used size
 	// (vlib/stats/provider_mem.c).
 	memoryEntry = "/mem/stat segment"
-	// bare is the size of a segment without interfaces, in bytes. perInterface is for the names of one
-	// interface in the directory, and perThread for its counters in one thread. Measured: 0.55 MB, 2.4 kB
-	// and 0.2 kB. The last two are half as large again, to allow for growth.
+	// bare is the size of a segment without interfaces, in bytes. perInterface is the size of the names of one
+	// interface in the directory, and perThread the size of its counters in one thread, both in bytes. Measured:
+	// 0.55 MB, 2.4 kB and 0.2 kB. The constants perInterface and perThread are 1.5 times the measured sizes, to
+	// allow for growth.
 	bare         = 560_000
 	perInterface = 3600
 	perThread    = 300
-	// fillable is the share of the segment that may be in use. VPP grows a vector by half into new memory
-	// while it still keeps the old one, and the directory is nearly all of the segment: 1 + 1.5 times its
-	// size.
+	// fillable is the share of the segment that may be in use. When a vector grows, VPP allocates a new vector
+	// of 1.5 times the size while it still keeps the old one. The directory is nearly all of the segment, so it
+	// needs 1 + 1.5 times its size when it grows.
 	fillable = 0.45
 )
 
@@ -31,20 +32,22 @@ type Memory struct {
 	BootMS      int64  // ms since the Unix epoch
 	Total, Used uint64 // bytes; VPP updates Used every update-interval, by default 10 s
 	Threads     int    // number of threads that keep counters
-	Slots       int    // for interfaces, including those of deleted interfaces
+	Slots       int    // number of slots for interfaces, including the slots of deleted interfaces
 }
 
-// FreeInterfaces returns the number of interfaces, in addition to the live ones, whose counters surely fit
-// into the segment. It is never negative. VPP reuses the slots of deleted interfaces. VPP's figure for the
-// used memory may be old, so FreeInterfaces also calculates it and takes the larger one.
+// FreeInterfaces returns the number of interfaces that surely fit into the segment in addition to the live
+// interfaces. The result is never negative. VPP reuses the slots of deleted interfaces. VPP's figure for the
+// used memory may be old, so FreeInterfaces also calculates the used memory, and uses the larger of both
+// values.
 func (m Memory) FreeInterfaces(live int) int {
 	each := float64(perInterface + perThread*m.Threads)
 	used := max(float64(m.Used), bare+each*float64(m.Slots))
 	return max(0, m.Slots-live) + int(max(0, fillable*float64(m.Total)-used)/each)
 }
 
-// FreeInterfaces returns how many interfaces, in addition to the live ones, fit into the segment of the VPP
-// that started at bootMS. It returns math.MaxInt if VPP does not report the size.
+// FreeInterfaces returns the number of interfaces that fit into the segment of the VPP that started at
+// bootMS, in addition to the live interfaces. It returns math.MaxInt if VPP does not report the size of the
+// segment.
 func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
 	var memory Memory
 	err := r.readFrom(bootMS, func(s *Segment) (int64, error) {
@@ -58,8 +61,8 @@ func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
 	return memory.FreeInterfaces(live), nil
 }
 
-// Fullness returns the memory use of the VPP that answers at the socket. It opens and closes its own
-// mapping, so it can run concurrently with all other reads.
+// Fullness returns the memory use of the stats segment of the VPP behind the socket. It opens and closes its
+// own mapping, so it can run concurrently with all other reads.
 func Fullness(socket string) (Memory, error) {
 	segment, err := Open(socket, noWait)
 	if err != nil {
@@ -69,7 +72,7 @@ func Fullness(socket string) (Memory, error) {
 	return segment.Memory()
 }
 
-// Memory reads the memory use of the segment. Total is 0 if VPP does not report it.
+// Memory reads the memory use of the segment. Total and Used are 0 if VPP does not report them.
 func (s *Segment) Memory() (Memory, error) {
 	entries, err := s.entries(memoryEntry, "/if/rx", bootEntry)
 	if err != nil {

@@ -7,30 +7,32 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// InterfaceLosses counts frames by sw_if_index, summed over threads. A vector is empty if VPP does not
-// count. The counters of a port include its sub-interfaces (process_drop_punt in vnet/interface_output.c).
+// InterfaceLosses has the numbers of frames by sw_if_index, summed over threads. A vector is empty if VPP
+// does not count these frames. The counters of a port include its sub-interfaces (process_drop_punt in
+// vnet/interface_output.c).
 type InterfaceLosses struct {
 	// Drops counts frames that arrived on the interface and that VPP dropped anywhere, including by a
 	// policer.
 	Drops []uint64
-	// RxMiss and RxErrors count frames that the card lost, RxNoBuffer frames for which no buffer was free,
-	// and TxErrors frames that were lost on transmission.
+	// RxMiss and RxErrors count frames that the network card lost. RxNoBuffer counts frames for which no buffer
+	// was free. TxErrors counts frames that were lost on transmission.
 	RxMiss, RxErrors, RxNoBuffer, TxErrors []uint64
 }
 
-// RouterErrors counts packets. A counter is nil if VPP does not have it, for example without the plugin.
+// RouterErrors has counters of packets for the whole router. A counter is nil if VPP does not have it, for
+// example because a plugin is not loaded.
 type RouterErrors struct {
 	// NoSuchTunnel counts encapsulated packets for a tunnel that this router does not have.
 	NoSuchTunnel *uint64
 	// UnknownVLAN counts frames that arrived on a port without a sub-interface for their VLAN.
 	UnknownVLAN *uint64
-	// FragmentsSent counts fragments that the router sent. Reassembled and ReassemblyFailed count packets
-	// to the router itself. Tunnels' packets of IPv4 may travel in fragments.
+	// FragmentsSent counts fragments that the router sent. Reassembled and ReassemblyFailed count packets to the
+	// router itself. The IPv4 packets of a tunnel may be sent in fragments.
 	FragmentsSent, Reassembled, ReassemblyFailed *uint64
 }
 
 // Buffers sums the buffers of all pools. VPP updates the figures every update-interval, by default 10 s.
-// Total is 0 if VPP does not report them. From 26.02 on, VPP reports them as gauges, which govpp 0.13
+// Total is 0 if VPP does not report the figures. From 26.02 on, VPP reports them as gauges, which govpp 0.13
 // cannot read.
 type Buffers struct{ Total, Free uint64 }
 
@@ -47,8 +49,9 @@ const (
 	poolsPattern = poolsFolder + ".+/(?:used|cached|available)"
 )
 
-// errorGroups lists the error counters that are summed. VPP names a counter by its node and its own text
-// (vlib_register_errors in vlib/error.c, 23.10 to 26.06). The index of a name differs between runs.
+// errorGroups has, for each field of RouterErrors, the names of the counters whose sum it is. VPP names a
+// counter by its node and its own text (vlib_register_errors in vlib/error.c, 23.10 to 26.06). The index of a
+// name differs between runs.
 var errorGroups = [...]struct {
 	field func(*RouterErrors) **uint64
 	names []string
@@ -89,7 +92,8 @@ func reassemblyFailures() (names []string) {
 	return names
 }
 
-// lossEntries returns the names of entries that are the same on every machine.
+// lossEntries returns the names of the entries for losses, except the buffer pools, whose names depend on the
+// machine.
 func lossEntries() []string {
 	names := []string{dropsEntry, rxMissEntry, rxErrorsEntry, rxNoBufferEntry, txErrorsEntry}
 	for _, group := range errorGroups {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ReopeningSegment opens the segment when it is needed, and opens it again after a restart of VPP.
+// ReopeningSegment opens the stats segment when it is needed, and opens it again after a restart of VPP.
 type ReopeningSegment struct {
 	socket  string
 	segment *Segment
@@ -14,8 +14,8 @@ type ReopeningSegment struct {
 // NewReopeningSegment returns a segment that is not open yet.
 func NewReopeningSegment(socket string) *ReopeningSegment { return &ReopeningSegment{socket: socket} }
 
-// Read reads the segment of the VPP that started at bootMS. The mapping of an earlier VPP stays readable
-// with frozen values, so Read opens the segment again if the boot time differs.
+// Read reads the segment of the VPP that started at bootMS. The mapping of an earlier VPP stays readable, but
+// its values no longer change. So Read opens the segment again if the boot time differs.
 func (r *ReopeningSegment) Read(bootMS int64) (reading Reading, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		reading, err = s.Read()
@@ -24,8 +24,8 @@ func (r *ReopeningSegment) Read(bootMS int64) (reading Reading, err error) {
 	return reading, err
 }
 
-// Reread reads the mapping that is already open, even if another VPP has started since. A VPP that does not
-// answer hands out no mapping either.
+// Reread reads the mapping that is already open, even if another VPP has started since. It does not open a
+// new one, because a VPP that does not respond does not provide one.
 func (r *ReopeningSegment) Reread() (Reading, error) {
 	if r.segment == nil {
 		return Reading{}, errors.New("read stats segment: it is not open")

@@ -14,19 +14,20 @@ import (
 	"go.fd.io/govpp/adapter/statsclient"
 )
 
-// Count sums one direction of an interface since VPP started or its counters were cleared.
+// Count is the traffic in one direction of an interface since VPP started or since its counters were cleared.
 type Count struct{ Packets, Bytes uint64 }
 
-// Reading holds the contents of the segment at one moment.
+// Reading has the values in the segment at one moment.
 type Reading struct {
 	BootMS    int64   // ms since the Unix epoch
-	Epoch     int64   // of the segment's directory; see ReopeningSegment.Epoch
+	Epoch     int64   // epoch of the segment's directory, see ReopeningSegment.Epoch
 	Heartbeat float64 // increases while VPP's collector runs, by default every 10 s
 	Rx, Tx    []Count // by sw_if_index, summed over threads
 	// Names are the names of the interfaces by sw_if_index. VPP reuses indices, so a counter may belong to
 	// another interface than the one that had the index before.
 	Names []string
-	// By index of the policer, summed over threads. VPP has these entries only after its first policer.
+	// Conform, Exceed and Violate are the counters of the policers by policer index, summed over threads. VPP
+	// has these entries only after its first policer was created.
 	Conform, Exceed, Violate []Count
 
 	Losses  InterfaceLosses
@@ -41,20 +42,20 @@ var wanted = append([]string{
 }, lossEntries()...)
 
 const (
-	// bootWait is how long the agent waits for a missing socket while VPP starts. The socket may appear
-	// after the socket of the API.
+	// bootWait is the time for which the agent waits for a missing socket while VPP starts. The socket of the
+	// stats segment may appear after the socket of the API.
 	bootWait = 2 * time.Second
-	// noWait is for reads that are repeated anyway.
+	// noWait is the wait for a missing socket before reads that are repeated anyway.
 	noWait = time.Millisecond
-	// handOut is how long VPP's main thread may take to hand out the segment to a client that has
+	// handOut is the longest time that VPP's main thread may take to send the segment to a client that has
 	// connected.
 	handOut = 2 * time.Second
 )
 
 var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
 
-// Segment is a mapping of one VPP's segment. The mapping of a dead VPP stays readable, with frozen values:
-// callers compare BootMS with the VPP that answers on the API socket.
+// Segment is a mapping of one VPP's segment. The mapping of a dead VPP stays readable, but its values no
+// longer change. So callers must compare BootMS with the boot time of the VPP that replies on the API socket.
 type Segment struct {
 	client    *statsclient.StatsClient
 	index     directoryIndex

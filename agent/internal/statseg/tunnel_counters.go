@@ -4,12 +4,12 @@ import "fmt"
 
 // TunnelCounters shows whether test frames arrived, and whether they arrived without fragmentation.
 type TunnelCounters struct {
-	// Rx and Tx count the frames that a tunnel has received and sent. VPP counts no sent frames of a GRE
-	// tunnel.
+	// Rx and Tx count the frames that a tunnel has received and sent. VPP does not count the frames that a GRE
+	// tunnel sends.
 	Rx, Tx uint64
-	// Fragmented counts the fragments that the router has sent, and Reassembled the packets to the router
-	// itself that it has reassembled. Both include packets of all senders. Tunnels' packets of IPv4 may
-	// leave in fragments.
+	// Fragmented counts the fragments that the router has sent, and Reassembled the packets to the router itself
+	// that it has reassembled. Both include packets of all senders. The IPv4 packets of a tunnel may be sent in
+	// fragments.
 	Fragmented, Reassembled uint64
 }
 
@@ -34,7 +34,8 @@ func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name strin
 	return counters, err
 }
 
-// orZero returns 0 for a counter that VPP does not have, because the event cannot happen there.
+// orZero returns the value of a counter. It returns 0 for a counter that VPP does not have, because the
+// counted event cannot happen in that VPP.
 func orZero(count *uint64) uint64 {
 	if count == nil {
 		return 0
