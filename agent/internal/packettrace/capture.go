@@ -34,7 +34,7 @@ var inputNodes = []string{
 type Request struct {
 	Interfaces map[uint32]string // names of the interfaces
 	Threads    int               // number of VPP's threads, including the main thread
-	Packets    int               // at most
+	Packets    int               // largest number of packets to return
 	For        time.Duration
 }
 
@@ -126,10 +126,10 @@ func tracerIsFree(ctx context.Context, session vpp.Caller) error {
 	return nil
 }
 
-// round says how to start the tracer repeatedly, for largest number of packets to return the longest time.
+// round describes how the tracer is started repeatedly, for at most the time most.
 type round struct {
 	threads int
-	packets int           // that each input node captures on all threads together
+	packets int           // number of packets that each input node captures on all threads together
 	pause   time.Duration // length of a round
 	most    time.Duration
 	arming  string // end of the trace command, such as " filter"

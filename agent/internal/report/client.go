@@ -16,10 +16,10 @@ import (
 
 const (
 	// postTimeout is the time limit of a request with a small body. The limit grows by a second for every
-	// slowestRate largest response that is read (bytes) of the body.
+	// slowestRate bytes of the body.
 	postTimeout = 10 * time.Second
 	slowestRate = 256 << 10
-	maxAnswer   = 1 << 20 // bytes
+	maxAnswer   = 1 << 20 // largest response that is read (bytes)
 )
 
 // statusError is a response with a status after which the report may be sent again.

@@ -78,7 +78,7 @@ func key(msg api.Message) string { return msg.GetMessageName() + "_" + msg.GetCr
 type messageType struct {
 	kind    api.MessageType
 	typ     reflect.Type
-	answers bool // answers a request
+	answers bool // a message of this type answers a request
 }
 
 // Info returns the identity of VPP, read when the session was opened.
@@ -267,8 +267,8 @@ func (s *Session) receive(data []byte) {
 	handle(msg)
 }
 
-// receiveUnknown ignores a message that the agent does not know, unless the message a message of this type
-// answers a request. In that case it ends the session, because a dump could be incomplete.
+// receiveUnknown ignores a message that the agent does not know, unless the message answers a request. In
+// that case it ends the session, because a dump could be incomplete.
 func (s *Session) receiveUnknown(data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
