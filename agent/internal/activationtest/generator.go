@@ -13,9 +13,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// All users of VPP share its packet generators and streams. The agent uses only one generator and one stream,
-// with these names and numbers. It never deletes another generator, because the deletion of a generator
-// corrupts VPP's list of the other generators (pg_interface_delete in vnet/pg/stream.c).
+// All users of VPP share its packet generators and streams. These names and numbers are reserved for the
+// agent, which has only one generator and one stream. With several generators, the deletion of one would
+// corrupt VPP's list of the others (pg_interface_delete in vnet/pg/stream.c).
 const (
 	generatorID   = 0x4c4c0000
 	generatorName = "pg1280049152"
@@ -47,15 +47,15 @@ func Missing(has func(api.Message) bool) string {
 }
 
 // IsGenerator reports whether an interface is the agent's generator, which is a part of the test and not of
-// the router's configuration. A generator that has not been tagged yet has no tag.
+// the router's configuration. It also recognizes the generator before the agent has tagged it.
 func IsGenerator(m *interfaces.SwInterfaceDetails) bool {
 	tag := vpp.Text(m.Tag)
 	return vpp.Text(m.InterfaceName) == generatorName && (tag == "" || tag == generatorTag)
 }
 
 // Tidy deletes the agent's stream and generator if they exist. Call it after a test and on a new connection,
-// because an earlier test may have been interrupted. It returns *CannotError if another user has the
-// generator's name, *vpp.RefusedError, or an error of the connection.
+// because an earlier test may have been interrupted. It returns *CannotError if another user's interface has
+// the generator's name, *vpp.RefusedError, or an error of the connection.
 func Tidy(ctx context.Context, session Session) error {
 	if Missing(session.Has) != "" {
 		return nil // without these messages, no test could start

@@ -63,8 +63,10 @@ type Result struct {
 // Therefore, immediately before Run sends messages, it reads all objects that these messages name again. It
 // sends no message that names an object that differs from the plan. Immediately before creations it reads the
 // keys again. If another user has created a sub-interface for a VLAN meanwhile, creating a second one would
-// stop that user's frames. before is the snapshot that the plan was made from, and sentInto is the plan's
-// SentInto. An error means that the session ended and an unknown part of the plan was carried out.
+// stop that user's frames.
+//
+// before is the snapshot that the plan was made from, and sentInto is the plan's SentInto. An error means
+// that the session ended and an unknown part of the plan was carried out.
 func Run(
 	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, rereader Rereader,
 ) (*Result, error) {

@@ -33,7 +33,7 @@ type Contested struct {
 type contests map[contestedField]*contest
 
 // contestedField is a field of an object. end is set only if the object does not exist yet, because such an
-// object has no name of its own.
+// object has no unique name yet.
 type contestedField struct {
 	object, field string
 	end           intent.Key
@@ -95,8 +95,8 @@ func (c *contest) reason() *plan.Reason {
 	}
 }
 
-// repaired records the fields that these operations repair, if the field's end is in drifted or the field was
-// repaired before.
+// repaired records the fields that these operations repair. It omits a field that was not repaired before and
+// whose end has no drift (drifted).
 func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.Key][]plan.Drift, now time.Time) {
 	noted := make(map[contestedField]bool)
 	for _, op := range ops {

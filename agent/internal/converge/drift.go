@@ -205,8 +205,7 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	}
 }
 
-// withDrift returns the union of drift and more, with each difference of an end once. It changes neither
-// argument.
+// withDrift returns the union of both maps, with each difference of an end once. It changes neither map.
 func withDrift(drift, more map[intent.Key][]plan.Drift) map[intent.Key][]plan.Drift {
 	all := make(map[intent.Key][]plan.Drift, len(drift)+len(more))
 	maps.Copy(all, drift)
@@ -228,8 +227,8 @@ func endOf(in *intent.Intent, key intent.Key) *intent.End {
 	return &in.Present[at]
 }
 
-// compare observes VPP with read and plans a repair. It returns the withheld ends and the plan. The plan is
-// nil if no intent is stored or VPP cannot be read.
+// compare observes VPP with the function read and plans a repair. It returns the withheld ends and the plan.
+// The plan is nil if no intent is stored or VPP cannot be read.
 func (e *Engine) compare(ctx context.Context, stored *intent.Intent, read observeFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
 	var withheld map[intent.Key]*plan.Reason
 	if stored != nil {

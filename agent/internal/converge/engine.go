@@ -54,8 +54,8 @@ type Engine struct {
 	// Repair is the policy for drift. Set it before Serve.
 	Repair Repair
 	// FreeInterfaces returns how many interfaces can be created in the VPP that started at bootMS (Unix time in
-	// milliseconds), if live interfaces exist now. If FreeInterfaces is nil, the engine does not check this
-	// limit. Set it before Serve.
+	// milliseconds). live is the number of existing interfaces. If FreeInterfaces is nil, the engine does not
+	// check this limit. Set it before Serve.
 	FreeInterfaces func(bootMS int64, live int) (int, error)
 	// Epoch returns the epoch of the stats segment of the VPP that started at bootMS (statseg.ReopeningSegment).
 	// If Epoch is nil, the engine does not use epochs. Set it before Serve.
@@ -314,9 +314,9 @@ func (e *Engine) FinishWork(ctx context.Context) error {
 // Put stores an intent and converges. If VPP is not connected, Put only stores the intent and returns no
 // error.
 //
-// If in has the stored generation, Put tries all ends again. If in has a new generation, Put skips the ends
-// that VPP refused recently and that in does not change. It then also relies on recent observations for
-// properties that no client can change in place.
+// If the intent has the stored generation, Put tries all ends again. If it has a new generation, Put skips
+// the ends that VPP refused recently and that have not changed since. Put then also relies on recent
+// observations for properties that no client can change in place.
 //
 // While the router is frozen, Put returns *FrozenError. After the freeze, Put still returns *FrozenError
 // unless reviewed is the id of that freeze. This id means that an operator has reviewed the differences. Put

@@ -29,7 +29,7 @@ type End struct {
 }
 
 // judge returns the outcome of an intent. left is the plan with the operations that are still necessary after
-// VPP was read back. failed contains the ends for which VPP refused an operation.
+// VPP was read back. failed contains the ends with an operation that VPP refused or that was not sent.
 func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reason) *Outcome {
 	o := &Outcome{Generation: in.Generation, Applied: true, Quarantined: left.Quarantined}
 	todo := make(map[intent.Key]plan.Op)

@@ -23,8 +23,8 @@ const (
 
 // round brings VPP to the state of the intent. It returns the outcome and the number of changes that it sent
 // to VPP. If the early plan has no operations, round changes nothing in VPP. Otherwise it carries out the
-// plan, reads its changes back and plans again, in at most as many passes as the constant passes allows. An
-// end counts as verified if it has no operations left.
+// plan, reads its changes back and plans again. It repeats this until nothing is left to do, but not more
+// often than the constant passes allows. An end counts as verified if it has no operations left.
 func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) (*Outcome, int, error) {
 	session, snapshot, todo, err := early.wait()
 	if err != nil {
@@ -107,7 +107,8 @@ func targets(ops []plan.Op) map[uint32]bool {
 	return touched
 }
 
-// rereader reads VPP again immediately before the operations of a plan are sent, so that they can be checked.
+// rereader reads VPP again immediately before the operations of a plan are sent, so that the operations can
+// be checked.
 type rereader struct {
 	engine  *Engine
 	session Session
@@ -123,12 +124,13 @@ func (r *rereader) ByIndex(ctx context.Context, named *observe.NamedByIndex) (*o
 	return observe.ByIndex(ctx, r.session, named)
 }
 
-// AllInterfaces reads only the interfaces.
+// AllInterfaces reads only the interfaces and, if keys is true, the tunnels.
 func (r *rereader) AllInterfaces(ctx context.Context, keys bool) (*observe.Snapshot, error) {
 	return observe.AllInterfaces(ctx, r.session, keys)
 }
 
-// Reread reads all keys of sub-interfaces, and everything about the touched interfaces.
+// Reread makes a quick observation that includes all properties of the touched interfaces. It makes a full
+// observation instead if there are more than fewTouched, or if a quick observation is not enough.
 func (r *rereader) Reread(ctx context.Context) (*observe.Snapshot, error) {
 	if len(r.touched) <= fewTouched {
 		if s, ok, err := observe.Quick(ctx, r.session, r.before, r.touched); ok || err != nil {
@@ -199,13 +201,13 @@ type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Sna
 // withholdFunc returns those ends of the operations that must not be changed, each with its reason.
 type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 
-// planEarly starts to observe VPP and to plan the intent in. It only reads from VPP, so it may run before the
-// intent is on disk. in is nil if no intent is stored; then there is no plan. The end of ctx does not stop
-// the work. Until wait returns, nothing else may use the engine.
+// planEarly starts to observe VPP and to make a plan for an intent. It only reads from VPP, so it may run
+// before the intent is on disk. If no intent is stored, the intent is nil, and there is no plan. The end of
+// ctx does not stop the work. Until wait returns, nothing else may use the engine.
 //
 // before is the intent that was stored. If before is not nil, planEarly may observe only the VLLs that differ
-// between before and in. Otherwise it observes with read, and then adds the ends that withhold returns to
-// withheld. withhold may be nil.
+// between both intents. Otherwise it observes VPP with the function read. After that, it adds the ends that
+// the function withhold returns to the withheld ends. withhold may be nil.
 func (e *Engine) planEarly(
 	ctx context.Context, read observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
 ) *earlyPlan {
@@ -239,7 +241,7 @@ func (e *Engine) planEarly(
 }
 
 // planFromPartialObservation plans from a partial observation. It returns false if a partial observation is
-// not enough. It returns true if a has the plan, or the error of the observation.
+// not enough. It returns true if it has stored the plan, or the error of the observation, in the early plan.
 func (e *Engine) planFromPartialObservation(ctx context.Context, a *earlyPlan, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
 	vlls := differing(before, in)
 	if a.snapshot, a.err = e.partialObservation(ctx, a.session, in, vlls); a.err != nil {

@@ -30,8 +30,8 @@ func (e *Engine) noteTested(intents ...*intent.Intent) {
 }
 
 // TestedSince returns the ends that were under test at any time since the given time. The tunnels of these
-// ends receive test frames, and VPP drops the test frames there. The intent alone does not show this, because
-// a test may start and end between two samples of the counters.
+// ends receive test frames, and VPP drops the test frames there. The stored intent is not enough to find
+// these ends, because a test may start and end between two samples of the counters.
 func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
 	stored, _ := e.store.Current()
 	e.noteTested(stored)

@@ -75,9 +75,9 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 }
 
 // keepPathsWatched brings the BFD sessions to the state that the stored intent requires, and records the
-// states of all paths. It changes only sessions of paths for which may returns true; if may is nil, it may
-// change all sessions. The caller holds the mutex busy. keepPathsWatched logs errors, because they do not
-// affect lines. The next observation tries again.
+// states of all paths. It changes only sessions of paths for which the function may returns true. If this
+// function is nil, keepPathsWatched may change all sessions. The caller holds the mutex busy.
+// keepPathsWatched logs errors, because they do not affect lines. The next observation tries again.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
 	stored, _ := e.store.Current()
 	session, err := e.Session()

@@ -54,7 +54,7 @@ func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
 }
 
 // decodeRequest decodes a small request about one end. The body must be an object with schema 1 and exactly
-// the members that read reads.
+// the members that the function read uses.
 func decodeRequest(data []byte, read func(*fields)) error {
 	tree, err := parse(document{text: data})
 	if err != nil {

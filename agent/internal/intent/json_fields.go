@@ -31,7 +31,8 @@ var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 // escape writes a name as an RFC 6901 reference token.
 func escape(name string) string { return escaper.Replace(name) }
 
-// get returns a member, with null as nil. If the member is absent, get reports an error and returns false.
+// get returns a member. It returns null as nil. If the member is absent, get reports an error and returns
+// false.
 func (f *fields) get(name string) (any, bool) {
 	if f.read == nil {
 		f.read = make([]string, 0, len(f.object.members))
@@ -148,7 +149,7 @@ func (f *fields) id(name string) (string, bool) {
 }
 
 // needed reads a member. If wanted is true, the member must not be null. Otherwise it must be null. ok is
-// true if the member is wanted and is not null. Errors contain why as the reason.
+// true if the member is wanted and is not null. why is the reason in the error message.
 func (f *fields) needed(name string, wanted bool, why string) (value any, ok bool) {
 	value, found := f.get(name)
 	switch {

@@ -36,7 +36,7 @@ type Store struct {
 	mu     sync.Mutex
 	stored *Intent
 	hash   string
-	size   int // of the document of stored (bytes)
+	size   int // size of the stored document (bytes)
 }
 
 // leastReserve is the disk space that is reserved even while no intent is stored (bytes).

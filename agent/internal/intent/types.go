@@ -1,5 +1,5 @@
-// Package intent contains the intent of the portal for this router: one document for each generation,
-// decoded strictly, stored on disk, compared by hash. The contract is docs/reference/agent-api.md.
+// Package intent contains the portal's intent for this router (docs/reference/agent-api.md). Each generation
+// of the intent is one document. Documents are decoded strictly, stored on disk and compared by hash.
 package intent
 
 import (

@@ -61,9 +61,9 @@ func noClassifiers() Classifiers {
 	}
 }
 
-// takeClassifiers reads which tables are bound to which interfaces, the agent's tables, and whether the bound
-// tables work on the interfaces in of. known has the tables of an earlier observation. takeClassifiers does
-// not read a known table again if it is bound only to interfaces that are not in of.
+// takeClassifiers reads the tables that are bound to interfaces, the agent's tables, and whether the bound
+// tables work on the given interfaces. known has the tables of an earlier observation. takeClassifiers does
+// not read a known table again if the table is bound only to other interfaces.
 func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	s.Classifiers = noClassifiers()
 	if s.Policing != ClassifierPolicing {

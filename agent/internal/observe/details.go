@@ -43,8 +43,8 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 	return i
 }
 
-// selectionOf returns by what a sub-interface selects its frames. It checks the flags in the same order as
-// VPP (ethernet_sw_interface_get_config in vnet/ethernet/node.c).
+// selectionOf returns the criterion by which a sub-interface selects its frames. It checks the flags in the
+// same order as VPP (ethernet_sw_interface_get_config in vnet/ethernet/node.c).
 func selectionOf(m *interfaces.SwInterfaceDetails) Selection {
 	has := func(flag interface_types.SubIfFlags) bool { return m.SubIfFlags&flag != 0 }
 	switch {

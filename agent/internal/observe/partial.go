@@ -12,9 +12,9 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// Partial reads the touched interfaces again, and all cross-connects, bridges and policers, because VPP lists
-// cross-connects, bridges and policers only as a whole. Partial takes the rest of the snapshot from old. This
-// is enough to verify changes of a few lines of a router that has thousands.
+// Partial reads the touched interfaces again. It also reads all cross-connects, bridges and policers, because
+// VPP lists these only as a whole. It takes the rest of the snapshot from old. On a router with thousands of
+// lines, this is enough to verify changes of a few lines.
 func Partial(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,

@@ -197,7 +197,7 @@ const (
 )
 
 // numberPolicers finds the indices of the policers whose index is unknown. It queries each index until it has
-// found missing policers. Deletions and updates need the index, but no dump reports it.
+// found the given number of policers. Deletions and updates need the index, but no dump reports it.
 func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing int) error {
 	for first, empty := uint32(0), 0; missing > 0 && empty < emptyBlocks; first += probeBlock {
 		empty++

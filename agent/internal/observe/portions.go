@@ -21,8 +21,8 @@ const (
 	// interfaces take VPP and the agent twice as long. VPP does not stop its workers for either.
 	wholeInterfaces = 2048
 	// wholeTunnels is the largest number of tunnels for which one dump of all tunnels is requested. VPP stops
-	// its workers for this dump. It also does so for the dump of the cross-connects, of which the same lines
-	// have twice as many and which cannot be read in portions.
+	// its workers for this dump. It also does so for the dump of the cross-connects. The same lines have twice
+	// as many cross-connects, and these cannot be read in portions.
 	wholeTunnels = 1024
 	// wholePolicers is the largest number of known policers for which one dump of all policers is requested. VPP
 	// stops its workers for the dump.
@@ -32,12 +32,13 @@ const (
 	portion         = 64
 	portionsAtATime = 2
 	// portionTries is the largest number of attempts to read all interfaces in portions. An attempt fails if an
-	// interface is created or deleted meanwhile.
+	// interface is created or deleted meanwhile. After the last attempt, one dump of all interfaces is
+	// requested.
 	portionTries = 3
 )
 
-// dumpInterfaces calls each with the details of all interfaces. Like a single sw_interface_dump, it reports
-// the interfaces that existed at one moment.
+// dumpInterfaces reads all interfaces, and calls each with the details of every interface. Like a single
+// sw_interface_dump, it reports the interfaces that existed at one moment.
 func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)) error {
 	indexed, can := session.(interface {
 		Interfaces() (indices int, epoch int64, err error)

@@ -127,8 +127,7 @@ func changedInterfaces(old, now *Snapshot, touched map[uint32]bool) map[uint32]b
 }
 
 // readPolicersQuickly reads the policers and the classify tables. It queries only interfaces on which a
-// policer works or may work, interfaces to which a classify table of the agent is bound, and changed
-// interfaces.
+// policer works or may work, interfaces with a bound classify table of the agent, and changed interfaces.
 func (s *Snapshot) readPolicersQuickly(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) error {
 	if s.Classifiers = old.Classifiers; len(old.Policers) == 0 && len(changed) == 0 {
 		return nil

@@ -29,9 +29,9 @@ func (d Destination) Compare(o Destination) int {
 	return cmp.Or(cmp.Compare(d.Table, o.Table), d.Address.Compare(o.Address))
 }
 
-// Reachable looks up the best route to each destination. An address is reachable if a path of the route is
-// not a drop. A default route counts only if defaultRoutes is true. An address in a table that does not
-// exist is not reachable.
+// Reachable looks up the best route to each destination. An address is reachable if at least one path of the
+// route does not drop packets. A default route counts only if defaultRoutes is true. An address in a table
+// that does not exist is not reachable.
 func Reachable(ctx context.Context, session Caller, destinations []Destination, defaultRoutes bool) (map[Destination]bool, error) {
 	var lookups []api.Message
 	for _, to := range destinations {

@@ -27,9 +27,9 @@ type Interface struct {
 	LinkMTU         uint32 // largest frame of the device, as VPP counts it; 0 if unknown
 	IP4MTU, IP6MTU  uint32
 	SpeedBPS        uint64  // speed of the link (bit/s), 0 if VPP does not know it
-	MAC             [6]byte // zero for a sub-interface or without an address
+	MAC             [6]byte // zero for a sub-interface, and if the interface has no MAC address
 
-	Sub     SubInterface // zero unless Sup differs from Index
+	Sub     SubInterface // zero if the interface is not a sub-interface
 	Rewrite uint32       // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two
 
 	Addresses []netip.Prefix // not read for interfaces that the agent created

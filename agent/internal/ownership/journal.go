@@ -49,7 +49,7 @@ type Claim struct {
 	LinkLoss     bool          `json:"link_loss,omitempty"`
 }
 
-// Key returns the key of the end to which the object belongs.
+// Key returns the key of the end that owns the object.
 func (c Claim) Key() intent.Key { return intent.Key{VLL: c.VLL, End: c.End} }
 
 // SubInterface identifies a sub-interface by all properties that VPP fixes at its creation.
@@ -91,7 +91,7 @@ type Journal struct {
 }
 
 // JournalFile keeps a journal on disk, in two files. The list of tagged interfaces is separate, because it
-// grows with the number of lines.
+// grows with the number of VLLs.
 type JournalFile struct {
 	path    string
 	written []byte

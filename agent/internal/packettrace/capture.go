@@ -126,7 +126,7 @@ func tracerIsFree(ctx context.Context, session vpp.Caller) error {
 	return nil
 }
 
-// round describes how the tracer is started repeatedly, for at most the time most.
+// round describes how the tracer is started repeatedly. most is the longest time for all rounds together.
 type round struct {
 	threads int
 	packets int           // number of packets that each input node captures on all threads together
@@ -135,8 +135,8 @@ type round struct {
 	arming  string // end of the trace command, such as " filter"
 }
 
-// rounds passes the packets of each round to take, until take returns true, the time is over or ctx ends.
-// It returns *CannotError, or an error of the connection.
+// rounds calls take with the packets of each round, until take returns true, the time is over or ctx ends. It
+// returns *CannotError, or an error of the connection.
 func rounds(ctx context.Context, session vpp.Caller, how round, take func([]tracedPacket) bool) (err error) {
 	nodes := inputNodes
 	for over := time.After(how.most); ; {

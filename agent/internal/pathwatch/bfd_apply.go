@@ -11,8 +11,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Refused maps paths without a session to the reason: VPP's error text for a refused operation, or the reason
-// of Misrouted.
+// Refused maps each path whose session could not be created or changed to the reason: VPP's error text, or
+// the reason of Misrouted.
 type Refused map[intent.Path]string
 
 // Run sends the operations in order, and returns the paths for which VPP refused an operation.

@@ -113,8 +113,8 @@ func (o *Observation) Exclude(paths Refused) {
 	}
 }
 
-// Apply updates the states from a reading, and reports whether a state has changed. It removes paths that
-// are no longer wanted.
+// Apply updates the states from an observation, and reports whether a state has changed. It removes paths
+// that are no longer wanted.
 func (b *Tracker) Apply(observed Observation) (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

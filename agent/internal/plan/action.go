@@ -60,7 +60,7 @@ type (
 		Interface Ref
 		Pop       uint32
 	}
-	// SetConnect makes VPP send all frames that it receives on From out of To.
+	// SetConnect makes VPP forward all frames that it receives on the interface From to the interface To.
 	SetConnect struct{ From, To Ref }
 	// ClearConnect removes the cross-connect from From to To.
 	ClearConnect struct{ From, To Ref }

@@ -247,7 +247,7 @@ func (d *differ) boundAt(index uint32) uint32 {
 	return observe.NoIndex
 }
 
-// removeTables unbinds and deletes the end's tables except the table with the index but. It keeps a table
+// removeTables unbinds and deletes the end's tables, except the table with the given index. It keeps a table
 // that is bound to an index without an interface, because VPP could never unbind that table afterwards.
 func (b *operationBuilder) removeTables(end intent.Key, but uint32, why string) {
 	if len(b.Tables) == 0 {

@@ -99,8 +99,8 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 	return d.portDownConflict(end, port, serving)
 }
 
-// portDownConflict returns a conflict if the port of a sub-interface is down and must not be set up. A
-// sub-interface comes up only under a port that is up. The agent sets the port up for the sub-interface,
+// portDownConflict returns a reason if the port of a sub-interface is down and the agent must not set it up.
+// A sub-interface comes up only under a port that is up. The agent sets the port up for the sub-interface,
 // except if another user has tagged the port or given it an address. Such a port may be down on purpose
 // (docs/adr/0012).
 func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interface) *Reason {
@@ -126,8 +126,9 @@ func (d *differ) shutByUs(port *observe.Interface) bool {
 	return h != nil && h.isPort() && !port.AdminUp && (d.wasUp(h.End, port) || d.isDownForLinkLoss(port))
 }
 
-// wasUp reports whether a port was up when the end took it, according to the journal. Without an entry, it
-// returns true if the end is down because of the far end's link, otherwise whether the port is up now.
+// wasUp reports whether a port was up when the end took it, according to the journal. If the journal has no
+// entry, wasUp returns true if the end is down because of the far end's link, otherwise whether the port is
+// up now.
 func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 	holder := end
 	if h := d.byIndex[port.Index]; h != nil {
@@ -250,8 +251,8 @@ func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Rea
 }
 
 // PortsToTake returns the ports that other clients may use and that these intents need, sorted by index.
-// These are the ports that ends want as a whole and that do not have the ends' tags yet, and the ports that
-// the agent is about to set down because of the far end's link.
+// These are the ports that ends want as a whole and that do not have the ends' tags yet. They are also the
+// ports that the agent is about to set down because of the far end's link.
 func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var ports []*observe.Interface
 	for _, in := range ins {
@@ -312,8 +313,8 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 	return nil
 }
 
-// localAddressConflict returns a conflict unless an interface in the tunnel's table is up and has the
-// tunnel's local address.
+// localAddressConflict returns a reason unless an interface in the tunnel's table is up and has the tunnel's
+// local address.
 func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 	missing := func(drift Drift, format string, args ...any) *Reason {
 		reason := pending("local_address_missing", drift.Object, format, args...)

@@ -57,14 +57,13 @@ func (p *Plan) MembersKeptDown() (names []string) {
 // Diff plans the changes from the observed to the intended state. Guarantees:
 //
 //   - No operation changes an interface that the agent does not own, with these exceptions. The agent sets a
-//     port up if the port carries a sub-interface that has to come up. It sets a port down only if a
-//     whole-port VLL that is to be down uses the port, or uses a bond of which the port is a member. When the
-//     VLL is removed, the agent sets the port up again if it was up before. If an interface has got the index
-//     of an access to which a classify table of the agent was bound, the agent unbinds the table from the
-//     interface.
+//     port up if the port carries a sub-interface that has to come up. It sets a port down only if a VLL that
+//     is to be down uses the port as a whole, or uses the port's bond as a whole. When the VLL is removed,
+//     the agent sets the port up again if it was up before. A classify table of the agent may be bound to an
+//     index that another interface has got since. The agent then unbinds the table from that interface.
 //   - An end that cannot be created as intended stays completely unchanged, and Blocked has the reason.
-//     However, the agent sets up a port that it set down because of the far end's link as soon as another
-//     user uses the port, or the intent no longer requires it to be down.
+//     However, a port may be down because the agent set it down for the far end's link. The agent sets up
+//     such a port as soon as another user uses the port, or the intent no longer requires it to be down.
 //   - Quarantined interfaces and released interfaces keep forwarding.
 //   - For an adopted end, the agent changes only tags.
 //   - An object is deleted and created again only if its key changes, or in DiffRebuild. All other changes

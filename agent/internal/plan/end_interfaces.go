@@ -234,8 +234,8 @@ func claimsByObject(journal ownership.Journal) claims {
 }
 
 // holdingOf finds the owner of an interface by its tag. If the interface has no tag, holdingOf uses a claim
-// to exactly this object in this run of VPP. Such an object is left if the agent or VPP's connection fails
-// between creation and tagging.
+// to exactly this object in this run of VPP. A crash of the agent between the creation and the tagging of an
+// object leaves such an object.
 func (o *ownerView) holdingOf(i *observe.Interface, c claims) (h Holding, ours bool) {
 	tunnel := o.TunnelAt(i.Index)
 	if tag, ours := ownership.ParseTag(i.Tag); ours {

@@ -30,7 +30,7 @@ func NewIndexGuard(planned *observe.Snapshot) *IndexGuard {
 	return &IndexGuard{planned, make(map[uint32]*expected)}
 }
 
-// NoteMade records that the action by has created an interface with this index.
+// NoteMade records that an action has created an interface with this index.
 func (g *IndexGuard) NoteMade(index uint32, by Action) {
 	made := &expected{Interface: observe.Interface{Index: index, Sup: index}}
 	switch a := by.(type) {
@@ -64,9 +64,9 @@ func (g *IndexGuard) expectedAt(index uint32) *expected {
 	return is
 }
 
-// AddUnread adds to named the objects that an operation's message names by index. It omits interfaces that
-// are known to be unchanged in this epoch of VPP's stats segment. made contains the indices of the interfaces
-// that the plan has created.
+// AddUnread adds the objects that an operation's message names by index to the list named. It omits
+// interfaces that are known to be unchanged in this epoch of VPP's stats segment. made contains the indices
+// of the interfaces that the plan has created.
 func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *observe.NamedByIndex) {
 	for _, ref := range op.Action.Names() {
 		index := ref.At(made)
@@ -106,8 +106,8 @@ func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (mos
 
 // isCurrent reports whether the interface need not be read again. Within an epoch of VPP's stats segment, no
 // interface is created or deleted, but a tag may change while the plan's claims are written to disk. An
-// interface is therefore current only if it was read in this epoch after that. The port of a new
-// sub-interface is also current if the snapshot of the plan is from this epoch.
+// interface is therefore current only if it was read in this epoch after the claims were written. The port of
+// a new sub-interface is also current if the snapshot of the plan is from this epoch.
 func (g *IndexGuard) isCurrent(op Op, index uint32, epoch int64) bool {
 	_, creates := op.Action.(CreateSub)
 	return epoch != 0 && (g.expectedAt(index).epoch == epoch || creates && g.planned.Epoch == epoch)

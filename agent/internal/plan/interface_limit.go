@@ -6,9 +6,9 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// BeyondInterfaceLimit returns the ends for whose new interfaces VPP has no room, each with a reason. VPP has
-// room for free more interfaces, and the ends get this room in the intent's order. An end that creates only
-// as many interfaces as it deletes needs no room.
+// BeyondInterfaceLimit returns the ends for whose new interfaces VPP has no room, each with a reason. free is
+// the number of interfaces for which VPP has room, with math.MaxInt for no limit. The ends get this room in
+// the intent's order. An end that creates only as many interfaces as it deletes needs no room.
 func (p *Plan) BeyondInterfaceLimit(in *intent.Intent, free int) map[intent.Key]*Reason {
 	if free == math.MaxInt {
 		return nil

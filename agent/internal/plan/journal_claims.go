@@ -27,10 +27,10 @@ func (d *differ) creationClaims(ops []Op) []ownership.Claim {
 	return claims
 }
 
-// standingClaims returns the claims to existing interfaces that the agent's tag does not identify. These are
-// interfaces that the agent created but could not tag, as long as they exist. They are also ports that VLLs
-// use as a whole, are to use, or are still cross-connected to: such a port may have another user's tag, and
-// only the journal has its original state. standingClaims includes the claims of memberClaims.
+// standingClaims returns the claims to existing interfaces. These are claims to interfaces that the agent
+// created but could not tag, as long as the interfaces exist. They are also claims to ports that VLLs use as
+// a whole, are to use, or are still cross-connected to. Such a port may have another user's tag, and only the
+// journal has its original state. standingClaims also returns the claims of memberClaims.
 func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 	var claims []ownership.Claim
 	// The key is the VLL and not the end: if the VLL's other end takes over a port, only that end claims the

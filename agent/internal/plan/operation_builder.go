@@ -162,8 +162,8 @@ func (b *operationBuilder) detach(h *Holding, why string) {
 	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.nameOf(to)}, why)
 }
 
-// leaveL2 takes an interface out of L2, and so removes its cross-connect to the interface to. It adds only
-// one such operation for each interface.
+// leaveL2 takes an interface out of L2, and so removes its cross-connect or takes it out of its bridge
+// domain. It adds only one such operation for each interface.
 func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref, why string) {
 	if b.detached[i.Index] {
 		return
@@ -174,8 +174,8 @@ func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref,
 }
 
 // isolate takes these interfaces of an end out of L2. During a test, no frame of a customer may enter the
-// tunnel, and no test frame may reach a customer. A port that another user has cross-connected or bridged
-// does not get here, because its end is blocked by a conflict.
+// tunnel, and no test frame may reach a customer. isolate is not called for a port that another user has
+// cross-connected or bridged, because the port's end is then blocked by a conflict.
 func (b *operationBuilder) isolate(end intent.Key, refs ...Ref) {
 	const why = "the tunnel is tested before the customer is joined to it"
 	for _, ref := range refs {
@@ -195,7 +195,7 @@ func (d *differ) nameOf(index uint32) string {
 }
 
 // access returns the end's access, and plans its creation if it is missing. It is called for all ends before
-// build is, because the ends of a local cross-connect refer to each other's access.
+// build is called, because the ends of a local cross-connect refer to each other's access.
 func (b *operationBuilder) access(end intent.End) Ref {
 	if existing, _ := b.serving(end); existing != nil {
 		return RefTo(existing)
@@ -212,7 +212,7 @@ func (b *operationBuilder) access(end intent.End) Ref {
 }
 
 // freeID returns an unused sub-interface ID. For an access with a single tag this is the VLAN if possible,
-// which makes the name readable. Otherwise it is the lowest unused ID from firstFreeID.
+// which makes the name readable. Otherwise it is the lowest unused ID that is at least firstFreeID.
 func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 	used := b.ids[port]
 	if used == nil {
@@ -240,7 +240,7 @@ func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 const firstFreeID = 4096
 
 // build plans the operations that create the end's remaining objects and bring all its objects to their
-// intended state. access is the result of access for the end.
+// intended state. access is the end's access, as returned by the method access.
 func (b *operationBuilder) build(end intent.End, access Ref) {
 	if end.IsProbe() {
 		tunnel := b.tunnelRef(end)
@@ -277,7 +277,7 @@ func (b *operationBuilder) build(end intent.End, access Ref) {
 	b.admin(end, access)
 }
 
-// newTunnel contains the names that stand in a plan for tunnels that VPP has not named yet.
+// newTunnel contains the names that a plan uses for tunnels that VPP has not named yet.
 var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>", intent.GENEVE: "geneve_tunnel<new>", intent.GRE: "gre<new>"}
 
 func (b *operationBuilder) tunnelRef(end intent.End) Ref {

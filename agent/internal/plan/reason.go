@@ -6,7 +6,8 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// Reason says why an end is not as intended. Status and Code are those of docs/reference/agent-api.md.
+// Reason says why an end is not as intended. The values of Status and Code are described in
+// docs/reference/agent-api.md.
 type Reason struct {
 	Status     string
 	Code       string

@@ -27,7 +27,7 @@ type sideBody struct {
 }
 
 // attachmentBody is a port or a sub-interface. Tags is 0 for a whole port. Wide means that the sub-interface
-// does not select frames by given VLANs, but for example by "any".
+// selects frames by another criterion than given VLANs, for example by "any".
 type attachmentBody struct {
 	Port    string `json:"port"`
 	LinkUp  bool   `json:"link_up"`

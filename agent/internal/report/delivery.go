@@ -116,7 +116,7 @@ func isTimeout(err error) bool {
 }
 
 // take removes delivered or refused records from the spool. If the removal cannot be recorded on disk, the
-// agent sends some of these records again after a restart. refused records count as dropped.
+// agent sends some of these records again after a restart. If refused is true, the records count as dropped.
 func (d *deliverer) take(records []spool.Record, refused bool) {
 	err := d.spool.Take(records, refused)
 	switch {

@@ -9,8 +9,8 @@ import (
 )
 
 // etags contains the names that the portal assigned to the lists of the last report. The portal stores these
-// lists. If a list is unchanged, the next report contains only its name. WatchRoutes in the portal's response
-// works in the same way in the other direction.
+// lists. If a list is unchanged, the next report contains only its name. watch is the name of the list of
+// watched routes, which the portal sends to the agent in the same way.
 type etags struct {
 	watch                  string
 	routes, ends, circuits namedList

@@ -25,7 +25,7 @@ type eventRecorder struct {
 	last   routerView
 }
 
-// record stores the differences between the last view and v as events with the time at. If record returns an
+// record stores the differences between the last view and v as events of the given time. If record returns an
 // error, some of these events are lost. The spool counts them, and the portal notices the gap in their
 // sequence numbers.
 func (r *eventRecorder) record(v routerView, at time.Time) error {

@@ -19,8 +19,8 @@ const (
 	// same end. The pause doubles after each search.
 	firstSearchPause   = time.Minute
 	longestSearchPause = 10 * time.Minute
-	// rebuildEvery is the shortest time between a rebuild that restored an end's frames and the next search for
-	// that end.
+	// rebuildEvery is the shortest time between the restoration of an end's frames by a rebuild and the next
+	// search for that end.
 	rebuildEvery = 10 * time.Minute
 	// restoredWithin is the time after a rebuild within which a frame has to arrive. Otherwise the rebuild has
 	// failed.
@@ -40,7 +40,7 @@ type lostVLANs struct {
 	ends     map[intent.Key]*vlanFrames
 	unknown  uint64 // counter of packets of unknown VLANs on all ports, as last read
 	rebuilds *rebuilds
-	// rebuilt is the time of the last rebuild that restored frames.
+	// rebuilt is the time when the last successful rebuild restored an end's frames, by end.
 	rebuilt map[intent.Key]time.Time
 }
 
@@ -49,8 +49,8 @@ type lostVLANs struct {
 type vlanFrames struct {
 	access Access // without policer and tunnel
 	last   vlanReading
-	// quiet is the last reading after which no frame has arrived on the sub-interface while the port has dropped
-	// frames in each interval.
+	// quiet is the reading with which the current quiet time began. Since then, no frame has arrived on the
+	// sub-interface, and the port has dropped frames in each interval.
 	quiet vlanReading
 	// pause is the pause before the next search. next is the earliest time of that search.
 	pause time.Duration

@@ -44,7 +44,7 @@ type rebuilds struct {
 type rebuildsFile struct {
 	Ends []rebuild `json:"ends"`
 	// TracingBootMS is the boot time (Unix time in ms) of the VPP whose tracer the agent is using for a search,
-	// or 0 if no search is running. If it is not 0 when the agent starts, the agent was killed during a search.
+	// otherwise 0. It stays set if the agent is killed during a search, or cannot clear the tracer afterwards.
 	TracingBootMS int64 `json:"tracing_boot_ms"`
 }
 

@@ -66,7 +66,7 @@ type Reporter struct {
 	now      func() time.Time
 	again    chan struct{}
 
-	// Without a client, client, counters, events and eventRecorder are nil.
+	// If the Reporter has no client, the fields client, counters, events and eventRecorder are nil.
 	client           Poster
 	counters, events *deliverer
 	eventRecorder    *eventRecorder
@@ -171,8 +171,8 @@ func (r *Reporter) ReportNow() {
 	}
 }
 
-// Maintenance reports whether the portal has this router under maintenance. known is false if no response to
-// the last few reports contained this state.
+// Maintenance reports whether the portal has this router under maintenance. known is false if the portal's
+// last response did not contain this state, or was received more than a few report intervals ago.
 func (r *Reporter) Maintenance() (on, known bool) {
 	state, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
 	if state == nil || age > (lately*r.interval).Milliseconds() {

@@ -197,8 +197,8 @@ func sortKey(e eventBody) []string {
 	return []string{fmt.Sprint(subject), text(e.Interface), text(e.VLL), text(e.End), e.Kind}
 }
 
-// next returns the view with which the view after the next is compared. It is after, with the last known
-// state from v if after has no observed state.
+// next returns the view with which the following view has to be compared. This is the newer view (after). If
+// the newer view has no observed state, it gets the last known state from v.
 func (v routerView) next(after routerView) routerView {
 	if !after.known {
 		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined

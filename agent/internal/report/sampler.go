@@ -119,8 +119,8 @@ type dropped struct {
 	Tunnel
 }
 
-// Take adds a reading, taken at that time, of the interfaces in view. The sample is nil if there is no
-// earlier reading to compare with, or nothing to report.
+// Take adds a reading of the interfaces in view, which was made at the given time. The sample is nil if there
+// is no earlier reading to compare with, or nothing to report.
 func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
 		s.sign, s.signAt = reading, at
@@ -215,8 +215,8 @@ func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, view Vie
 	return nil
 }
 
-// livesOn reports whether the heartbeat or a counter of traffic has changed. The segment of a dead VPP never
-// changes.
+// livesOn reports whether the heartbeat or a counter of traffic has changed since the reading sign. The
+// segment of a dead VPP never changes. For the first reading, livesOn returns true.
 func (s *Sampler) livesOn(reading statseg.Reading) bool {
 	return s.signAt.IsZero() || reading.Heartbeat != s.sign.Heartbeat ||
 		!slices.Equal(reading.Rx, s.sign.Rx) || !slices.Equal(reading.Tx, s.sign.Tx)

@@ -123,8 +123,8 @@ func (r *Reporter) noteTracing(boot int64) error {
 	return r.vlans.rebuilds.tracing(boot)
 }
 
-// tidyUp deletes the records of rebuilds of ends that the portal no longer requires. It clears the tracer
-// if a killed agent was using it.
+// tidyUp deletes the records of rebuilds of ends that the portal no longer requires. It also clears the
+// tracer if a search could not do so, for example because the agent was killed.
 func (r *Reporter) tidyUp(ctx context.Context, state *converge.ObservedState, status converge.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

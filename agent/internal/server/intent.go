@@ -9,8 +9,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// acknowledgedHeader is the request header with the id of the freeze whose differences an operator has
-// acknowledged in the portal.
+// acknowledgedHeader is the name of the request header with the id of a freeze. An operator has acknowledged
+// the differences after this freeze in the portal.
 const acknowledgedHeader = "Longline-Freeze-Looked"
 
 // decode decodes a document, or returns the response for an invalid document.

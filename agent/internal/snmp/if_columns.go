@@ -12,7 +12,8 @@ import (
 // cell is the value of one object, or nil if it has none.
 type cell *pdu.Variable
 
-// column is one object type. In a table it has an instance for each row, and as a scalar the instance 0.
+// column is one object type. A column of a table has an instance for each row. A scalar has only the instance
+// 0.
 type column struct {
 	name   string
 	oid    value.OID

@@ -60,8 +60,8 @@ func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: pdu.VariableTypeEndOfMIBView}, from)
 }
 
-// first returns the position in a column at which the search for the object after from begins, or the
-// column's length if no row follows.
+// first returns the position in a column where the search for the object after from begins, or the column's
+// length if no row follows.
 func (t *Table) first(c *column, from value.OID, include bool) int {
 	if !hasPrefix(from, c.oid) {
 		if slices.Compare(from, c.oid) < 0 {

@@ -164,7 +164,7 @@ func (s *session) answer(header *pdu.Header, payload []byte) error {
 	case pdu.TypeClose:
 		return errClosed
 	case pdu.TypeResponse:
-		return nil // a response to a request that no longer waits
+		return nil // a response for which no request waits any more
 	default:
 		response.Error = pdu.ErrorProcessing
 	}

@@ -8,16 +8,16 @@ import (
 )
 
 // Epoch returns the segment's epoch in the VPP that started at bootMS (ms since the Unix epoch). While the
-// epoch is the same, VPP has added and removed no interface: no port, sub-interface, or VXLAN, GENEVE or
-// GRE tunnel.
+// epoch is the same, VPP has created and deleted no interface. This applies to ports, to sub-interfaces, and
+// to VXLAN, GENEVE and GRE tunnels.
 //
 // VPP changes the epoch when the directory changes. Every call that creates or deletes an interface therefore
 // changes the epoch, before VPP sends the reply or an event. See statseg_sw_interface_add_del in
 // vnet/interface/stats.c and vlib_stats_segment_unlock (23.10 to 26.06). Other changes of the directory also
 // change the epoch.
 //
-// For tunnels of some other plugins, this is not true: these plugins only hide the interface of a deleted
-// tunnel and reuse it with the same index.
+// It does not apply to tunnels of some other plugins. These plugins only hide the interface of a deleted
+// tunnel, and reuse it with the same index.
 func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		var found int64

@@ -47,7 +47,7 @@ func (m Memory) FreeInterfaces(live int) int {
 
 // FreeInterfaces returns the number of interfaces that fit into the segment of the VPP that started at
 // bootMS, in addition to the live interfaces. It returns math.MaxInt if VPP does not report the size of the
-// segment.
+// segment, or with an error if the segment cannot be read.
 func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
 	var memory Memory
 	err := r.readFrom(bootMS, func(s *Segment) (int64, error) {

@@ -70,16 +70,16 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 	return replies, nil
 }
 
-// Dump sends the requests and passes every message that answers one of them to each, in order. A control_ping
-// after the requests marks the end, because some dumps end without a reply (gre_tunnel_dump on 25.10 and
-// 26.02). The reply to the ping also identifies the VPP process, which must be the process in Info. each must
-// be quick and must not use the session.
+// Dump sends the requests, and calls each with every message that answers one of the requests, in order. A
+// control_ping after the requests marks the end, because some dumps end without a reply (gre_tunnel_dump on
+// 25.10 and 26.02). The reply to the ping also identifies the VPP process, which must be the process in Info.
+// each must be quick and must not use the session.
 func (s *Session) Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
 	return s.DumpEach(ctx, reqs, func(_ int, answer api.Message) { each(answer) })
 }
 
-// DumpEach does the same as Dump. It also passes to each the position in reqs of the request that a message
-// answers.
+// DumpEach does the same as Dump. The function each also gets the position in reqs of the request that the
+// message answers.
 func (s *Session) DumpEach(ctx context.Context, reqs []api.Message, each func(request int, answer api.Message)) error {
 	for first := 0; first < len(reqs); first += window {
 		block := reqs[first:min(first+window, len(reqs))]

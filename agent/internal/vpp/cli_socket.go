@@ -18,7 +18,7 @@ const (
 	telnetType = 24
 )
 
-// lineClient announces a terminal type that tells VPP that the client is a program. VPP then uses no echo,
+// lineClient announces the terminal type by which VPP recognizes a program. For a program, VPP uses no echo,
 // prompt or pager, and sends a NUL after each response (vlib/unix/cli.c).
 var lineClient = slices.Concat([]byte{telnetIAC, telnetSB, telnetType, 0}, []byte("vppctl"), []byte{telnetIAC, telnetSE})
 

@@ -21,7 +21,7 @@ import (
 // loop.
 
 const (
-	// dropDeadEvery is the interval at which the clients are listed. It is short, so that few overlooked clients
+	// dropDeadEvery is the time between two lists of the clients. It is short, so that few overlooked clients
 	// accumulate.
 	dropDeadEvery = 10 * time.Second
 	// iterationsUntilRemoved is the number of iterations of VPP's main loop after which VPP has removed the
@@ -55,7 +55,7 @@ func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 
 // dropDeadClientsOnce makes VPP notice overlooked clients and returns their names. The result may also
 // include a client that has just disconnected in the usual way. VPP stops its workers for each list of
-// clients, but not for a ping. VPP answers each ping in another iteration of its main loop.
+// clients, but not for a ping. VPP answers each ping in a separate iteration of its main loop.
 func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	before := s.clients()
 	if len(before) < 2 {

@@ -33,7 +33,8 @@ type Info struct {
 	Plugins []string
 }
 
-// Simulated reports whether this is not a VPP but vppsim, which simulates VPP's API and forwards no frames.
+// Simulated reports whether the process is not a VPP but vppsim, which simulates VPP's API and forwards no
+// frames.
 func (i Info) Simulated() bool { return strings.Contains(i.Version, "vppsim") }
 
 // Dialer opens sessions.
@@ -52,8 +53,8 @@ type Dialer struct {
 	Interfaces func(bootMS int64) (indices int, epoch int64, err error)
 }
 
-// pingEvery is the interval at which a session checks that VPP responds. The check is necessary because a VPP
-// that hangs keeps its socket open.
+// pingEvery is the time between two checks that VPP responds. The check is necessary because a VPP that hangs
+// keeps its socket open.
 const pingEvery = time.Second
 
 // pathEvents is the number of BFD events that can wait to be handled. It is enough for several hundred paths

@@ -33,7 +33,7 @@ var (
 	ErrTimeout = errors.New("vpp: no reply in time")
 	// ErrProtocol ends the session: VPP sent a message that cannot be decoded or was not expected.
 	ErrProtocol = errors.New("vpp: unexpected message")
-	// ErrClosed is returned by a session after it ended.
+	// ErrClosed is the reason for the end of a session that was closed with Close.
 	ErrClosed = errors.New("vpp: session closed")
 )
 
