@@ -115,8 +115,8 @@ func (e *Engine) resume() bool {
 	return true
 }
 
-// CheckDrift does once what Serve does at least every 30 s: it detects drift, and repairs it if the policy
-// allows it.
+// CheckDrift detects drift once, and repairs it if the policy allows it. Serve does the same at least every
+// 30 s.
 func (e *Engine) CheckDrift(ctx context.Context) { e.repair(ctx) }
 
 // repair observes VPP, converges if VPP differs from the stored intent, and reports whether it converged.

@@ -14,7 +14,7 @@ const (
 	// driftEvery is the longest pause. It applies when nothing has changed for some time.
 	driftEvery = 30 * time.Second
 	// settle is the pause between an interface event and the observation, because events come in groups. crowded
-	// is the shortest pause between an observation and the next one that an event causes.
+	// is the shortest pause between an observation and the next observation that an event causes.
 	settle  = 100 * time.Millisecond
 	crowded = time.Second
 )

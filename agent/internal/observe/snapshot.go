@@ -183,7 +183,7 @@ func (s *Snapshot) Index() *Snapshot {
 	return s.indexAddresses()
 }
 
-// takeAddresses stores the addresses that were read in the interfaces that have them. It returns s.
+// takeAddresses copies the addresses that have been read to their interfaces. It returns s.
 func (s *Snapshot) takeAddresses() *Snapshot {
 	for index, prefixes := range s.prefixes {
 		if i := s.ByIndex(index); i != nil {

@@ -190,7 +190,8 @@ func (d *differ) planned(end intent.Key) bool {
 }
 
 // findLeaving finds the interfaces to delete and the ports to release. These are all interfaces of removed
-// ends, and those interfaces of present ends that have another key than intended or are to be rebuilt.
+// ends. They are also the interfaces of present ends that have another key than intended, or that are to be
+// rebuilt.
 func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*Holding)
 	leave := func(h *Holding) {

@@ -87,8 +87,8 @@ func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *
 
 // NamesMost reports whether these operations name at least a third of all interfaces. It does not count
 // interfaces that are known to be unchanged in this epoch. If it returns true, reading all interfaces is
-// faster than reading the named ones individually. keys reports whether only the tunnel's key distinguishes
-// some of them.
+// faster than reading the named ones individually. keys reports whether the named interfaces include tunnels
+// that only their key distinguishes from others.
 func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (most, keys bool) {
 	named := make(map[uint32]bool)
 	for _, op := range ops {

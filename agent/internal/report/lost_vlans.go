@@ -284,8 +284,8 @@ func (l *lostVLANs) access(key intent.Key) (Access, bool) {
 	return frames.access, true
 }
 
-// forgetFrames discards the counters when no current ones are available, or when they are not comparable
-// with the previous ones.
+// forgetFrames discards the last counters. It is called if the current counters are not available, or cannot
+// be compared with the last counters.
 func (l *lostVLANs) forgetFrames() { l.ends, l.unknown = nil, 0 }
 
 // isSame reports whether a and other are the same sub-interface, regardless of policer and tunnel.

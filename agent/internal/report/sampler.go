@@ -77,8 +77,8 @@ type EndCount struct {
 
 // Dropped counts frames. In are frames from the customer that were not forwarded, including those that the
 // policer dropped. Out are frames from the tunnel that were not sent to the customer. Out is nil for a local
-// cross-connect, whose other end counts them. Out is also nil for an interval in which the end was tested,
-// because VPP also drops the test frames there and counts both together.
+// cross-connect, because the other end counts these frames. Out is also nil for an interval in which the end
+// was tested, because VPP also drops the test frames there and counts both together.
 type Dropped struct{ In, Out *uint64 }
 
 // Sample contains the traffic in the interval FromMS < t <= ToMS of the agent's clock (Unix time in ms). If

@@ -23,8 +23,8 @@ type Reading struct {
 	Epoch     int64   // epoch of the segment's directory, see ReopeningSegment.Epoch
 	Heartbeat float64 // increases while VPP's collector runs, by default every 10 s
 	Rx, Tx    []Count // by sw_if_index, summed over threads
-	// Names are the names of the interfaces by sw_if_index. VPP reuses indices, so a counter may belong to
-	// another interface than the one that had the index before.
+	// Names are the names of the interfaces by sw_if_index. VPP reuses indices, so the interface at an index may
+	// be another one than in an earlier reading.
 	Names []string
 	// Conform, Exceed and Violate are the counters of the policers by policer index, summed over threads. VPP
 	// has these entries only after its first policer was created.
