@@ -10,7 +10,7 @@ import (
 )
 
 // Table is the set of interfaces at one moment. It creates a cell only when the cell is requested, because
-// even a walk over all interfaces requests each cell only once.
+// even a walk over 1,000 interfaces requests each cell only once.
 type Table struct {
 	// UpSince is the start time of the SNMP agent, the zero point of sysUpTime.
 	UpSince time.Time
