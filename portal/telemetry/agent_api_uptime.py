@@ -1,7 +1,8 @@
-"""The times when the agent API received reports. Only then does a router's silence mean anything.
+"""The times when the agent API received reports. At other times, a missing report is no sign of a fault.
 
-A process of the agent API listens if one of its threads is free from time to time. While all threads are
-always busy, reports wait longer and longer: a router without a report is then not silent.
+A process of the agent API counts as listening if one of its threads is free from time to time. While all
+threads are busy all the time, reports wait longer and longer. A router whose report is missing then does not
+count as silent.
 """
 
 import logging
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 _BEAT = timedelta(seconds=10)
 # The number of checks per heartbeat whether a thread is free.
 _CHECKS = 20
-# A restart of the server loses nothing, because agents keep trying.
+# A restart of the server does not interrupt the uptime, because agents send lost reports again.
 _RESTART = timedelta(seconds=30)
 _lock = threading.Lock()
 _answering = 0
@@ -36,7 +37,7 @@ def uptime_note(*, now: datetime) -> None:
 
 
 def listened(since: datetime, until: datetime) -> list[Span]:
-    """Return the parts of that time in which the agent API received reports."""
+    """Return the parts of the time from ``since`` to ``until`` in which the agent API received reports."""
     rows = AgentApiUptime.objects.filter(last_recorded_at__gt=since - _BEAT, began_at__lt=until)
     return merged(
         (max(began_at, since), min(last_recorded_at + _BEAT, until))
@@ -58,8 +59,9 @@ def answering() -> Iterator[None]:
 
 
 def note_regularly(*, threads: int) -> None:
-    """Record the uptime in a background thread as long as this process lives. ``threads``: its number of
-    threads.
+    """Record the uptime in a background thread until this process ends.
+
+    ``threads``: the number of threads that handle requests in this process.
     """
     threading.Thread(target=_note_repeatedly, args=(threads,), name="agent-api-uptime", daemon=True).start()
 
@@ -76,7 +78,7 @@ def _note_repeatedly(threads: int) -> None:
 
 
 def is_one_free(threads: int) -> bool:
-    """Return whether a thread is free at some moment of the next heartbeat. Blocks until its end."""
+    """Return whether a thread was free at any check within one heartbeat. Blocks for that heartbeat."""
     free = False
     for _ in range(_CHECKS):
         time.sleep(_BEAT.total_seconds() / _CHECKS)

@@ -25,7 +25,7 @@ PERIODS = ("day", "month")
 
 @dataclass(slots=True)
 class Times:
-    """Seconds in each status, and seconds of maintenance, which belong to no status."""
+    """Seconds in each status. Seconds of maintenance are not part of any status."""
 
     up_s: float = 0.0
     down_s: float = 0.0
@@ -34,7 +34,7 @@ class Times:
 
     @property
     def availability(self) -> float | None:
-        """up / (up + down); None if both are 0."""
+        """The ratio up / (up + down), from 0 to 1; None if both are 0."""
         known = self.up_s + self.down_s
         return self.up_s / known if known else None
 
@@ -46,7 +46,10 @@ class Times:
         return known / whole if whole else None
 
     def add(self, status: str, span: Span, interruptions: Sequence[Span]) -> None:
-        """Count ``span``, in which the line had this status."""
+        """Add the seconds of ``span``, during which the line had ``status``.
+
+        Seconds within ``interruptions`` count as maintenance.
+        """
         maintenance = length(within([span], interruptions)).total_seconds()
         self.maintenance_s += maintenance
         seconds = length([span]).total_seconds() - maintenance
@@ -72,11 +75,14 @@ class Times:
 def availability(
     *, vll: Vll, since: datetime, until: datetime, period: str = "day", now: datetime
 ) -> dict[str, Any]:
-    """Return the response of ``GET /vlls/<id>/availability``: per day or month (UTC), and over the whole
+    """Return the response of ``GET /vlls/<id>/availability``: per day or month (UTC), and for the whole
     range.
 
-    Ratios of seconds from 0 to 1: up / (up + down), None if nothing is known; ``known_ratio`` is the part of
-    the time that is known. Time out of service does not count. Raises RangeEmpty.
+    * ``availability``: seconds up / (up + down), from 0 to 1; None if no status is known.
+    * ``known_ratio``: the part of the time in service with a known status, from 0 to 1; None without such
+      time.
+
+    Time out of service and maintenance do not count. Raises RangeEmpty.
     """
     until = min(until, now)
     if since >= until:
@@ -100,7 +106,7 @@ def availability(
 
 
 def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, Times]:
-    """Return, by line, the seconds in each status. Lines that were not in service are absent."""
+    """Return the seconds in each status by line. Lines that were not in service have no entry."""
     found: dict[UUID, Times] = {}
     interruptions = _interruptions(vlls, since, until)
     intervals = reaching(since, until).filter(vll_id__in=vlls)
@@ -111,9 +117,10 @@ def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: date
 
 
 def availability_text(ratio: float | None, known: float | None) -> str:
-    """Return ``99.988 %``, or ``100 % of the known 97.2 %``; "" if nothing is known.
+    """Return a text such as ``99.988 %`` or ``100 % of the known 97.2 %``; "" if no status is known.
 
-    All values are rounded down: a line with any down or unknown time never shows 100 %.
+    Values are rounded down. A line with down time never has an availability of 100 %, and a line with
+    unknown time never has 100 % known time.
     """
     if ratio is None or known is None:
         return ""
@@ -127,14 +134,12 @@ def _percent(ratio: float) -> str:
 
 
 def reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
-    """Return the intervals of all lines that reach into that time."""
+    """Return the intervals of all lines that overlap the time from ``since`` to ``until``."""
     return OperInterval.objects.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=since), began_at__lt=until)
 
 
 def _interruptions(vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, list[Span]]:
-    """Return, by line, the interruptions by requested tests. A running test counts until the end of the
-    range.
-    """
+    """Return the interruptions by requested tests, by line. A running test counts until ``until``."""
     requested = LineTest.objects.filter(
         Q(restored_at__isnull=True) | Q(restored_at__gt=since),
         vll__in=vlls,

@@ -1,7 +1,7 @@
-"""Queries for counted buckets: from the rollups, and for stale buckets from the finer table.
+"""Queries for counted buckets. They read the rollups, and for stale buckets the next finer table.
 
-The result always equals the result from the samples. A bucket is read as a whole, even if the range cuts it.
-It therefore has the same value in every graph.
+The result always equals the result from the samples. A bucket at the edge of the range is read as a whole.
+The same bucket therefore has the same value in every graph.
 """
 
 from collections.abc import Collection
@@ -37,7 +37,7 @@ def starts_of(since: datetime, until: datetime, step_s: int) -> range:
 def buckets_of(
     vll: Vll, since: datetime, until: datetime, step_s: int, unit: Unit = Unit.BITS
 ) -> tuple[dict[str, dict[int, Bucket]], bool]:
-    """Return, per side, the non-empty buckets by their start (epoch s), and whether any is simulated."""
+    """Return the non-empty buckets of each side by their start (epoch s), and whether any is simulated."""
     starts = starts_of(since, until, step_s)
     table = coarsest_for(step_s)
     if table is SAMPLES:
@@ -56,10 +56,10 @@ def buckets_of(
 
 
 def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
-    """Return these columns (sums, last whether any is simulated) of ``table`` by start (epoch s).
+    """Return ``columns`` of the line's buckets in ``table``, by start (epoch s).
 
-    Buckets that are marked there, or in a finer table, are computed from the next finer rows. If ``starts``
-    are further apart than the rows, rows are merged.
+    Buckets that are marked as stale in ``table`` or in a finer table are computed from the next finer rows.
+    If the step of ``starts`` is longer than that of ``table``, rows are merged.
     """
     with connection.cursor() as cursor:
         # Read the marks first: a bucket that is rolled up later can still be read from the finer rows.
@@ -70,7 +70,10 @@ def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
 
 
 def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[int]]:
-    """Return the starts of the marked buckets, per step."""
+    """Return the starts (epoch s) of the stale buckets by step (s).
+
+    A mark also makes the longer buckets around its bucket stale.
+    """
     cursor.execute(
         "SELECT DISTINCT step_s, extract(epoch FROM start_at)::bigint FROM telemetry_stale_bucket"
         " WHERE vll_id = %s AND step_s <= %s AND start_at >= %s AND start_at < %s",
@@ -113,7 +116,7 @@ def _read(
     return rows
 
 
-# PostgreSQL adds up a year of hours long before Python could read them.
+# PostgreSQL adds up the hours of a year faster than Python can read them.
 _LONGER_ROWS = """
 SELECT extract(epoch FROM longer_at)::bigint, {merged}
 FROM (SELECT date_bin(%s, start_at, timestamptz 'epoch') AS longer_at, {columns} FROM {table}
@@ -149,7 +152,10 @@ _FIVE_MINUTES = (
 
 
 def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> list[tuple[Any, ...]]:
-    """Return line, start and these columns of many lines' 5 minutes, in a fixed number of statements."""
+    """Return line, start and ``columns`` of the 5-minute buckets of many lines.
+
+    The number of statements does not depend on the number of lines.
+    """
     parameters: dict[str, Any] = {
         "vlls": list(vlls),
         "since": _time(starts.start),
@@ -168,9 +174,10 @@ def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> 
 def counted_now(
     cursor: Any, marked: Collection[tuple[UUID, datetime]], columns: Columns
 ) -> list[tuple[Any, ...]]:
-    """Return line, start and these columns of marked 5 minutes, as far as samples exist.
+    """Return line, start and ``columns`` of marked 5-minute buckets, counted from the samples.
 
-    For a caller in a transaction that is about to end.
+    Buckets without samples are absent. Call it at the end of a transaction, because it disables JIT
+    compilation for the rest of the transaction.
     """
     vlls, starts = [vll for vll, _start in marked], [start for _vll, start in marked]
     cursor.execute(_UNCOMPILED)

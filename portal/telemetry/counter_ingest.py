@@ -1,4 +1,7 @@
-"""Storage of agents' counters. Duplicates and disorder change nothing; impossible samples are quarantined."""
+"""Storage of agents' counters. Repeated samples and their order have no effect.
+
+Samples with impossible times or values are quarantined.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,7 +41,7 @@ from portal.telemetry.sample_quarantine import (
 from portal.vll.models import EndMove
 
 DROPS = ("in_drops", "out_drops")
-# For samples that differ between ends.
+# Inserts the rows of any number of samples. Each row has its own number and times.
 _ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
                               conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
@@ -54,7 +57,7 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
                   conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
                   violate_packets, in_drops, out_drops)
 """
-# For ends of a single sample that has not been received before.
+# Inserts the ends of a single new sample. They share its number and times.
 _NEW_ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
                               conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets,
@@ -64,8 +67,8 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
             %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
             %s::bigint[]) AS reported
 """
-# A sample that was quarantined stays a duplicate. When it is sent again, its time may no longer be in the
-# future.
+# A sample that was quarantined counts as a duplicate if the agent sends it again. By then its time may no
+# longer be in the future, so that it would look valid.
 _INSERT = f"""
 WITH inserted AS ({_ROWS}
     WHERE NOT EXISTS (
@@ -94,8 +97,9 @@ WHERE (vll_id, side) NOT IN (
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The result of a report, in ends of samples. ``rejected``: ends that were not on this router at that
-    time.
+    """The result of a report: numbers of ends, added up over its samples.
+
+    ``rejected``: ends that were not on this router when they were counted.
     """
 
     accepted: int
@@ -124,7 +128,10 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
 
 
 def _store(router: Router, report: CounterReport, now: datetime, *, by_number: bool = True) -> Stored:
-    """Store the samples. ``by_number``: samples with higher numbers than before are new without a lookup."""
+    """Store the samples of a report.
+
+    ``by_number``: treat samples with higher numbers than all earlier ones as new, without a lookup.
+    """
     reasons = [contradiction(sample, now) for sample in report.samples]
     with pipelined_transaction():
         last, own = _lock_and_read(router, report, reasons, now)
@@ -155,7 +162,7 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
 def _lock_and_read(
     router: Router, report: CounterReport, reasons: Sequence[str | None], now: datetime
 ) -> tuple[LastCounters | None, "_Ends"]:
-    """Take the locks, and read the data for comparison with these samples."""
+    """Take the locks. Return the data of the last report, and the ends that the router may report."""
     times_ms = {
         (sample.from_ms, sample.to_ms)
         for sample, reason in zip(report.samples, reasons, strict=True)
@@ -176,8 +183,9 @@ def _lock_and_read(
 
 
 def _lacks_partition(error: IntegrityError) -> bool:
-    """Return whether a partition is missing. PostgreSQL reports a violated check with a table and no
-    constraint.
+    """Return whether the error means that a partition is missing.
+
+    PostgreSQL reports it as a violated check without the name of a constraint.
     """
     cause = error.__cause__
     return isinstance(cause, CheckViolation) and cause.diag.constraint_name is None
@@ -185,23 +193,27 @@ def _lacks_partition(error: IntegrityError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The reported ends that are not on the router, with the time (ms) when they left."""
+    """The reported ends that are not on the router.
+
+    ``left_ms``: when an end last left this router (ms since the epoch). Ends that never left it are absent.
+    """
 
     elsewhere: set[tuple[str, str]]
     left_ms: dict[tuple[str, str], int]
 
     def counts(self, end: EndCount, from_ms: int) -> bool:
-        """Return whether the router may report this end. An end that has left counts in samples that began
-        before.
+        """Return whether the router may report this end in a sample that began at ``from_ms``.
+
+        The router may also report an end that has left, in samples that began before it left.
         """
         key = (end.vll, end.side)
         return key not in self.elsewhere or from_ms < self.left_ms.get(key, 0)
 
 
 def _ends_on(router: Router, elsewhere: set[tuple[str, str]]) -> _Ends:
-    """Return the reported ends that are or were on this router, in any life-cycle state.
+    """Return the ends that are ``elsewhere``, with the times when they left this router.
 
-    A report may be late and concern a time before the end moved away.
+    A late report may concern a time before an end moved away.
     """
     if not elsewhere:
         return _Ends(elsewhere, {})
@@ -222,7 +234,7 @@ def _is_negative(end: EndCount) -> bool:
 def _insert(
     router: Router, report: CounterReport, rows: list[_Row], last: LastCounters | None, now: datetime
 ) -> tuple[int, Marks]:
-    """Insert all rows with one statement. Return the number of new rows, and their marks."""
+    """Insert all rows with one statement. Return the number of new rows, and the marks of their buckets."""
     if not rows:
         return 0, NO_MARKS
     samples = [sample for sample, _ in rows]
@@ -256,6 +268,6 @@ def _array_or_nulls(values: Sequence[int | None]) -> str:
 def _array(values: Iterable[int | str]) -> str:
     """Return an array in PostgreSQL's notation, without quotes.
 
-    psycopg's check of each element would take longer than storing them takes the server.
+    psycopg would check each element, which takes longer than the server needs to store the array.
     """
     return "{" + ",".join(map(str, values)) + "}"

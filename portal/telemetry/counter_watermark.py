@@ -1,4 +1,4 @@
-"""The record of a router's last counter report: its clock, and its newest samples and marks."""
+"""The record of a router's last counter report: clock offset, highest sample number, and last marks."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -27,16 +27,19 @@ _STEP = timedelta(seconds=FIVE_MINUTES.step_s)
 
 
 class Marks(NamedTuple):
-    """These 5 minutes are marked as stale (portal.telemetry.rollups) for all ends of a digest."""
+    """The mark of one 5-minute bucket as stale (portal.telemetry.rollups), for a set of ends.
+
+    ``at``: the start of the bucket. ``ends``: a digest of the ends.
+    """
 
     at: datetime | None
     ends: str
 
     def exist(self, now: datetime) -> bool:
-        """Return whether the marks still exist.
+        """Return whether the marks certainly still exist: until the end of their 5 minutes.
 
-        The roll-up takes marks of 5 minutes that ended REPORTING_DELAY ago. The clocks of the portal's
-        machines differ by less.
+        The roll-up takes a mark only when its 5 minutes ended at least REPORTING_DELAY ago. The clocks of the
+        portal's machines differ by less than REPORTING_DELAY.
         """
         return self.at is not None and now < self.at + _STEP
 
@@ -45,14 +48,20 @@ NO_MARKS = Marks(None, "")
 
 
 class LastCounters(NamedTuple):
-    """Data of the last report: its ``boot_id``, the highest number of its samples, and its marks."""
+    """Data of a router's last report.
+
+    ``newest_seq``: the highest number of all samples received with this ``boot_id``; None if unknown.
+    """
 
     boot_id: str
     newest_seq: int | None
     marks: Marks
 
     def are_before(self, report: CounterReport) -> bool:
-        """Return whether these samples must be new, because agents number their samples."""
+        """Return whether all samples of ``report`` are new.
+
+        Each run of an agent numbers its samples, so a higher number than ``newest_seq`` is new.
+        """
         newest = self.newest_seq
         return (
             newest is not None
@@ -62,8 +71,9 @@ class LastCounters(NamedTuple):
 
 
 def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
-    """Return the marks of these samples, if all are within the same 5 minutes. ``ends``: their ends,
-    as text.
+    """Return the marks of these samples if all are within the same 5 minutes; otherwise NO_MARKS.
+
+    ``ends``: the ends of the samples, as text.
     """
     step_ms = FIVE_MINUTES.step_s * 1_000
     touched = {at for sample in samples for at in (sample.from_ms // step_ms, (sample.to_ms - 1) // step_ms)}
@@ -73,12 +83,12 @@ def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
 
 
 def clock_read(cursor: Any, router: Router) -> None:
-    """Select the row and lock it: reports of a router are stored one after the other."""
+    """Select the router's row and lock it, so that reports of a router are stored one after the other."""
     cursor.execute(_READ, [router.pk])
 
 
 def clock_found(cursor: Any) -> LastCounters | None:
-    """Return the selected clock; None before the router's first report."""
+    """Return the row that ``clock_read`` selected; None before the router's first report."""
     row = cursor.fetchone()
     return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:]))
 

@@ -18,7 +18,7 @@ FROM vll_vll AS line
 JOIN telemetry_five_minutes AS counted ON counted.vll_id = line.id AND counted.start_at = %(start)s
 WHERE line.customer_id = %(customer)s
 """
-# The last correction of a month counts, and the busier end of a line.
+# For each line: the last correction of the month, and the larger value of the two ends.
 _MONTH = """
 SELECT sum(most) FROM (
     SELECT max(max_bps) AS most FROM (
@@ -34,11 +34,11 @@ SELECT sum(most) FROM (
 
 @dataclass(frozen=True, slots=True)
 class CustomerTraffic:
-    """Rates in bit/s.
+    """The traffic of all lines of a customer, in bit/s.
 
-    ``now_bps``: incoming traffic at both ends of all lines in the 5 minutes from ``since`` on, None if
-    nothing was counted. ``p95_bps``: the sum of the lines' 95th percentiles of ``month``, None if none is
-    frozen.
+    ``now_bps``: the traffic that entered at both ends of all lines in the 5 minutes from ``since`` on; None
+    if nothing was counted. ``p95_bps``: the sum of the lines' 95th percentiles of ``month``, the last frozen
+    month; None if the month has no values for these lines.
     """
 
     now_bps: int | None
@@ -49,7 +49,7 @@ class CustomerTraffic:
 
 
 def customer_traffic(customer: Customer, *, now: datetime) -> CustomerTraffic:
-    """Return the traffic, with at most three statements."""
+    """Return the traffic of a customer's lines. It takes at most three statements."""
     step_s = FIVE_MINUTES.step_s
     over = int((now - ROLLED_UP_AFTER).timestamp() // step_s) * step_s
     since = datetime.fromtimestamp(over - step_s, tz=UTC)

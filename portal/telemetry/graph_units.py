@@ -4,17 +4,17 @@ from enum import Enum
 
 
 class Unit(Enum):
-    """A unit. ``name``: as in the API, lower case. ``value``: the notation of the rate."""
+    """A unit. The API uses ``name`` in lower case; ``value`` is the unit of the rate."""
 
     BITS = "bit/s"
     PACKETS = "packet/s"
 
     @property
     def counted(self) -> str:
-        """The counter for this unit."""
+        """The counter that this unit is computed from: ``bytes`` or ``packets``."""
         return "bytes" if self is Unit.BITS else "packets"
 
     @property
     def factor(self) -> int:
-        """The number of units per counted item."""
+        """The factor from counts to the unit: 8 bits per byte, 1 packet per packet."""
         return 8 if self is Unit.BITS else 1

@@ -1,4 +1,4 @@
-"""The last hour of many lines: a page of a list in a fixed number of statements."""
+"""The traffic of many lines in the last hour, for lists. The number of statements is fixed."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ _READ = ("a_in_bytes", "z_in_bytes", "a_covered_ms", "z_covered_ms", "simulated"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """Incoming bit/s at each end, by 5 minutes, oldest first; None if nothing was counted.
+    """The incoming traffic (bit/s) at each end per 5 minutes, oldest first; None if nothing was counted.
 
-    The last 5 minutes have only begun. Their counts are divided by the time in which they were counted.
+    The last 5 minutes are not complete. Their rate is the traffic divided by the time counted so far.
     """
 
     a: list[float | None]
@@ -31,7 +31,7 @@ class Recent:
 
 
 def recent_of(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, Recent]:
-    """Return the last hour of every line. The values equal those of the line's own graph."""
+    """Return the last hour of each line. The values equal the values in the graph of the line."""
     if not vlls:
         return {}
     first = int((now - SPAN).timestamp() // STEP_S + 1) * STEP_S

@@ -1,4 +1,4 @@
-"""Frames of a line that its own routers dropped: losses inside the routers and not on the path."""
+"""Frames of a line that VPP dropped on the routers of its two ends, and not on the path between them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,10 +13,10 @@ _COLUMNS = (*(f"{side}_{column}" for side in SIDES for column in _PER_END), "sim
 
 @dataclass(frozen=True, slots=True)
 class EndDrops:
-    """Drops of an end, None if nothing was counted.
+    """The dropped frames of an end; None if nothing was counted.
 
-    ``sent_in``: frames from the customer that VPP dropped, without those of the policer. ``for_customer``:
-    frames that were not sent out of the port.
+    ``sent_in``: frames from the customer that VPP dropped, without the frames that the policer dropped.
+    ``for_customer``: frames for the customer that VPP dropped instead of sending them out of the port.
     """
 
     sent_in: int | None
@@ -35,11 +35,11 @@ class EndDrops:
 
 
 def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, EndDrops]:
-    """Return the drops by side over the buckets that touch the range: the finest stored ones, at least 5
-    minutes.
+    """Return the drops by side, over all buckets that touch the range.
 
-    If a policer was counted at all, drops from times without its counts are left out: they may be the
-    policer's.
+    The buckets are the finest ones that are stored for the range, but not shorter than 5 minutes. If the
+    policer of an end was counted in some buckets, the incoming drops of the other buckets are left out,
+    because the policer may have caused them.
     """
     finest = finest_kept(since, now=now)
     table = finest if finest in ROLLUPS else FIVE_MINUTES

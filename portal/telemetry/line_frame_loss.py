@@ -1,19 +1,20 @@
 """Passive frame loss: frames that entered at one end compared with frames that left at the other end.
 
-Only buckets that were counted without a gap at both ends are compared: 5 minutes, or hours or days where no
-finer ones are stored. Frames that the line's own policer dropped at the entrance exceeded the bandwidth
-profile and are no loss (MEF 10.4 counts qualified frames). If a policer was counted for a part of the time
-only, that is a gap.
+Only buckets that were counted without a gap at both ends are compared. A bucket has 5 minutes, or an hour or
+a day where no finer buckets are stored. Frames that the line's own policer dropped at the entrance exceeded
+the bandwidth profile and do not count as lost (MEF 10.4 counts qualified frames). A bucket has a gap if its
+policer was counted for only a part of the bucket.
 
-The two ends are never read at the same instant. A sample across the border of a bucket counts evenly on both
-sides, and the two ends have different sampling intervals. Without loss, the two estimates of the frames
-before the border differ by at most the frames of one sample, the larger one of both ends. The reason: the
-weights of a frame at the two ends differ by less than one. The positive and the negative differences each add
-up to less than one.
+The two ends are never read at the same instant. A sample that crosses the border of a bucket is divided
+between the two buckets in proportion to time, and the two ends have different sampling intervals. Each end
+therefore gives a different estimate of the frames before the border. Without loss, the estimates differ by at
+most the frames of one sample, at the end whose sample has more frames. The reason: the weights of a frame at
+the two ends differ by less than one. The positive and the negative differences each add up to less than one.
 
-Borders between compared buckets cancel out. A range therefore has two borders, plus two for each gap. Offsets
-between the agents' clocks move the borders as well. Below the sum of these errors (``bound_ratio``) the loss
-is only known to be less. A surplus at the exit is no loss.
+The error at a border between two compared buckets cancels out. A range therefore has two borders with an
+error, and each gap adds two. Offsets between the agents' clocks also move the borders. ``bound_ratio`` is the
+sum of these errors, as a share of the frames. A measured loss below ``bound_ratio`` only shows that the loss
+is less than ``bound_ratio``. If more frames left than entered, the loss is 0.
 """
 
 from collections.abc import Collection, Mapping
@@ -46,9 +47,9 @@ _LONGEST_S = 35
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The count of one end in a bucket: frames, covered time (ms), and the most frames of one sample.
+    """The count of one end in a bucket: frames, covered time (ms), and the most frames in one sample.
 
-    None as the most frames: not stored at that time.
+    ``in_most`` and ``out_most`` are None in buckets from before these columns existed.
     """
 
     into: float
@@ -60,13 +61,14 @@ class _End:
     out_most: float | None
 
     def is_whole(self, step_s: int) -> bool:
-        """Return whether the bucket is counted without gaps and without overlaps, as after a clock was set
-        back.
+        """Return whether the bucket was counted without gaps and without overlaps.
+
+        Samples overlap if a clock was set back.
         """
         return self.covered_ms == step_s * 1000 and self.policed_ms in (None, 0, self.covered_ms)
 
     def most_in(self, step_s: int) -> float:
-        """Return the maximum of frames within the profile in one sample."""
+        """Return the most frames within the profile that one sample counted, or an estimate if not stored."""
         return self._most(self.into - (self.violate or 0.0), step_s) if self.in_most is None else self.in_most
 
     def most_out(self, step_s: int) -> float:
@@ -82,8 +84,10 @@ _Counted = dict[int, tuple[_End, _End]]
 
 @dataclass(slots=True)
 class Direction:
-    """Frames of one direction. ``policed``: dropped at the entrance as beyond the profile. ``astray``: the
-    maximum of frames that may be counted beyond the range at one end and within it at the other end.
+    """The frames of one direction.
+
+    ``policed``: frames that the policer dropped at the entrance because they exceeded the profile.
+    ``astray``: the most frames that may count outside the range at one end and inside it at the other end.
     """
 
     sent: float = 0.0
@@ -97,7 +101,7 @@ class Direction:
         self.delivered += exit.out
 
     def add_border(self, entrance: _End, exit: _End, step_s: int, clocks_apart_s: float) -> None:
-        """Add the possible error of this border, which has a gap behind it."""
+        """Add the possible error at a border of this bucket whose neighbour is not compared."""
         most = max(entrance.most_in(step_s), exit.most_out(step_s))
         self.astray += most * (1 + clocks_apart_s / _INTERVAL_S)
 
@@ -116,10 +120,10 @@ class Direction:
 def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
     """Return the response of ``GET /vlls/<id>/loss``, over the buckets that lie completely in the range.
 
-    * ``compared``: buckets that count.
-    * ``missing``: buckets of the range that cannot be compared.
-    * ``loss_ratio``: from 0 to 1 of the frames sent within the profile; None without any. A value below
-      ``bound_ratio`` only says that the loss is less than ``bound_ratio``.
+    * ``compared``: the number of compared buckets.
+    * ``missing``: the number of expected buckets that cannot be compared.
+    * ``loss_ratio``: the lost part of the frames that were sent within the profile, from 0 to 1; None if none
+      was sent. A value below ``bound_ratio`` only shows that the loss is less than ``bound_ratio``.
 
     Raises RangeEmpty.
     """
@@ -136,8 +140,10 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
 def frame_loss_by_month(
     *, vll: Vll, months: list[datetime], until: datetime, now: datetime
 ) -> list[dict[str, Any]]:
-    """Return ``frame_loss`` for each of ``months`` (their first moments, oldest first), by hours, in one
-    read.
+    """Return the result of ``frame_loss`` for each month, with one query. Hours are compared.
+
+    ``months``: the first moments of the months, oldest first. The last month ends at ``until``. Days are
+    compared if hours of the first month are no longer stored.
     """
     step_s = max(HOURS.step_s, finest_kept(months[0], now=now).step_s)
     counted, simulated = _counted(vll, months[0], until, step_s)
@@ -157,7 +163,10 @@ def compare(
     now: datetime,
     apart_s: float,
 ) -> dict[str, Any]:
-    """Return ``frame_loss`` for rows that the caller has read: columns by name, by their start (epoch s)."""
+    """Return the result of ``frame_loss`` for rows that the caller has read.
+
+    ``rows``: by start of the bucket (epoch s), the columns by name. ``apart_s``: see ``clocks_apart_s``.
+    """
     counted = {
         start: (
             _End(*(row[f"a_{name}"] for name in _PER_END)),
@@ -169,8 +178,9 @@ def compare(
 
 
 def clocks_apart_s(vlls: Collection[UUID]) -> dict[UUID, float]:
-    """Return, by line, the difference between the clocks of its ends' agents in their newest reports; 0 if
-    unknown.
+    """Return, by line, the difference (s) between the clocks of the agents at its two ends; 0 if unknown.
+
+    The clock offsets are those of the newest reports.
     """
     offsets: dict[UUID, list[int]] = {vll: [] for vll in vlls}
     clocks = VllEnd.objects.filter(vll__in=vlls, port__router__agent_clock__isnull=False)

@@ -1,15 +1,14 @@
-"""The judgement of a silence, and its effect on the history of the lines that end on the router.
+"""The judgement of a router's silence, and its effect on the status history of the lines on the router.
 
-While there is evidence that the router's VPP works, its lines are unknown. Without evidence for
-LONGLINE_SILENCE_IS_DOWN_S, the lines are down, back to the last evidence. Counters that arrive later are
-judged too, for example from an agent that was disconnected. An interval of a line may change as long as
-samples of it are accepted, but not after its month is frozen.
+While counters show that the router's VPP works (evidence), the status of its lines is unknown. If there is no
+evidence for longer than LONGLINE_SILENCE_IS_DOWN_S, the lines count as down from the last evidence on.
+Counters that arrive later are judged too, for example from an agent that was disconnected. The history of a
+line can change as long as the portal accepts samples for that time, but not after the month is frozen.
 
-The cost of a judgement depends on the new data only, and not on the length of the silence. The roll-up
-records which 5 minutes of a silence it counted (UnjudgedFiveMinutes). A judgement reads only those, in
-portions, and stores the result: ``forwarded_spans`` for the router, judged intervals for its lines. When
-nothing is left to read, it decides which time counts as down. It rewrites only the time whose verdict has
-changed.
+The cost of a judgement depends only on the new data, and not on the length of the silence. The roll-up
+records which 5 minutes of a silence it counted (UnjudgedFiveMinutes). A judgement reads only these 5 minutes,
+in portions. It stores ``forwarded_spans`` for the router, and judged intervals for its lines. After the last
+portion, it decides which time counts as down, and rewrites only the time with a changed verdict.
 """
 
 import logging
@@ -45,9 +44,9 @@ from portal.vll.states import OperStatus
 
 log = logging.getLogger(__name__)
 
-# A portion: this many rows of 5 minutes are read in one transaction, which takes about a second.
+# The size of a portion: the rows of 5 minutes that are read in one transaction. It takes about a second.
 ROWS_TOGETHER = 200_000
-# With more waiting 5 minutes than this, the roll-up is far behind and nothing counts as down.
+# If more 5 minutes than this wait for the roll-up, the roll-up is too far behind to decide what is down.
 _MOST_UNCOUNTED = 20_000
 _OTHER = {"a": "z", "z": "a"}
 _VERDICT = (
@@ -62,9 +61,9 @@ _VERDICT = (
 Lines = Mapping[UUID, Mapping[str, int]]
 Spans = dict[UUID, list[Span]]
 
-# The counts of the lines on the router in some 5 minutes. Per line: when frames came out of either of its
-# ends, and when the line was evidence for the router. It was if the router's own agent counted, or if frames
-# came out at the end on another router.
+# The counts of the lines on the router in some 5 minutes. Per line: when frames came out of either end, and
+# when the line is evidence for the router. A line is evidence if the router's own agent counted it, or if
+# frames came out at its end on another router.
 _COUNTED = """
 WITH here AS MATERIALIZED (
     SELECT one_end.vll_id, bool_or(one_end.side = 'a') AS a_here, bool_or(one_end.side = 'z') AS z_here
@@ -81,7 +80,7 @@ WITH here AS MATERIALIZED (
 SELECT vll_id, range_agg(during) FILTER (WHERE forwarded), range_agg(during) FILTER (WHERE speaks)
 FROM counted WHERE forwarded OR speaks GROUP BY vll_id
 """
-# When frames came out of some lines, each within its own span.
+# When frames came out of some lines. Each line has its own span.
 _FORWARDED = """
 SELECT five.vll_id, range_agg(tstzrange(five.start_at, five.start_at + interval '5 minutes'))
 FROM unnest(%(vlls)s::uuid[], %(since)s::timestamptz[], %(until)s::timestamptz[])
@@ -104,7 +103,8 @@ INSERT INTO telemetry_unjudgedfiveminutes (silence_id, start_at)
 SELECT %(silence)s, start_at
 FROM generate_series(date_bin('5 minutes', %(since)s, 'epoch'), %(until)s, interval '5 minutes') AS start_at
 """
-# Materialized: otherwise a plan could run the selection once per row and take more rows than the limit.
+# MATERIALIZED, because a plan could otherwise run the selection once per row and take more rows than the
+# limit.
 _TAKE = """
 WITH portion AS MATERIALIZED (
     SELECT start_at FROM telemetry_unjudgedfiveminutes WHERE silence_id = %(silence)s
@@ -118,7 +118,7 @@ _NEWEST_INTERVAL = "SELECT pg_sequence_last_value(pg_get_serial_sequence('teleme
 
 
 def silence_judge(*, silence_id: int, now: datetime) -> bool:
-    """Judge one portion of a silence. Return whether more is left.
+    """Judge one portion of a silence. Return whether portions are left.
 
     Does nothing while another process judges the same silence.
     """
@@ -128,9 +128,7 @@ def silence_judge(*, silence_id: int, now: datetime) -> bool:
 
 @transaction.atomic
 def _begin_again(silence_id: int, now: datetime) -> None:
-    """Mark a silence as completely unjudged, if it was never judged or must be judged again from its
-    beginning.
-    """
+    """Mark all 5 minutes of a silence as unjudged, if it was never judged or is to be judged again."""
     unread = RouterSilence.objects.filter(Q(judge_again=True) | Q(judged_until=None), pk=silence_id)
     if not unread.exists():
         return
@@ -181,7 +179,7 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
 
 
 def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> None:
-    """Decide when the router was down, after all counts are read.
+    """Decide in which parts of the silence the router was down. Call it after the last portion.
 
     Does nothing while the roll-up is far behind.
     """
@@ -214,7 +212,7 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
 
 
 def _lines_on(router_id: int) -> Lines:
-    """Return, by line on the router, the routers of both of its ends."""
+    """Return the lines with an end on the router. Each has the routers of its ends, by side."""
     here = VllEnd.objects.filter(port__router=router_id).values("vll")
     found: dict[UUID, dict[str, int]] = {}
     ends = VllEnd.objects.filter(vll__in=here).values_list("vll_id", "side", "port__router_id")
@@ -224,7 +222,7 @@ def _lines_on(router_id: int) -> Lines:
 
 
 def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime], bool]:
-    """Take the starts of some 5 minutes off the list. Return them and whether others remain."""
+    """Take at most ``most`` 5 minutes off the list. Return their starts, and whether others remain."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, {"silence": silence.pk, "most": most})
         starts = sorted(start for (start,) in cursor.fetchall())
@@ -235,7 +233,10 @@ def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime]
 
 
 def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Span]]:
-    """Return when each line forwarded in these 5 minutes, and when there was evidence for the router."""
+    """Return when each line forwarded frames, and when there was evidence for the router.
+
+    Both are within the 5 minutes that begin at ``starts``.
+    """
     if not starts:
         return {}, []
     parameters: dict[str, Any] = {
@@ -256,7 +257,10 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
 
 
 def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tuple[UUID, datetime]]:
-    """Return the router's lines and completed 5 minutes in these spans that are not yet rolled up."""
+    """Return the completed 5 minutes of the router's lines that are not yet rolled up: line and start.
+
+    They lie between the first and the last moment of ``spans``.
+    """
     parameters: dict[str, Any] = {
         "router": router_id,
         "since": spans[0][0] - BUCKET,
@@ -269,7 +273,7 @@ def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tup
 
 
 def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID, datetime]]) -> list[Span]:
-    """Count 5 minutes that wait for the roll-up. Return those with evidence for the router."""
+    """Count the 5 minutes that wait for the roll-up. Return those with evidence for the router."""
     columns = ("a_covered_ms", "z_covered_ms", "a_out_packets", "z_out_packets")
     with connection.cursor() as cursor:
         rows = counted_now(cursor, sorted(uncounted), columns)
@@ -287,10 +291,10 @@ def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID
 def _rewrite(
     span: Span, lines: Lines, touched: Mapping[UUID, Sequence[Span]], forwarded: Spans, turned: set[UUID]
 ) -> None:
-    """Write the verdict into the history of these locked lines, within the spans that are ``touched``.
+    """Write the verdict into the history of these locked lines, within the spans in ``touched``.
 
-    ``forwarded`` comes from the current read; earlier judgements are in the intervals. The status of lines in
-    ``turned`` follows from this verdict.
+    ``forwarded``: when each line forwarded, as found by this judgement. The results of earlier judgements are
+    in the intervals. ``turned``: lines whose current status has just changed because of this verdict.
     """
     parts = merged(part for spans in touched.values() for part in spans)
     if not parts:
@@ -328,9 +332,9 @@ def _rewrite(
 
 
 def _newer(silence: RouterSilence, lines: Lines) -> Spans:
-    """Return, by line, the time before the last judgement that has an interval written after it.
+    """Return, by line, the judged time for which an interval was written after the last judgement.
 
-    A status is dated back to the moment when the last report of a router became stale.
+    Such an interval exists if a status was dated back to the moment when a router's last report became stale.
     """
     judged_until = silence.judged_until
     if not silence.judged_interval or judged_until is None or judged_until <= silence.since:
@@ -349,7 +353,7 @@ def _newer(silence: RouterSilence, lines: Lines) -> Spans:
 
 
 def _forwarded_in(spans: Spans, silence: Span, *, over: bool) -> Spans:
-    """Return, by line, when frames came out of it, read again for these spans only."""
+    """Return, by line, when frames came out of it. Only these spans are read."""
     parts = [(vll, *span) for vll, of in spans.items() for span in of]
     if not parts:
         return {}
@@ -363,14 +367,15 @@ def _forwarded_in(spans: Spans, silence: Span, *, over: bool) -> Spans:
 
 
 def _moved(lines: Lines) -> dict[UUID, datetime]:
-    """Return when an end of these lines last moved, for lines that were moved."""
+    """Return, for each line that was ever moved, when one of its ends last moved."""
     moves = VllEnd.objects.filter(vll__in=lines, vll__moves__isnull=False).values("vll_id")
     return dict(moves.annotate(at=Max("vll__moves__left_at")).values_list("vll_id", "at"))
 
 
 def _newest_interval() -> int:
-    """Return the highest id of any interval. Intervals of locked lines that are written later have higher
-    ids.
+    """Return the highest id of any interval; 0 if there is none.
+
+    Intervals that are written later for locked lines have higher ids.
     """
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_INTERVAL)
@@ -378,7 +383,10 @@ def _newest_interval() -> int:
 
 
 def _down_spans(routers: Iterable[int], span: Span) -> dict[int, list[Span]]:
-    """Return, by router, the parts of that time in which its silences count as down."""
+    """Return, by router, the parts of ``span`` in which its silences count as down.
+
+    A part may reach beyond ``span``.
+    """
     found: dict[int, list[Span]] = {}
     silences = RouterSilence.objects.filter(
         Q(until__isnull=True) | Q(until__gt=span[0]), router__in=routers, since__lt=span[1]
@@ -386,14 +394,14 @@ def _down_spans(routers: Iterable[int], span: Span) -> dict[int, list[Span]]:
     for each in silences:
         spans = _from_json(each.down_spans)
         if each.counts_as_down:
-            # The silence has continued since this was written.
+            # The silence has continued since its spans were stored.
             spans.append((spans[-1][1], max(spans[-1][1], span[1])))
         found.setdefault(each.router_id, []).extend(spans)
     return found
 
 
 def _open_since(since: datetime) -> datetime:
-    """Return ``since``, or the end of the last frozen month: earlier history does not change."""
+    """Return the later of ``since`` and the end of the last frozen month. Earlier history does not change."""
     last = FrozenMonth.objects.aggregate(last=Max("month"))["last"]
     if last is None:
         return since

@@ -1,4 +1,7 @@
-"""Counter samples as agents measure them: differences over an interval, never running totals."""
+"""Counter samples of agents, their quarantine, monthly figures, and the status history of lines.
+
+A sample contains the difference of the counters over an interval, never running totals.
+"""
 
 from typing import Any
 
@@ -9,17 +12,18 @@ from portal.inventory.models import Router, RouterSilence
 
 
 class AgentClock(models.Model):
-    """The newest known offset of an agent's clock: portal time minus agent time, in milliseconds."""
+    """The newest offset of an agent's clock (portal time minus agent time, in ms), and its last report."""
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="agent_clock")
     boot_id = models.UUIDField()
     offset_ms = models.BigIntegerField()
     measured_at = models.DateTimeField()
-    # Samples that this run of the agent dropped because its store was full.
+    # The number of samples that this run of the agent dropped because its store was full.
     dropped = models.BigIntegerField(default=0)
     # The highest sample number received with this boot_id; null if unknown.
     newest_seq = models.BigIntegerField(null=True)
-    # The 5 minutes in which the last reported ends are marked as stale, and a digest of these ends.
+    # The start of the 5 minutes that are marked as stale for the last reported ends, and a digest of these
+    # ends.
     marked_at = models.DateTimeField(null=True)
     marked_ends = models.CharField(max_length=32, default="", db_default="")
 
@@ -28,8 +32,9 @@ class AgentClock(models.Model):
 
 
 class Sample(models.Model):
-    """The count of one VLL end over (from_at, to_at] by the agent's clock; partitioned by day of
-    ``to_at``.
+    """The count of one VLL end over (from_at, to_at] by the agent's clock.
+
+    The table is partitioned by the day of ``to_at``.
     """
 
     pk = models.CompositePrimaryKey("to_at", "vll_id", "side", "boot_id", "seq")
@@ -66,11 +71,11 @@ class Sample(models.Model):
 
 
 class MonthlyPercentile(models.Model):
-    """The 95th percentiles (bit/s) of an end's 5 minutes in one calendar month (UTC); immutable.
+    """The 95th percentiles (bit/s) of the 5-minute rates of an end in one calendar month (UTC).
 
-    Rates are null if nothing was counted. ``counted``: the 5 minutes in the percentile. ``missing``: expected
-    5 minutes without counts. ``correction``: 0 for the first freeze. When the NOC accepts quarantined samples
-    later, a row with a higher number is added next to the one that it corrects.
+    A row never changes. Rates are null if nothing was counted. ``counted``: the number of 5 minutes in the
+    percentile. ``missing``: the number of expected 5 minutes without counts. ``correction``: 0 for the first
+    freeze. If the NOC accepts quarantined samples later, a new row with the next number is added.
     """
 
     vll_id = models.UUIDField()
@@ -98,7 +103,7 @@ class MonthlyPercentile(models.Model):
 
 
 class FrozenMonth(models.Model):
-    """A calendar month (UTC) whose percentiles are all frozen. Its 5 minutes are no longer needed."""
+    """A calendar month (UTC) with all percentiles frozen, so that its 5-minute rows may be dropped."""
 
     month = models.DateField(unique=True)
     frozen_at = models.DateTimeField()
@@ -115,17 +120,18 @@ class FrozenMonth(models.Model):
 
 
 class OperInterval(models.Model):
-    """The time that a VLL in service had an oper status: ``[began_at, ended_at)``; null means it still has
-    it.
+    """The time during which a VLL in service had one oper status: ``[began_at, ended_at)``.
 
-    A trigger on events maintains the rows, so they always agree with the events.
+    ``ended_at`` is null while the VLL has that status. A trigger on events maintains the rows, so they always
+    agree with the events.
     """
 
     vll_id = models.UUIDField()
     status = models.CharField(max_length=15)
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    # Not observed at that time; derived later from a silence (portal.telemetry.router_silences).
+    # Whether the status was not observed, but derived later from a router's silence
+    # (portal.telemetry.line_status_in_silence).
     judged = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -143,7 +149,7 @@ class OperInterval(models.Model):
 
 
 class UnjudgedFiveMinutes(models.Model):
-    """5 minutes of a router's silence that were counted since the last judgement of the silence."""
+    """5 minutes of a router's silence with counts that the last judgement of the silence did not include."""
 
     pk = models.CompositePrimaryKey("silence_id", "start_at")
     silence = models.ForeignKey(
@@ -169,11 +175,11 @@ class AgentApiUptime(models.Model):
 
 
 class Quarantine(models.Model):
-    """A case for one decision of the NOC: samples of a router that were quarantined for one reason.
+    """Samples of a router that were quarantined for the same reason. The NOC decides about them together.
 
-    If their time could be corrected, the samples belong to one calendar month (UTC, corrected) and to one
-    clock offset. They are added up by 5 minutes (QuarantinedFiveMinutes). If not, ``month`` is null, and the
-    samples cannot be used.
+    If the time of the samples can be corrected, all samples have the same clock offset and belong to the same
+    calendar month (UTC, corrected time). They are added up by 5 minutes (QuarantinedFiveMinutes). If the time
+    cannot be corrected, ``month`` is null and the samples cannot be accepted.
     """
 
     class State(models.TextChoices):
@@ -186,12 +192,13 @@ class Quarantine(models.Model):
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="quarantines")
     reason = models.CharField(max_length=50)
     month = models.DateField(null=True)
-    # Portal time minus router time of the reports with these samples.
+    # Portal time minus router time, in ms, of the report with the first of these samples.
     offset_ms = models.BigIntegerField()
-    # The first and last time by the router's clock, in milliseconds since the epoch, of any value.
+    # The first and last time by the router's clock, in milliseconds since the epoch. Any value is possible.
     first_ms = models.BigIntegerField()
     last_ms = models.BigIntegerField()
-    # In ends of samples. ``waited``: how many of them waited for long before they were sent.
+    # Numbers of ends, added up over the samples. ``waited``: those in samples that the agent sent late
+    # (sample_quarantine.WAITED).
     samples = models.BigIntegerField(default=0)
     waited = models.BigIntegerField(default=0)
     first_received_at = models.DateTimeField()
@@ -234,7 +241,10 @@ class Quarantine(models.Model):
 
 
 class QuarantinedEnd(models.Model):
-    """An end of a line in a quarantine. ``added`` and ``left_out``: its 5 minutes, after acceptance."""
+    """An end of a line in a quarantine.
+
+    ``added`` and ``left_out``: the number of its 5 minutes that acceptance added or left out.
+    """
 
     quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="ends", db_index=False)
     vll_id = models.UUIDField()
@@ -256,8 +266,8 @@ class QuarantinedEnd(models.Model):
 class QuarantinedFiveMinutes(models.Model):
     """The quarantined count of an end in 5 minutes of the corrected time.
 
-    ``policed``: whether a policer was counted. ``accepted``: it counts like samples; otherwise it is in no
-    figure.
+    ``policed``: whether a policer was counted. ``accepted``: whether the count is part of the line's figures,
+    as samples are.
     """
 
     pk = models.CompositePrimaryKey("quarantine_id", "vll_id", "side", "start_at", "policed")
@@ -302,8 +312,9 @@ class Multirange(models.Field):  # type: ignore[type-arg]
 
 
 class QuarantinedRun(models.Model):
-    """The quarantined samples of an agent's run. If they are sent again they are duplicates, after any
-    decision.
+    """The numbers of the quarantined samples of one run of an agent (``boot_id``).
+
+    A sample that the agent sends again counts as a duplicate, before and after the decision.
     """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -319,7 +330,7 @@ class QuarantinedRun(models.Model):
 
 
 class QuarantinedSample(models.Model):
-    """An example of an unusable sample: it contradicts itself or has no time."""
+    """An example of an unusable sample: one that contradicts itself or whose time cannot be corrected."""
 
     quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="examples")
     received_at = models.DateTimeField()

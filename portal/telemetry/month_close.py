@@ -1,7 +1,7 @@
-"""Freezing of a calendar month's 95th percentiles, before its 5 minutes are dropped.
+"""Freezing of the 95th percentiles of a calendar month, before its 5-minute rows are dropped.
 
-A month is frozen on schedule, even while samples of it are in quarantine. Its readers see how many 5 minutes
-are undecided. If the NOC accepts samples later, a correction is stored next to the first frozen values.
+A month is frozen on schedule, even while samples of it are in quarantine. Pages and the API show how many
+5 minutes are undecided. If the NOC accepts samples later, a correction is stored next to the frozen values.
 """
 
 from collections import defaultdict
@@ -24,22 +24,22 @@ from portal.telemetry.time_in_service import service_time
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# Agents keep samples while they cannot send them, and a sample is accepted as long as its day is stored. The
-# margin is for a report that is being stored at that moment.
+# Late samples of a month are accepted until SAMPLES.retention after its end, because agents keep samples that
+# they cannot send. The margin is for a report that is being stored at that moment.
 GRACE = timedelta(hours=1)
-# Serializes freezing and corrections: freezing reads earlier additions, and a correction reads earlier
-# freezes.
+# Serializes freezing and corrections. Freezing has to see all samples that were added before, and a
+# correction has to see the frozen values.
 _LOCK = 7_305_004
 _FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
-# By month: the 5 minutes of each side that wait for a decision.
+# By month: the number of 5 minutes of each side that wait for a decision.
 Undecided = dict[date, dict[str, int]]
 
 
 def months_freeze(*, now: datetime) -> int:
-    """Freeze each whole month (UTC) that no sample can join any more. Return the number of ends.
+    """Freeze each month (UTC) for which no samples are accepted any more. Return the number of frozen ends.
 
-    A second call adds nothing. It covers all such months, because the portal may have been down over several
-    ends of months.
+    A second call adds nothing. The call freezes all such months, because the portal may have been down for
+    several months.
     """
     frozen = 0
     for month in months_unfrozen():
@@ -66,7 +66,10 @@ def _freeze(vll: Vll, *, since: datetime, until: datetime, now: datetime) -> int
 
 @transaction.atomic
 def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
-    """Store a correction of a line's frozen month, if its 5 minutes now give other values."""
+    """Store a correction of a line's frozen month if its 5 minutes now give other values.
+
+    Return whether a correction was stored.
+    """
     _hold()
     frozen = newest_of_month(month, [vll.pk]).get(vll.pk)
     if frozen is None:
@@ -93,7 +96,7 @@ def _figures(row: MonthlyPercentile) -> list[Any]:
 
 
 def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list[MonthlyPercentile]:
-    """Return both ends' percentiles from the 5 minutes; nothing for a month without service."""
+    """Return the percentiles of both ends, from the 5 minutes; no rows if the line was out of service."""
     served = service_time(vll)
     if served.began is None or served.began >= until or (served.ended and served.ended <= since):
         return []
@@ -120,7 +123,7 @@ def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list
 
 
 def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, MonthlyPercentile]]:
-    """Return, by line and side, the valid values of a month: the last correction, or the first freeze."""
+    """Return the current values of a month by line and side: the last correction, or the first freeze."""
     found: dict[UUID, dict[str, MonthlyPercentile]] = defaultdict(dict)
     for row in MonthlyPercentile.objects.filter(month=month, vll_id__in=vlls).order_by("correction"):
         found[row.vll_id][row.side] = row
@@ -128,7 +131,7 @@ def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, Month
 
 
 def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
-    """Return, by line and month, the 5 minutes of each side that are in quarantine and may still be added."""
+    """Return, by line and month, how many 5 minutes of each side are in quarantine and may still be added."""
     waiting = QuarantinedFiveMinutes.objects.filter(
         vll_id__in=vlls,
         accepted=False,
@@ -143,10 +146,10 @@ def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
 
 
 def frozen_percentiles(*, vll_id: UUID, undecided: Undecided | None = None) -> list[dict[str, object]]:
-    """Return all frozen months of a VLL, newest first. Rates in bit/s.
+    """Return all frozen months of a VLL, newest first. Rates are in bit/s.
 
-    ``undecided`` per end: 5 minutes that wait in quarantine. ``earlier``: the values before each correction,
-    newest first. A caller that has already read ``undecided`` passes it.
+    Each end has ``undecided``, the number of 5 minutes in quarantine. ``earlier`` contains the values before
+    each correction, newest first. A caller that has already called ``undecided_of`` passes its result.
     """
     if undecided is None:
         undecided = undecided_of([vll_id]).get(vll_id, {})

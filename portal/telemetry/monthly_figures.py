@@ -18,24 +18,25 @@ def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
     """Return the calendar months (UTC) since the VLL was created, the current one first, at most 12.
 
     * ``month``: such as 2026-11.
-    * ``availability`` and ``loss``: as in their own responses. The current month's loss is compared by 5
-      minutes, the loss of other months by hours.
-    * ``p95``: the frozen values; None as long as samples of the month may arrive.
-    * ``undecided``: the 5 minutes of each side that are in quarantine and may still be added.
+    * ``availability`` and ``loss``: as in the responses of ``/availability`` and ``/loss``. For the loss, the
+      current month is compared by 5 minutes, and earlier months by hours.
+    * ``p95``: the frozen values; None until the month is frozen.
+    * ``undecided``: the number of 5 minutes of each side that are in quarantine and may still be added.
     """
     return _figures(vll, _starts(vll.created_at.astimezone(UTC), now.astimezone(UTC)), now, now)[::-1]
 
 
 def month_of(*, vll: Vll, month: date, now: datetime) -> dict[str, Any]:
-    """Return the same for the calendar month that begins on that day. It must have begun."""
+    """Return the entry of ``months_of`` for the calendar month that begins on ``month``.
+
+    The month must have begun.
+    """
     since, until = month_span(month)
     return _figures(vll, [since], min(until, now), now)[0]
 
 
 def in_service_in(vlls: QuerySet[Vll], month: date) -> QuerySet[Vll]:
-    """Return the VLLs that were in service in the calendar month that begins on that day, even for a
-    moment.
-    """
+    """Return the VLLs that were in service at any time of the calendar month that begins on ``month``."""
     return vlls.filter(Exists(reaching(*month_span(month)).filter(vll_id=OuterRef("pk"))))
 
 
@@ -66,7 +67,7 @@ def _figures(vll: Vll, starts: list[datetime], until: datetime, now: datetime) -
 
 
 def _starts(made: datetime, now: datetime) -> list[datetime]:
-    """Return the first moments of the months from ``made`` to ``now``, oldest first."""
+    """Return the first moments of the months from ``made`` to ``now``, oldest first; at most SHOWN months."""
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     starts = [month]
     while len(starts) < SHOWN and month > made:

@@ -1,4 +1,4 @@
-"""Storage of an agent's observations: its router, its VLL ends, and its return after a silence."""
+"""Storage of an agent's observations of its router and its VLL ends, and the end of a router's silence."""
 
 from datetime import datetime, timedelta
 from threading import BoundedSemaphore
@@ -24,10 +24,10 @@ from portal.vll.states import IN_SERVICE
 from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 
-# Reports come every 10 s: after this time one was missed.
+# Reports come every 10 s. If none came for this long, one was missed.
 _MISSED = timedelta(seconds=15)
-# The number of returning routers that each process handles at once. The other half of its threads
-# (portal.processes.gunicorn_agent_api) serves routers that were not silent.
+# The number of returning routers that each process handles at once: half of its threads
+# (portal.processes.gunicorn_agent_api). The other half serves routers that were not silent.
 RETURNS_AT_ONCE = 4
 _RETURNS = BoundedSemaphore(RETURNS_AT_ONCE)
 
@@ -39,9 +39,9 @@ class Busy(Exception):
 def observation_take(*, router: Router, report: ObservedReport, now: datetime) -> bool:
     """Store a report. Return False if a later report is already stored.
 
-    Raises ``Busy`` to protect routers that are not silent. After an outage of the whole network, reports
-    would otherwise be handled more slowly than routers become silent again, and the portal would never
-    recover.
+    Raises ``Busy`` if too many routers return from a silence at the same time. After an outage of the whole
+    network, the portal would otherwise handle reports so slowly that further routers become silent, and it
+    would never recover.
     """
     last = getattr(router, "observed", None)
     facts = observed_facts(report, now)
@@ -67,7 +67,7 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     last = taken.before
     silent_since = last.reported_at if last is not None and _was_silent(last, now) else None
     was_down = silent_since is not None and silence_end(router=router, last_report=silent_since, now=now)
-    # Such a list was valid and has been compared with the lines.
+    # A list of ends with the same digest has already been validated and compared with the lines.
     repeated = last is not None and last.digests.get("ends") == report.digests["ends"]
     ends_observed(
         router=router,
@@ -100,10 +100,10 @@ def _was_silent(last: ObservedRouter, now: datetime) -> bool:
 
 
 def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime) -> bool:
-    """Return whether this is the first report of the agent or of its VPP after a while.
+    """Return whether the agent or its VPP is back: it was started again, or reports after a gap.
 
-    A router that keeps reporting but does not respond to the portal keeps its pauses. Otherwise a few such
-    routers would keep every worker busy.
+    A router that reports regularly but does not respond to the portal is not back, so that the pauses between
+    the portal's attempts stay. Otherwise a few such routers would keep every worker busy.
     """
     return (
         last is None
@@ -115,14 +115,12 @@ def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime)
 
 
 def _restarted(before: datetime | None, now: datetime | None) -> bool:
-    """Return whether VPP was restarted, as far as both times are known. VPP may start and stop between two
-    reports.
-    """
+    """Return whether VPP was started again between two reports; False if a start time is unknown."""
     return before is not None and now is not None and before != now
 
 
 def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
-    """Return whether an unconfirmed end is now observed as ordered: agents keep trying on their own."""
+    """Return whether the report shows an unconfirmed end as ordered. Agents retry without the portal."""
     if not RouterConvergence.objects.filter(router=router, next_query_at__isnull=False).exists():
         return False
     waiting = unconfirmed_ends().filter(port__router=router, vll__wanted_present=True)
@@ -136,8 +134,9 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
 
 
 def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
-    """Return whether the ends that VPP can police have changed, as after an upgrade, if the router has
-    ends.
+    """Return whether VPP can now police other ends than before, for example after an upgrade.
+
+    Return False for a router without lines in service.
     """
     before = last.policing if last else Policing.NONE
     return (
@@ -148,9 +147,9 @@ def _polices_otherwise(router: Router, last: ObservedRouter | None, report: Obse
 
 
 def _watches_otherwise(report: ObservedReport) -> bool:
-    """Return whether the agent's intent watches paths in another way than configured.
+    """Return whether the BFD settings in the agent's intent differ from the settings that should apply.
 
-    The cause is a changed setting, or changed capabilities of the VPP.
+    The cause is a changed setting of the portal, or a VPP that can now watch paths or no longer can.
     """
     if not report.vpp.connected or report.generation.held is None:
         return False
@@ -158,9 +157,10 @@ def _watches_otherwise(report: ObservedReport) -> bool:
 
 
 def _end_backoff(router: Router, now: datetime) -> bool:
-    """End the pause of a router that is back, because its agent responds again.
+    """End the pause of a router that is back. Return whether there was one.
 
-    Its message may also wait behind routers that do not respond.
+    A repeated message that no worker has taken yet also counts as a pause, because it may wait behind
+    unresponsive routers.
     """
     waits = RouterConvergence.objects.filter(Q(retry_at__gt=now) | Q(resent_at__isnull=False), router=router)
     return bool(waits.update(retry_at=None, resent_at=None))

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 3
 LOCK_TIMEOUT_MS = 2000
-# One lock for all processes that create partitions (pg_advisory_xact_lock). The number has no other meaning.
+# One lock for all processes that create partitions (pg_advisory_xact_lock). The number is arbitrary.
 _LOCK = 7_305_001
 
 
@@ -34,8 +34,8 @@ def partitions_keep(*, now: datetime) -> None:
     """Create the partitions of the next days, and drop partitions that are older than the retention of their
     table.
 
-    Kept regardless of age: samples that are not yet rolled up, 5 minutes of months that are not yet frozen,
-    and months with undecided quarantines.
+    These partitions are kept at any age: samples that are not yet rolled up, 5 minutes of months that are not
+    yet frozen, and 5 minutes of months that may still get quarantined samples. Delete old events of agents.
     """
     tables = (*TABLES, *LOSS_TABLES, *ROUND_TRIPS)
     each_row(tables, lambda table: _partitions_of(table, now), what="the partitions of a table")
@@ -56,9 +56,10 @@ def _partitions_of(table: Table, now: datetime) -> None:
 
 
 def _drop(partition: Partition) -> None:
-    """Drop a partition, or leave it for the next round while it is being read.
+    """Drop a partition. If it is in use for longer than LOCK_TIMEOUT_MS, leave it for the next round.
 
-    Dropping locks the whole table. All other statements would wait behind a waiting drop.
+    Dropping a partition locks the whole table. While the drop waits for its lock, all other statements on the
+    table wait behind it.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -98,14 +99,14 @@ def _existing(table: Table) -> set[Partition]:
 
 
 def months_unfrozen() -> list[date]:
-    """Return the first days of the months with stored 5 minutes and missing percentiles, in order."""
+    """Return the first days of the months that have stored 5 minutes and are not frozen, oldest first."""
     stored = {partition.first.replace(day=1) for partition in _existing(FIVE_MINUTES)}
     frozen = FrozenMonth.objects.filter(month__in=stored).values_list("month", flat=True)
     return sorted(stored.difference(frozen))
 
 
 def undecided_months() -> set[date]:
-    """Return the first days of the months that may still get quarantined samples."""
+    """Return the first days of the months to which quarantined samples may still be added."""
     waiting = Quarantine.objects.filter(
         counted_at=None,
         state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
@@ -114,7 +115,7 @@ def undecided_months() -> set[date]:
 
 
 def month_is_whole(month: date, *, now: datetime) -> bool:
-    """Return whether all of the month's 5 minutes are stored and stay until its percentiles are frozen."""
+    """Return whether all 5 minutes of the month are stored, and stay stored until the month is frozen."""
     oldest = (now - FIVE_MINUTES.retention).astimezone(UTC).date()
     return month >= oldest or month in months_unfrozen() or month in undecided_months()
 

@@ -1,6 +1,7 @@
 """The counts of the policers at both ends of a VLL (MEF 10.4: frames are green, yellow or red).
 
-Like all counts they are differences over time and are rolled up. Untrusted counts are left out.
+The counts are differences over time, and they are rolled up with the other counters. Agents send no counts
+for times without a reliable difference.
 """
 
 from datetime import datetime
@@ -18,10 +19,12 @@ _WHATS = ("bytes", "packets")
 def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
     """Return the response of ``GET /vlls/<id>/policing``, over the buckets that touch the range.
 
-    Per end, ``counted_s`` is the time in seconds with a counted policer. For that time, the response has the
-    bytes and packets that conformed, exceeded (both forwarded) and violated (dropped); None, never zero, if
-    nothing was counted. ``violate_ratio``: the dropped part of the packets, from 0 to 1, None without any
-    packets. Raises RangeEmpty.
+    * ``counted_s``: per end, the seconds in which a policer was counted.
+    * ``conform`` and ``exceed`` (forwarded), ``violate`` (dropped): bytes and packets in that time; None if
+      nothing was counted.
+    * ``violate_ratio``: the dropped part of the packets, from 0 to 1; None if there were no packets.
+
+    Raises RangeEmpty.
     """
     if since >= until:
         raise RangeEmpty
@@ -42,7 +45,7 @@ def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dic
 
 
 def _columns(side: str) -> tuple[str, ...]:
-    """Return the columns of an end, colour by colour, and last the counted time."""
+    """Return the columns of an end, grouped by colour. The last column is the counted time (ms)."""
     return (*(f"{side}_{colour}_{what}" for colour in COLOURS for what in _WHATS), f"{side}_policed_ms")
 
 

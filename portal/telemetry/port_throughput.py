@@ -1,8 +1,7 @@
 """Throughput of a port: the sum of its lines' throughput at their ends on the port.
 
-Only rollups are read, and no samples that are not yet rolled up: a port may have thousands of lines. The
-newest 5 minutes therefore appear when they are complete, and a sum never misses lines that are still being
-counted.
+A port may have thousands of lines. Therefore only rollups are read, and no samples that are not yet rolled
+up. The newest 5 minutes appear ROLLED_UP_AFTER their end, when nearly all lines are rolled up.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -20,12 +19,13 @@ from portal.telemetry.throughput import RangeEmpty
 from portal.vll.models import VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# By then nearly every completed bucket has been rolled up.
+# The time after the end of a bucket when nearly all lines have been rolled up.
 ROLLED_UP_AFTER = timedelta(minutes=2)
-# The maximum number of rollup rows per response: a quarter of a second of PostgreSQL's time.
+# The maximum number of rollup rows per response. PostgreSQL adds them up in a quarter of a second.
 _MOST_ROWS = 200_000
 
-# A line that was counted in a part of a bucket counts with its rate in that part, as in its own graph.
+# If a line was counted in only a part of a bucket, the sum contains its rate in that part, as the line's own
+# graph does.
 _SUMS = """
 SELECT extract(epoch FROM counted.start_at)::bigint,
        sum(CASE side WHEN 'a' THEN a_in_{counted} * {factor} * 1000 / nullif(a_covered_ms, 0)
@@ -48,9 +48,11 @@ def port_throughput(
 ) -> dict[str, Any]:
     """Return the response of ``GET /ports/<id>/throughput``, in bit/s or packet/s.
 
-    ``port``: ``[start of the bucket (epoch s), in, out]`` for every rolled-up bucket that touches the range;
-    None if no line was counted. *in* comes from the customer. ``lines``: the number of summed line ends,
-    without lines that have ended or moved away. Raises RangeEmpty.
+    * ``port``: ``[start of the bucket (epoch s), in, out]`` for every rolled-up bucket that touches the
+      range. ``in`` comes from the customer. Both are None if no line was counted.
+    * ``lines``: the number of line ends in the sum. Lines that have ended or moved away are not included.
+
+    Raises RangeEmpty.
     """
     if since >= until:
         raise RangeEmpty
@@ -74,7 +76,7 @@ def port_throughput(
 def _sums(
     ends: list[tuple[UUID, str]], starts: range, table: Table, unit: Unit
 ) -> tuple[dict[int, tuple[int, int]], bool]:
-    """Return in and out per second by the start of the bucket (epoch s), and whether any is simulated."""
+    """Return the rates (in, out) by start of the bucket (epoch s), and whether any count is simulated."""
     if not ends or not starts:
         return {}, False
     parameters: dict[str, Any] = {
@@ -90,7 +92,10 @@ def _sums(
 
 
 def _table_for(since: datetime, until: datetime, ends: int, now: datetime) -> Table:
-    """Return the finest stored table with neither too many rows to add up nor too many points to draw."""
+    """Return the finest rollup table that has the whole range without too many rows or points.
+
+    The limits are _MOST_ROWS and MAX_POINTS. Return the coarsest table if none fits.
+    """
     span_s = (until - since).total_seconds()
 
     def fits(table: Table) -> bool:

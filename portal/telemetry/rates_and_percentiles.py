@@ -27,14 +27,15 @@ class Bucket:
 
 
 def automatic_step(range_s: float, *, finest_s: int = STEPS_S[0]) -> int:
-    """Return the finest step (seconds) from ``finest_s`` on with at most ``MAX_POINTS`` points; else the
-    coarsest.
+    """Return the shortest step (s) of at least ``finest_s`` that gives at most ``MAX_POINTS`` points.
+
+    Return the longest step if every step gives more points.
     """
     return next((step for step in STEPS_S if step >= finest_s and range_s / step <= MAX_POINTS), STEPS_S[-1])
 
 
 def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
-    """Return the same counts in longer buckets of ``step_s``. Shorter buckets divide them evenly."""
+    """Return the counts in buckets of ``step_s``, which must be a multiple of the length of ``buckets``."""
     longer: dict[int, Bucket] = {}
     for start, bucket in buckets.items():
         begin = start - start % step_s
@@ -48,7 +49,7 @@ def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
 
 
 def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[int, int | None, int | None]]:
-    """Return ``(start, in, out)`` per second for each start; None, never zero, if nothing was counted."""
+    """Return ``(start, in, out)`` for each start: rates per second, or None if nothing was counted."""
     drawn: list[tuple[int, int | None, int | None]] = []
     for start in starts:
         bucket = buckets.get(start)
@@ -60,10 +61,10 @@ def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[i
 
 
 def percentile_95(rates: Iterable[float]) -> int | None:
-    """Return the 95th percentile by nearest rank, as in billing of transit.
+    """Return the 95th percentile by nearest rank, as transit providers bill; None without rates.
 
-    Of n buckets the top 5 %, rounded down, are left out. The result is the highest of the rest: rank
-    ceil(0.95 n). Missing buckets do not count as zero; they are not part of n.
+    The top 5 % of the n rates, rounded down, are left out. The result is the highest of the other rates (rank
+    ceil(0.95 n)). Missing buckets do not count as zero, because they are not part of n.
     """
     ordered = sorted(rates)
     return round(ordered[math.ceil(len(ordered) * PERCENTILE) - 1]) if ordered else None

@@ -7,18 +7,19 @@ from msgspec import Meta, Struct, field
 
 from portal.core.strict_json import Natural53, Uuid
 
-# No accepted sample covers more. Queries for samples that reach into a time use this limit.
+# The longest time that an accepted sample covers. Queries use it to find all samples that overlap a time.
 LONGEST_SAMPLE = timedelta(hours=1)
 
-# The range of PostgreSQL's bigint and Go's int64. A negative count is a contradiction to store and show, and
-# not a form error.
+# The range of PostgreSQL's bigint and Go's int64. A negative count does not make the report invalid: the
+# sample is quarantined, so that the NOC sees it.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class PolicerCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """A policer's count of incoming frames: conforming and exceeding ones were forwarded, violating ones
-    dropped.
+    """A policer's count of incoming frames. VPP forwards conforming and exceeding frames.
+
+    It drops violating frames.
     """
 
     conform_bytes: Integer
@@ -39,16 +40,16 @@ class EndCount(Struct, frozen=True, forbid_unknown_fields=True):
     out_bytes: Integer
     out_packets: Integer
     policer: PolicerCount | None = None
-    # Frames that VPP dropped. ``in`` includes those that the policer dropped. None: unknown.
+    # Frames that VPP dropped; None if unknown. ``in_drops`` includes the frames that the policer dropped.
     in_drops: Natural | None = None
     out_drops: Natural | None = None
 
 
 class InterfaceCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """Frames that a foreign interface carried and lost over the sample's interval.
+    """Frames that a foreign interface (not created by the agent) carried and lost in the sample's interval.
 
-    ``drops``: incoming frames that VPP dropped for any reason. The other losses never reached VPP or could
-    not leave it.
+    ``drops``: incoming frames that VPP dropped for any reason. The frames in the other loss counts never
+    reached VPP's graph, or could not be sent.
     """
 
     name: str
@@ -62,8 +63,9 @@ class InterfaceCount(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RouterCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """Packet counts of the router, and its VPP's buffers at the end of the interval. None: VPP has no such
-    count.
+    """Packet counts of the router, and its VPP's buffers at the end of the interval.
+
+    A member is None if this VPP does not have the counter.
     """
 
     no_such_tunnel: Natural | None
@@ -86,7 +88,10 @@ class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """Samples of one run of the agent (``boot_id``). ``dropped``: samples that this run had to discard."""
+    """Samples of one run of the agent (``boot_id``).
+
+    ``dropped``: the number of samples that this run discarded because its store was full.
+    """
 
     boot_id: Uuid
     sent_ms: Natural53

@@ -9,7 +9,7 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A partitioned table. ``step_s``: the seconds per row; 0 means as the agents measured."""
+    """A partitioned table. ``step_s``: the seconds per row; 0 if each row is a sample of an agent."""
 
     name: str
     step_s: int
@@ -72,11 +72,11 @@ ROUND_TRIPS = (
 
 
 def finest_kept(since: datetime, *, now: datetime, tables: Sequence[Table] = TABLES) -> Table:
-    """Return the finest table with all data from ``since`` on; the coarsest if none has it."""
+    """Return the finest table that still has all data from ``since`` on; the coarsest if none has it."""
     return next((table for table in tables if since >= now - table.retention), tables[-1])
 
 
 def coarsest_for(step_s: int, tables: Sequence[Table] = TABLES) -> Table:
-    """Return the coarsest table whose rows add up to buckets of ``step_s``."""
+    """Return the coarsest table whose rows add up to buckets of ``step_s``; the finest table if none does."""
     fitting = (table for table in reversed(tables) if table.step_s and step_s % table.step_s == 0)
     return next(fitting, tables[0])

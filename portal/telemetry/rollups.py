@@ -1,9 +1,9 @@
 """Roll-up of samples into 5 minutes, hours and days.
 
-Every stored sample marks its 5 minutes as stale. A completed, marked bucket is counted again from the finer
-table, as a whole. Samples that the NOC accepted out of quarantine count as well. Repetition, disorder and
-lateness therefore need no special handling. A recounted bucket marks the next longer one. Until then, readers
-bypass marked buckets (bucket_queries.py).
+Every stored sample marks its 5-minute bucket as stale. When a stale bucket is complete, the whole bucket is
+counted again from the next finer table, and the next longer bucket becomes stale. Samples that the NOC
+accepted out of quarantine are included. Repeated, unordered and late samples therefore need no special
+handling. Until a stale bucket is counted again, queries compute it from finer rows (bucket_queries.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,16 +17,17 @@ from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
 
-# Counts buckets of a table, given by owner and start, with a cursor.
+# A function that counts buckets of a table. Its arguments are a cursor, the table, and the owner and start of
+# each bucket. The owner is a line or a router.
 _Count = Callable[[Any, Table, list[tuple[Any, datetime]]], None]
-# A sample is measured every 10 s and reported soon after. Younger samples are not missing yet.
+# Agents measure every 10 s and report soon after. A sample that ended less than this ago is not yet missing.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
 # Only one process may roll up at a time. Otherwise a slower process could overwrite newer results with older
 # ones.
 _LOCK = 7_305_002
-# With the number of 5 minutes since the epoch: a process that stores samples of them shares this lock until
-# it commits.
+# The first key of an advisory lock. The second key is the number of 5 minutes since the epoch. A process that
+# stores samples of these 5 minutes shares the lock until it commits.
 STORING_LOCK = 7_305_003
 COUNTS = tuple(
     f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
@@ -35,12 +36,12 @@ COLOURS = ("conform", "exceed", "violate")
 POLICED = tuple(
     f"{side}_{colour}_{what}" for side in "az" for colour in COLOURS for what in ("bytes", "packets")
 )
-# Frames that VPP dropped: incoming ones at an end, and ones that were to leave there. Null if unknown all the
-# time.
+# Frames that VPP dropped at an end: incoming frames, and frames that were to leave there. Null if no sample
+# of the bucket has the count.
 DROPS = tuple(f"{side}_{way}_drops" for side in "az" for way in ("in", "out"))
 COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
-# The most frames within the profile in one sample. Ends are read between borders, so a border may be wrong by
-# up to this number. Null if not stored.
+# The most frames within the profile in one sample. Agents do not read the counters exactly at a bucket's
+# border, so the count before a border may be wrong by up to this number. Null if not stored.
 MOST = tuple(f"{side}_{way}_most" for side in "az" for way in ("in", "out"))
 COLUMNS = (*COUNTS, *POLICED, *DROPS, *COVERED, *MOST, "simulated")
 
@@ -50,7 +51,8 @@ def put_together(column: str) -> str:
     return "bool_or" if column == "simulated" else "max" if column in MOST else "sum"
 
 
-# Buckets of parts, each with the time that it shares with its bucket, and its own length.
+# Buckets from parts of samples. Each part has its overlap with the bucket, and the length of the whole
+# sample.
 _COUNTED = """
 SELECT vll_id, start_at, {counts},
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'a'), 0)::int AS a_covered_ms,
@@ -73,7 +75,7 @@ GROUP BY vll_id, start_at
 )
 _PART = """side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes, conform_packets, exceed_bytes,
        exceed_packets, violate_bytes, violate_packets, simulated"""
-# Accepted samples have already been divided among their buckets. Their drops were not stored.
+# Accepted samples were divided among their buckets when they were quarantined. Their drops are not stored.
 _ACCEPTED = f"""
 SELECT b.vll_id, b.start_at, {_PART}, NULL::float8 AS in_drops, NULL::float8 AS out_drops,
        covered_ms::float8 AS overlap_ms, covered_ms::float8 AS length_ms
@@ -81,8 +83,8 @@ FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 JOIN telemetry_quarantinedfiveminutes AS five
      ON five.vll_id = b.vll_id AND five.start_at = b.start_at AND five.accepted
 """  # noqa: S608 - constants
-# The buckets (%(vlls)s, %(starts)s) from samples: each sample counts evenly over its time. Sums of
-# milliseconds are exact, because agents measure in milliseconds.
+# The buckets (%(vlls)s, %(starts)s) from samples. The counts of a sample are spread evenly over its time.
+# Sums of milliseconds are exact, because agents measure in milliseconds.
 FROM_SAMPLES = _COUNTED.format(
     parts=f"""
 SELECT b.vll_id, b.start_at, {_PART}, in_drops, out_drops,
@@ -108,7 +110,7 @@ CROSS JOIN LATERAL (
     HAVING count(*) > 0
 ) AS summed
 """
-# If no samples are left to count again, the accepted counts are added.
+# Adds accepted counts to buckets whose samples are no longer stored, so that they cannot be counted again.
 _FROM_ACCEPTED = _COUNTED.format(parts=f"{_ACCEPTED} AND five.quarantine_id = %(quarantine)s")
 _ADD = """
 INSERT INTO telemetry_five_minutes AS known (vll_id, start_at, {columns}) {counted}
@@ -128,7 +130,7 @@ _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
 ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
 """
-# 5 minutes with a sample that is being stored wait for the next round.
+# 5 minutes for which another process is storing a sample wait for the next round.
 _TAKE = """
 WITH due AS MATERIALIZED (
     SELECT vll_id, step_s, start_at, side FROM telemetry_stale_bucket
@@ -151,8 +153,9 @@ ON CONFLICT DO NOTHING
 """
 
 
-# 5 minutes of a silence, counted late or at the far end, with evidence for the router or a line. Existing
-# records are updated: a judgement that takes them off the list waits for these rows.
+# Records the 5 minutes of a silence that contain evidence: the router's counts that arrived late, or frames
+# that came out of a line. Existing records are updated without a change. This locks them, so that a judgement
+# waits before it takes them off the list.
 _NOTE_UNJUDGED = """
 INSERT INTO telemetry_unjudgedfiveminutes AS noted (silence_id, start_at)
 SELECT DISTINCT silence.id, b.start_at
@@ -170,10 +173,10 @@ ON CONFLICT (silence_id, start_at) DO UPDATE SET start_at = noted.start_at
 
 
 def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
-    """Protect the marks of all touched 5 minutes until this transaction ends. ``times_ms``: from, to.
+    """Protect the marks of all touched 5 minutes until this transaction ends.
 
-    Call it before storing samples. Otherwise a roll-up that cannot read the samples yet could take their mark
-    away.
+    ``times_ms``: begin and end of each sample (ms since the epoch). Call it before storing the samples.
+    Otherwise a roll-up that cannot read the samples yet could remove their marks.
     """
     step_ms = FIVE_MINUTES.step_s * 1_000
     touched = {
@@ -184,10 +187,10 @@ def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
 
 
 def roll_up(*, now: datetime, most: int | None = None) -> int:
-    """Count every stale, completed and reported bucket again. Return the number of buckets; 0 while another
-    process does it.
+    """Count again every stale bucket that ended at least REPORTING_DELAY ago. Return the number of buckets.
 
-    ``most``: stop after about this many buckets, and leave the rest to the next call.
+    Returns 0 while another process rolls up. ``most``: stop after about this many buckets, and leave the rest
+    to the next call.
     """
     return count_marked(ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
 
@@ -203,8 +206,8 @@ def count_marked(
 ) -> int:
     """Count the marked buckets of each table with ``count``, in batches. Return the number of buckets.
 
-    Returns 0 while another process does it. ``take`` takes the marks away and returns owner and start of
-    their buckets. ``most``: stop after about this many.
+    Returns 0 while another process has the advisory lock ``lock``. ``take``: the SQL that removes marks and
+    returns the owner and the start of each bucket. ``most``: stop after about this many buckets.
     """
     taken = 0
     for table in tables:
@@ -234,17 +237,17 @@ def _count_some(
 
 
 def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]], table: Table = FIVE_MINUTES) -> None:
-    """Mark the buckets of a table that contain these starts, to be counted again."""
+    """Mark as stale the buckets of ``table`` that contain these starts."""
     step = {"step": table.step_s, "length": timedelta(seconds=table.step_s)}
     if due:
         cursor.execute(_MARK, _columns(due) | step)
 
 
 def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, datetime]]) -> None:
-    """Add the accepted counts of a quarantine to these 5 minutes without samples, and mark the hours.
+    """Add the accepted counts of a quarantine to these 5 minutes, and mark their hours as stale.
 
-    For a caller that has locked the roll-ups (``lock_roll_ups``) and removes the accepted rows in the same
-    transaction.
+    Use it for 5 minutes whose samples are no longer stored. The caller must lock the roll-ups first
+    (``lock_roll_ups``), and must remove the accepted rows in the same transaction.
     """
     if not due:
         return
@@ -255,14 +258,14 @@ def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, date
 
 
 def lock_roll_ups(cursor: Any) -> None:
-    """Prevent roll-ups until the transaction ends. Waits for a running one."""
+    """Prevent roll-ups until the transaction ends. Wait for a roll-up that is running."""
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> None:
     partitions_ensure({start.astimezone(UTC).date() for _, start in due}, table)
     buckets = _columns(due)
-    # The planner overestimates each list and would compile for longer than the query runs.
+    # The planner overestimates the length of the lists. JIT compilation would take longer than the query.
     cursor.execute("SET LOCAL jit = off")
     cursor.execute(
         _statement(table),

@@ -16,13 +16,13 @@ from portal.telemetry.time_in_service import service_time
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.paths_in_use import path_of
 
-# Each step consists of whole minutes.
+# The steps of graphs that consist of whole minutes.
 STEPS_S = tuple(step for step in _ALL_STEPS_S if step >= ROUND_TRIPS[0].step_s)
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTripTimes:
-    """Sent and returned packets, and their round-trip times in µs; 0 if none returned."""
+    """Numbers of sent and returned packets, and round-trip times in µs, which are 0 if no packet returned."""
 
     sent: int
     received: int
@@ -46,8 +46,9 @@ ON CONFLICT (path_id, start_at) DO UPDATE SET
 
 @transaction.atomic
 def round_trips_store(*, path: UUID, times: RoundTripTimes, due: datetime, now: datetime) -> None:
-    """Store a measurement made ``now``. It counts for the minute in which it was ``due``, even if it
-    is late.
+    """Store a measurement that was made at ``now``.
+
+    It counts for the minute of ``due``, even if it was made later.
     """
     came_back = times.received > 0
     newest = {
@@ -87,12 +88,14 @@ GROUP BY longer_at
 def latency(
     *, vll: Vll, since: datetime, until: datetime, step_s: int | None = None, now: datetime
 ) -> dict[str, Any]:
-    """Return the response of ``GET /vlls/<id>/latency``: round trips between the two routers of the line's
-    present ends.
+    """Return the response of ``GET /vlls/<id>/latency``.
 
-    * ``round_trips``: ``[start of the bucket (epoch s), min, mean, max (µs), lost]`` for every bucket that
-      touches the range. Times are None if nothing returned; all values are None if nothing was sent.
-    * ``missing``: buckets of the line's time in service in which nothing was sent.
+    The round trips are those between the two routers where the line ends now.
+
+    * ``round_trips``: ``[start of the bucket (epoch s), min, mean, max (µs), lost packets]`` for every bucket
+      that touches the range. The times are None if no packet returned. All four values are None if no packet
+      was sent.
+    * ``missing``: the number of buckets of the line's time in service in which no packet was sent.
 
     Raises RangeEmpty or StepRefused.
     """

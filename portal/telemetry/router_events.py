@@ -12,7 +12,7 @@ from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd
 
-# VPP had lost the line's VLAN. Frames arrive again since the agent rebuilt the sub-interface.
+# Frames of the line arrive again, after VPP had lost the line's VLAN and the agent rebuilt the sub-interface.
 VLAN_RESTORED = "vll.vlan_restored"
 # Events of lines, by the kind of the agent's event.
 _KINDS_OF_LINES = {"end.vlan_rebuilt": "vll.vlan_rebuilt", "end.vlan_restored": VLAN_RESTORED}
@@ -38,8 +38,8 @@ Kind = Literal[
     "end.vlan_not_restored",
     "intent.applied",
 ]
-# By the time of storing, because an agent's clock may have any value. Events of people have no boot id, and
-# stay.
+# The age of an event counts from the time of storing, because an agent's clock may have any value. Events
+# that people cause have no boot id, so they are not deleted.
 _FORGET = """
 WITH old AS (
     DELETE FROM telemetry_routerevent WHERE stored_at < %s RETURNING router_id, boot_id, seq
@@ -79,9 +79,9 @@ class EventReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 @transaction.atomic
 def router_events_store(*, router: Router, report: EventReport, now: datetime) -> int:
-    """Store a router's events and return the number of new ones.
+    """Store a router's events and return the number of new events.
 
-    An event is dated by the agent's clock, but never later than now. ``at_ms`` keeps the agent's time.
+    The time of an event is the agent's time, but not later than ``now``. ``at_ms`` keeps the agent's time.
     """
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [router.pk, report.boot_id, now, sorted(each.seq for each in report.events)])
@@ -93,9 +93,9 @@ def router_events_store(*, router: Router, report: EventReport, now: datetime) -
 
 
 def router_events_forget(*, before: datetime) -> int:
-    """Delete events of agents that were stored before that time. Return the number of events.
+    """Delete agents' events that were stored before that time. Return the number of deleted events.
 
-    If an agent sends such an event again, it counts as new.
+    If an agent sends a deleted event again, it counts as new.
     """
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, [before])
@@ -103,7 +103,7 @@ def router_events_forget(*, before: datetime) -> int:
 
 
 def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> list[Event]:
-    """Return the events for the line's own page, if the end is on that router."""
+    """Return the events for the pages of lines. Reports about an end on another router are ignored."""
     about_lines = [each for each in reported if each.kind in _KINDS_OF_LINES]
     if not about_lines:
         return []
@@ -123,8 +123,9 @@ def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> l
 
 
 def _at(reported: ReportedEvent, now: datetime) -> datetime:
-    """Return the time of an event. Compared as integers: a clock may be wrong beyond the range of
-    datetime.
+    """Return the time of an event, but not later than ``now``.
+
+    The times are compared as integers, because the time of a wrong clock may be outside datetime's range.
     """
     return now if reported.at_ms >= to_ms(now) else to_time(reported.at_ms)
 

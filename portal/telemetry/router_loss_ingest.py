@@ -7,7 +7,7 @@ from portal.inventory.field_limits import is_interface_name
 from portal.inventory.models import Router
 from portal.telemetry.reported_counters import CounterReport, CounterSample
 
-# Of an interface, in frames. Losses are compared with the carried frames.
+# The counts of an interface, in frames: carried frames first, then losses.
 OF_INTERFACES = (
     "rx_packets",
     "tx_packets",
@@ -17,15 +17,15 @@ OF_INTERFACES = (
     "rx_no_buffer",
     "tx_errors",
 )
-# Losses of the interface itself. Drops are not among them, because VPP also drops on purpose.
+# Losses of the interface itself. They do not include ``drops``, because VPP also drops frames on purpose.
 LOST = ("rx_miss", "rx_errors", "rx_no_buffer", "tx_errors")
-# Of a router, in packets.
+# The counts of a router, in packets.
 OF_ROUTERS = ("no_such_tunnel", "fragments_sent", "reassembled", "reassembly_failed")
 COUNTS = (*OF_INTERFACES, *OF_ROUTERS)
-# Of a router, at one moment: all of its VPP's buffers, and the free ones.
+# VPP's buffers at one moment: all buffers, and the free buffers.
 BUFFERS = ("buffers", "buffers_free")
 COLUMNS = (*COUNTS, *BUFFERS)
-# The interface name for a router's own counts.
+# The value of the column ``interface`` in rows with a router's own counts.
 ROUTER = ""
 
 _INSERT = """
@@ -50,10 +50,10 @@ ON CONFLICT DO NOTHING
 def losses_insert(
     cursor: Any, *, router: Router, report: CounterReport, good: Iterable[CounterSample]
 ) -> None:
-    """Store the counts of interfaces and of the router in these samples, each once, and mark them for
-    roll-up.
+    """Store the counts of the router and its interfaces from these samples, and mark their buckets as stale.
 
-    For a caller that protects the buckets (portal.telemetry.rollups.lock_buckets).
+    Each count is stored once. The caller must protect the marks first
+    (portal.telemetry.rollups.lock_buckets).
     """
     rows: list[tuple[CounterSample, str, Any]] = []
     for sample in good:

@@ -1,7 +1,8 @@
 """Roll-up of losses of routers and interfaces into 5 minutes, hours and days, and queries of them.
 
-As with lines (portal.telemetry.rollups), every stored sample marks its 5 minutes, and a marked bucket is
-counted again as a whole. Readers do not wait for the roll-up: they count marked buckets from the samples.
+As for lines (portal.telemetry.rollups), every stored sample marks its 5-minute bucket as stale, and a marked
+bucket is counted again as a whole. Queries do not wait for the roll-up: they count marked buckets from the
+samples.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,14 +17,15 @@ from portal.telemetry.rollup_tables import LOSS_ROLLUPS, Table
 from portal.telemetry.rollups import count_marked
 from portal.telemetry.router_loss_ingest import COLUMNS, COUNTS
 
-# Only one may roll up at a time.
+# Only one process may roll up losses at a time.
 _LOCK = 7_305_004
 _FIVE_MINUTES = LOSS_ROLLUPS[0]
-# Of a router, by start of the bucket (epoch s) and interface: the counted milliseconds, the columns of
-# router_loss_ingest, and whether any is simulated.
+# The counts of a router, by start of the bucket (epoch s) and interface. A row has the counted milliseconds,
+# the columns of router_loss_ingest, and whether any count is simulated.
 Rows = dict[tuple[int, str], tuple[Any, ...]]
 
-# Buckets (%(routers)s, %(starts)s) of any length, from samples: each counts evenly over its time.
+# Buckets (%(routers)s, %(starts)s) of any length, from samples. The counts of a sample are spread evenly over
+# its time.
 _FROM_SAMPLES = """
 SELECT b.router_id, b.start_at, interface, sum(overlap_ms)::int AS covered_ms, {sums},
        max(buffers) AS buffers, min(buffers_free) AS buffers_free, bool_or(simulated) AS simulated
@@ -51,7 +53,7 @@ _UPSERT = """
 INSERT INTO {table} (router_id, start_at, interface, {columns}) {counted}
 ON CONFLICT (router_id, start_at, interface) DO UPDATE SET {updates}
 """
-# 5 minutes with a sample that is being stored wait for the next round.
+# 5 minutes for which another process is storing a sample wait for the next round.
 _TAKE = """
 WITH due AS MATERIALIZED (
     SELECT router_id, start_at FROM telemetry_stale_loss_bucket
@@ -73,8 +75,9 @@ ON CONFLICT DO NOTHING
 
 
 def losses_roll_up(*, now: datetime, most: int | None = None) -> int:
-    """Count every marked, completed and reported bucket again. Return the number; 0 while another process
-    does it.
+    """Count again every marked bucket that ended at least REPORTING_DELAY ago. Return the number of buckets.
+
+    Returns 0 while another process rolls up losses. ``most``: stop after about this many buckets.
     """
     return count_marked(LOSS_ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
 
@@ -107,7 +110,7 @@ def _buckets(due: Iterable[tuple[int, datetime]], length_s: int) -> dict[str, An
 
 
 def losses_of(router_id: int, starts: range) -> Rows:
-    """Return the non-empty buckets that begin at ``starts`` (epoch s)."""
+    """Return the non-empty buckets of a router and its interfaces that begin at ``starts`` (epoch s)."""
     table = next((each for each in reversed(LOSS_ROLLUPS) if starts.step % each.step_s == 0), None)
     rows: Rows = {}
     with connection.cursor() as cursor:

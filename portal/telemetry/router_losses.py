@@ -1,4 +1,4 @@
-"""Losses of routers and links, as figures and as graphs. Missing counts are None, never 0."""
+"""Losses of routers, links and ports, as figures and as graphs. Missing counts are None, never 0."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from portal.telemetry.router_loss_ingest import BUFFERS, COLUMNS, LOST, OF_INTER
 from portal.telemetry.router_loss_rollups import Rows, losses_of
 from portal.telemetry.throughput import RangeEmpty, step_for
 
-# The period of alarms and metrics.
+# The time that alarms and metrics look back.
 RECENTLY = timedelta(minutes=10)
 LEAST_LOST = 10
 
@@ -22,10 +22,13 @@ LEAST_LOST = 10
 def router_losses(
     *, router: Router, since: datetime, until: datetime, step_s: int | None = None, now: datetime
 ) -> dict[str, Any]:
-    """Return the response of ``GET /routers/<id>/losses``: the counts of the router and of its interfaces.
+    """Return the response of ``GET /routers/<id>/losses``: the counts of the router and of each interface.
 
-    Each has ``totals`` of the range and ``points`` by bucket (``[start (epoch s), count, ...]`` in the order
-    of ``columns``), None if nothing was counted. Raises RangeEmpty or StepRefused.
+    * ``totals``: the counts of the whole range by column.
+    * ``points``: a list ``[start of the bucket (epoch s), count, ...]`` for each bucket, in the order of
+      ``columns``. A count is None if nothing was counted.
+
+    Raises RangeEmpty or StepRefused.
     """
     step_s, rows = _read(router.pk, since, until, step_s, now)
     links = {
@@ -51,7 +54,10 @@ def router_losses(
 def link_losses(
     *, link: BackboneLink, since: datetime, until: datetime, step_s: int | None = None, now: datetime
 ) -> dict[str, Any]:
-    """Return the response of ``GET /links/<id>/losses``: both sides, each as its router counts it."""
+    """Return the response of ``GET /links/<id>/losses``: the counts of the interfaces at both sides.
+
+    Raises RangeEmpty or StepRefused.
+    """
     answer: dict[str, Any] = {"simulated": False}
     for side in ("a", "z"):
         router_id, name = getattr(link, f"{side}_router_id"), getattr(link, f"{side}_interface")
@@ -66,8 +72,9 @@ def link_losses(
 def port_losses(
     *, port: Port, since: datetime, until: datetime, step_s: int, now: datetime
 ) -> dict[str, float | None]:
-    """Return the frames that a port carried and lost, by the columns of OF_INTERFACES; None if nothing was
-    counted.
+    """Return the frames that a port carried and lost in the range, by the columns of OF_INTERFACES.
+
+    A value is None if nothing was counted. Raises RangeEmpty or StepRefused.
     """
     step_s, rows = _read(port.router_id, since, until, step_s, now)
     totals: dict[str, float | None] = _series(
@@ -77,8 +84,9 @@ def port_losses(
 
 
 def drops_at_port(port: Port, *, now: datetime, over: timedelta) -> int | None:
-    """Return the recent incoming frames of a port that VPP dropped, of any line; None if nothing was
-    counted.
+    """Return how many frames that entered at a port VPP dropped during the last ``over``.
+
+    Frames of all lines count. Return None if nothing was counted.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -112,7 +120,10 @@ def _series(rows: Rows, interface: str, starts: range, columns: tuple[str, ...])
 
 
 def _together(column: str, counts: Iterable[float | None]) -> float | None:
-    """Merge buckets: the minimum for free buffers, a sum for other columns."""
+    """Merge the values of a column: the maximum of ``buffers``, the minimum of ``buffers_free``, else a sum.
+
+    Return None if all values are None.
+    """
     known = [count for count in counts if count is not None]
     if not known:
         return None
@@ -121,7 +132,7 @@ def _together(column: str, counts: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Recent frames of a router's interface: received, sent and lost, by reason."""
+    """The frames that a router's interface received, sent and lost during RECENTLY. Losses are by reason."""
 
     router_id: int
     router: str
@@ -140,7 +151,7 @@ class Loss:
 
     @property
     def ratio(self) -> float:
-        """The lost part of the incoming or of the outgoing frames, whichever is larger."""
+        """The larger of two ratios: the lost part of the incoming frames, and of the outgoing frames."""
         rx_lost = self.lost - self.tx_errors
         return max(
             lost / (lost + carried) if lost else 0.0
@@ -154,7 +165,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class FewBuffers:
-    """A router whose VPP recently had only this many free buffers."""
+    """The buffers of a router's VPP: all buffers, and the smallest number of free buffers during RECENTLY."""
 
     router_id: int
     router: str
@@ -166,7 +177,7 @@ class FewBuffers:
         return self.free / self.buffers
 
 
-# Of backbone interfaces. The key of samples begins with router and time.
+# The losses of backbone interfaces. The LATERAL join uses the primary key of samples: router, then time.
 _RECENT_LOSSES = """
 SELECT router.id, router.name, side.interface, {sums}
 FROM (SELECT DISTINCT a_router_id AS router_id, a_interface AS interface FROM inventory_backbonelink
@@ -193,23 +204,27 @@ ORDER BY router.name, router.id, counted.buffers_free
 
 
 def recent_losses(now: datetime) -> list[Loss]:
-    """Return the frames that backbone interfaces carried and lost in the last minutes, as far as counted."""
+    """Return the frames that backbone interfaces carried and lost during RECENTLY.
+
+    Interfaces that were not counted are absent.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_RECENT_LOSSES, {"since": now - RECENTLY, "now": now})
         return [Loss(*row) for row in cursor.fetchall()]
 
 
 def recent_buffers(now: datetime) -> list[FewBuffers]:
-    """Return, by router, the minimum of its VPP's free buffers in the last minutes."""
+    """Return, for each router, the smallest number of free buffers of its VPP during RECENTLY."""
     with connection.cursor() as cursor:
         cursor.execute(_RECENT_BUFFERS, {"since": now - RECENTLY, "now": now})
         return [FewBuffers(*row) for row in cursor.fetchall()]
 
 
 def losing(losses: Iterable[Loss]) -> list[Loss]:
-    """Return the interfaces that lose more than LONGLINE_LOSS_ALARM_RATIO, worst first.
+    """Return the interfaces that lose more than LONGLINE_LOSS_ALARM_RATIO of their frames, worst first.
 
-    One or two lost frames are ignored, even if few frames came.
+    Interfaces with fewer than LEAST_LOST lost frames are ignored. Otherwise an interface with little traffic
+    would count because of a single lost frame.
     """
     limit = settings.LONGLINE_LOSS_ALARM_RATIO
     found = [each for each in losses if each.lost >= LEAST_LOST and each.ratio > limit]
@@ -217,6 +232,6 @@ def losing(losses: Iterable[Loss]) -> list[Loss]:
 
 
 def short_of_buffers(routers: Iterable[FewBuffers]) -> list[FewBuffers]:
-    """Return the routers with no more than LONGLINE_BUFFER_ALARM_RATIO of their buffers free, worst first."""
+    """Return the routers with at most LONGLINE_BUFFER_ALARM_RATIO of their buffers free, worst first."""
     found = [each for each in routers if each.ratio <= settings.LONGLINE_BUFFER_ALARM_RATIO]
     return sorted(found, key=lambda each: (each.ratio, each.router))

@@ -1,6 +1,7 @@
-"""Silences of routers. A silence begins at the last report if one was missed while the portal listened.
+"""Silences of routers: times without reports while the portal listened.
 
-It ends with the next report. portal.telemetry.line_status_in_silence judges silences.
+A silence lasts from a router's last report to its next report. It exists once the portal has listened for
+longer than FRESH without a report. portal.telemetry.line_status_in_silence judges silences.
 """
 
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ SILENT, REPORTING = "router.silent", "router.reporting"
 
 
 def silences_begin(*, now: datetime) -> None:
-    """Begin the silence of each router whose reports have stopped. Each is a separate transaction."""
+    """Store a silence for each router that has stopped reporting. Each router has its own transaction."""
     reported_before = ObservedRouter.objects.filter(reported_at__lt=now - FRESH).exclude(router__agent_url="")
     known = RouterSilence.objects.filter(until__isnull=True).values("router")
     fallen_silent = (
@@ -32,10 +33,14 @@ def silences_begin(*, now: datetime) -> None:
 
 
 def silences_due(*, now: datetime) -> list[int]:
-    """Return the silences to judge, least recently judged first.
+    """Return the ids of the silences to judge, least recently judged first.
 
-    A silence is due when some of it was counted, when it has ended, and when it may have begun to count as
-    down.
+    A silence is due in each of these cases:
+
+    * it is to be judged again from its beginning;
+    * the roll-up has counted 5 minutes of it since the last judgement;
+    * it has ended, and its end is not yet judged;
+    * it continues, and has lasted long enough without evidence to count as down.
     """
     last_sign_of_life = Greatest("since", Coalesce("forwarded_at", "since"))
     silent_for = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
@@ -48,10 +53,9 @@ def silences_due(*, now: datetime) -> list[int]:
 
 
 def silence_end(*, router: Router, last_report: datetime, now: datetime) -> bool:
-    """End the silence of a router that reports again. Return whether it counted as
-    down until now.
+    """End the silence of a router that reports again. Return whether the silence counted as down until now.
 
-    The caller has locked the router's ObservedRouter, and none of its lines.
+    The caller must have locked the router's ObservedRouter, and must not have locked any of its lines.
     """
     silence = (
         RouterSilence.objects.select_for_update(no_key=True).filter(router=router, until__isnull=True).first()
@@ -70,7 +74,7 @@ def silence_end(*, router: Router, last_report: datetime, now: datetime) -> bool
 
 @transaction.atomic
 def _begin(router_id: int, last_report: datetime, now: datetime) -> None:
-    # A concurrent report waits for this transaction, and then ends the silence.
+    # The lock makes a concurrent report wait for this transaction. The report then ends the silence.
     still = (
         ObservedRouter.objects.select_for_update().filter(router=router_id, reported_at=last_report).exists()
     )
@@ -83,5 +87,8 @@ def _begin(router_id: int, last_report: datetime, now: datetime) -> None:
 
 
 def silences_forget(*, before: datetime) -> int:
-    """Delete silences that ended long ago and cannot be judged again. Return the number of rows."""
+    """Delete silences that ended before that time. Return the number of deleted rows.
+
+    Choose a time so long ago that the silences cannot be judged again.
+    """
     return RouterSilence.objects.filter(until__lt=before).delete()[0]

@@ -1,10 +1,11 @@
 """Quarantine of samples that cannot be true as reported, until the NOC decides (ADR 27).
 
-A wrong clock spoils the time of a sample and not its counts. The report that carried the sample shows the
-error: the portal's time at its receipt minus its own ``sent_ms``. The sample is moved by that offset and
-stored, added up by 5 minutes. A sample that contradicts itself has no correctable time: it is only counted,
-with a few examples. The same applies to samples whose clock was changed between counting and sending: no
-report shows when they were counted.
+If a router's clock is wrong, the times of its samples are wrong, but the counts are right. The report shows
+the error of the clock: the time at which the portal received the report, minus the report's ``sent_ms``. The
+times of the samples are corrected by that offset. The counts are stored, added up by 5 minutes.
+
+The time of a sample cannot be corrected if the sample contradicts itself, or if the clock was set between
+counting and sending. The portal then only stores the number of such samples and some examples.
 """
 
 from collections import defaultdict
@@ -31,12 +32,12 @@ from portal.telemetry.rollup_tables import SAMPLES
 from portal.telemetry.time_spans import month_span
 
 MAX_AHEAD = timedelta(seconds=60)
-# Reports take different times to arrive, and clocks drift. Offsets that differ by no more than this are the
-# same. It is a sixth of the tolerance for a clock that is ahead.
+# Offsets that differ by at most this count as the same offset, because reports take different times to arrive
+# and clocks drift. The value is a sixth of MAX_AHEAD.
 _SAME_OFFSET_MS = 10_000
-# A sample that waited longer before it was sent may be from a time with another clock error.
+# If the agent sent a sample later than this, the clock may have had another error when it was counted.
 WAITED = timedelta(minutes=5)
-# The maximum of open decisions per router, and of examples of unusable samples.
+# The maximum number of undecided quarantines per router, and of examples of unusable samples per quarantine.
 MOST_UNDECIDED = 100
 MOST_EXAMPLES = 100
 FROM_THE_FUTURE, TOO_OLD, UNSTEADY = "from_the_future", "too_old", "unsteady_clock"
@@ -53,7 +54,10 @@ class Suspect:
 
 
 def contradiction(sample: CounterSample, now: datetime) -> str | None:
-    """Return why a whole sample cannot be true, or None. All in milliseconds: any integer may arrive."""
+    """Return the reason why a whole sample cannot be true; None if it can.
+
+    The times are compared as milliseconds, because the integers may be outside datetime's range.
+    """
     now_ms = to_ms(now)
     if sample.to_ms <= sample.from_ms:
         return "ends_before_it_begins"
@@ -67,17 +71,20 @@ def contradiction(sample: CounterSample, now: datetime) -> str | None:
 
 
 def correction_ms(report: CounterReport, reason: str | None, now: datetime) -> int:
-    """Return the correction (ms) for samples quarantined for that reason; 0 if the clock is right."""
+    """Return the correction (ms) of the times of samples with that reason; 0 if no correction applies.
+
+    Only samples that are too old or in the future are corrected, and only if the clock is wrong by more than
+    MAX_AHEAD.
+    """
     offset = to_ms(now) - report.sent_ms
     return offset if reason in (FROM_THE_FUTURE, TOO_OLD) and abs(offset) > MAX_AHEAD // _MS else 0
 
 
 def set_aside(*, router: Router, report: CounterReport, suspects: Sequence[Suspect], now: datetime) -> int:
-    """Store the suspects for a decision. Return the number of ends, without samples that were quarantined
-    before.
+    """Store the suspects for a decision. Return the number of newly quarantined ends.
 
-    For a caller that has locked the router's clock (AgentClock), so that reports are handled one after the
-    other.
+    Samples that were quarantined before are ignored. The caller must have locked the router's AgentClock, so
+    that the router's reports are handled one after the other.
     """
     known = _known(router, report, suspects)
     first: dict[int, CounterSample] = {}
@@ -106,7 +113,8 @@ class _Shelves:
     def __init__(self, router: Router, report: CounterReport, now: datetime) -> None:
         self._router, self._report, self._now = router, report, now
         undecided = Quarantine.objects.filter(router=router, state=Quarantine.State.UNDECIDED)
-        # A concurrent decision waits; if it comes first, these samples go to another quarantine.
+        # The lock makes a concurrent decision wait. If the decision came first, the samples go to another
+        # quarantine.
         self._open = list(undecided.select_for_update().order_by("-last_received_at"))
         self._whole: dict[date, bool] = {}
 
@@ -118,8 +126,7 @@ class _Shelves:
         month, offset_ms = self._place(suspect), correction_ms(self._report, suspect.reason, self._now)
         found = self._find(reason, month, offset_ms)
         if found is None and len(self._open) >= MOST_UNDECIDED:
-            # The clock never settles. Nobody could make so many decisions, and the number of quarantines must
-            # stay limited.
+            # The clock keeps changing. The limit exists because nobody could make so many decisions.
             reason, month = UNSTEADY, None
             found = self._find(reason, month, offset_ms)
         if found is None:
@@ -160,15 +167,18 @@ class _Shelves:
         return None
 
     def _place(self, suspect: Suspect) -> date | None:
-        """Return the sample's month after the correction, or None if its time cannot be corrected."""
+        """Return the month of the corrected sample; None if its time cannot be corrected.
+
+        Also return None if the 5 minutes of that month are no longer stored.
+        """
         reason, sample, now_ms = suspect.reason, suspect.sample, to_ms(self._now)
         offset_ms = correction_ms(self._report, reason, self._now)
         if reason not in (FROM_THE_FUTURE, TOO_OLD) or sample.to_ms - sample.from_ms > LONGEST_SAMPLE // _MS:
             return None
-        # It began while the clock was right: the clock was set during this sample.
+        # The sample's begin is not in the future, so the clock was set during the sample.
         if reason == FROM_THE_FUTURE and sample.from_ms <= now_ms:
             return None
-        # Still later than its report: the clock was set between counting and sending.
+        # Even the corrected time is in the future, so the clock was set between counting and sending.
         if sample.to_ms + offset_ms > now_ms + MAX_AHEAD // _MS:
             return None
         if sample.from_ms + offset_ms < 0:
@@ -263,15 +273,16 @@ def _add_five_minutes(shelves: _Shelves, by_shelf: dict[int, list[Suspect]], rep
 
 
 def _moved(shelves: _Shelves, by_shelf: dict[int, list[Suspect]]) -> Iterator[tuple[Any, ...]]:
-    """Yield a row per end, with times moved by the offset of its quarantine. Consecutive samples stay
-    consecutive.
+    """Yield a row per end, with the times corrected by the offset of its quarantine.
+
+    All samples of a quarantine get the same offset, so that consecutive samples remain consecutive.
     """
     for pk, suspects in by_shelf.items():
         found = shelves[pk]
         if found.month is None:
             continue
-        # A sample over the end of a month counts in the month in which it ends: one decision concerns one
-        # month.
+        # A decision concerns one month. If a sample crosses the end of a month, it counts in the month in
+        # which it ends.
         begin_ms, over_ms = map(to_ms, month_span(found.month))
         for each in suspects:
             from_ms, until_ms = (

@@ -1,9 +1,9 @@
 """Addition of accepted samples to the 5 minutes of their lines, and corrections of frozen months.
 
-An end's 5 minutes are never counted twice. Quarantined counts are added where their covered time fits next to
-the time that is already counted, and left out elsewhere. Other ends do not change. While samples of these 5
-minutes are still stored, the accepted counts are included whenever the 5 minutes are counted again. After
-that they are added once (rollups.py).
+No time of an end is counted twice. Quarantined counts of 5 minutes are added if the time that they cover and
+the time that is already counted together fit into 5 minutes. Otherwise they are left out. Other ends do not
+change. While samples of these 5 minutes are still stored, the accepted counts are included whenever the
+5 minutes are counted again. After that, they are added once (rollups.py).
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from portal.telemetry.rollups import add_accepted, lock_roll_ups, mark_stale
 from portal.telemetry.sample_quarantine import TOO_OLD
 from portal.vll.models import Vll
 
-# The number of lines whose 5 minutes of a day are compared together.
+# The number of lines that one transaction handles, for one day.
 _LINES = 200
 _STEP = timedelta(seconds=FIVE_MINUTES.step_s)
 _STEP_MS = FIVE_MINUTES.step_s * 1000
@@ -37,15 +37,16 @@ Place = tuple[UUID, str, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """5 minutes of ends that can be added, and those that must be left out."""
+    """The 5 minutes of ends that can be added, and the 5 minutes that must be left out."""
 
     fits: set[Place]
     left_out: set[Place]
 
 
 def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitting:
-    """Return the part of a quarantine that fits the 5 minutes of these lines that begin in ``days`` (epoch
-    s).
+    """Return which quarantined 5 minutes of these lines can be added, and which must be left out.
+
+    ``days``: the starts (epoch s) of the 5 minutes to compare.
     """
     since, until = (datetime.fromtimestamp(at, tz=UTC) for at in (days.start, days.stop))
     waiting = QuarantinedFiveMinutes.objects.filter(
@@ -60,14 +61,15 @@ def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitt
     for vll, side, start, covered_ms in covers:
         place = (vll, side, start)
         known_ms = counted.get(place, 0)
-        # A sample sent days late may already have been stored before its agent was killed.
+        # A sample that arrives days late may already be stored: its agent may have been killed before it noted
+        # the portal's response.
         room_ms = 0 if known_ms and quarantine.reason == TOO_OLD else _STEP_MS - known_ms
         (fits if covered_ms <= room_ms else left_out).add(place)
     return Fitting(fits, left_out)
 
 
 def accepted_count(*, now: datetime) -> int:
-    """Add all accepted samples that are not added yet. Return the number of quarantines.
+    """Add all accepted samples that are not yet added. Return the number of quarantines.
 
     A second call adds nothing.
     """
@@ -150,8 +152,9 @@ JOIN telemetry_stale_bucket AS mark
 def _without_samples(
     cursor: Any, buckets: list[tuple[UUID, datetime]], now: datetime
 ) -> set[tuple[UUID, datetime]]:
-    """Return the buckets that are not counted again: no sample of them is accepted, and none waits for the
-    roll-up.
+    """Return the buckets that no roll-up will count again.
+
+    They are too old for new samples, and no stored sample of them waits for the roll-up.
     """
     reach = now - SAMPLES.retention - _STEP
     old = [bucket for bucket in buckets if bucket[1] <= reach]

@@ -41,9 +41,10 @@ class DecidedOtherwise(Conflict):
 
 @transaction.atomic
 def quarantine_accept(*, quarantine: Quarantine, user: User, now: datetime) -> None:
-    """Accept these samples at their corrected time. The decision is final.
+    """Accept the samples of a quarantine with their corrected times. The decision is final.
 
-    A task adds them and corrects frozen months. Raises TimeUnknown, DecidedOtherwise.
+    A task adds the samples and corrects frozen months. Has no effect on an accepted quarantine. Raises
+    TimeUnknown or DecidedOtherwise.
     """
     locked = _locked(quarantine.pk)
     if locked.state == _State.ACCEPTED:
@@ -57,7 +58,10 @@ def quarantine_accept(*, quarantine: Quarantine, user: User, now: datetime) -> N
 
 @transaction.atomic
 def quarantine_discard(*, quarantine: Quarantine, user: User, reason: str, now: datetime) -> None:
-    """Discard these samples. The decision is final. Raises DecidedOtherwise."""
+    """Discard the samples of a quarantine. The decision is final.
+
+    Has no effect on a discarded quarantine. Raises DecidedOtherwise.
+    """
     locked = _locked(quarantine.pk)
     if locked.state == _State.DISCARDED:
         return
@@ -67,9 +71,9 @@ def quarantine_discard(*, quarantine: Quarantine, user: User, reason: str, now: 
 
 
 def quarantines_expire(*, now: datetime) -> int:
-    """Expire quarantines without a timely decision, and delete data that no decision needs.
+    """Expire quarantines that nobody decided in time, and delete data that is no longer needed.
 
-    Returns the number of expired quarantines.
+    Return the number of expired quarantines. The time is LONGLINE_QUARANTINE_DAYS (``given_up_at``).
     """
     kept = timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
     old = Q(month=None, last_received_at__lt=now - kept) | Q(month__lt=(now - kept).date())
@@ -82,7 +86,11 @@ def quarantines_expire(*, now: datetime) -> int:
 
 
 def given_up_at(quarantine: Quarantine) -> datetime:
-    """Return the time after which no decision about it is possible."""
+    """Return the time when an undecided quarantine expires.
+
+    This is LONGLINE_QUARANTINE_DAYS after the end of its month. Without a month, it is that long after the
+    last sample arrived.
+    """
     since = month_span(quarantine.month)[1] if quarantine.month else quarantine.last_received_at
     return since + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
 
@@ -98,7 +106,7 @@ def _expire(pk: int, now: datetime) -> bool:
     return True
 
 
-# Rolled up, and no further sample can cause a recount of these 5 minutes.
+# Deletes accepted counts of 5 minutes that are rolled up and too old for further samples.
 _FORGET_ROLLED_UP = """
 DELETE FROM telemetry_quarantinedfiveminutes AS five
 WHERE five.accepted AND five.start_at < %s AND NOT EXISTS (

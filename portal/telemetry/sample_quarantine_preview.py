@@ -1,4 +1,4 @@
-"""The NOC's preview of a quarantine: its lines, and the effect of acceptance on the month of each."""
+"""The NOC's preview of a quarantine: its lines, and how acceptance would change the month of each line."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from portal.telemetry.time_in_service import ServiceTime, service_time
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# A column of a side, and its source in the quarantined counts.
+# The columns of a side (without the side), and the columns of the quarantined counts that they come from.
 _SOURCES = {
     **{
         name: name
@@ -31,16 +31,16 @@ _SOURCES = {
     "policed_ms": "covered_ms",
 }
 _POLICED = ("policed_ms", "conform", "exceed", "violate")
-# Of a line, by the start of 5 minutes (epoch s): its columns by name.
+# The counts of a line by the start of 5 minutes (epoch s): the values by column name.
 Counted = dict[int, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class MonthFigures:
-    """Figures of one month. ``p95`` by side: ``in``, ``out``, ``max`` (bit/s), ``counted`` and ``missing`` 5
-    minutes.
+    """The figures of a line in one month.
 
-    ``loss``: as in its own response, by 5 minutes.
+    ``p95``: by side, the percentiles ``in``, ``out`` and ``max`` (bit/s), and the numbers of ``counted`` and
+    ``missing`` 5 minutes. ``loss``: the result of ``frame_loss``, with 5-minute buckets.
     """
 
     p95: dict[str, dict[str, int | None]]
@@ -49,7 +49,12 @@ class MonthFigures:
 
 @dataclass(frozen=True, slots=True)
 class MonthPreview:
-    """``added`` and ``left_out``: 5 minutes by side. ``before`` and ``after`` are None after the decision."""
+    """The effect of acceptance on the month of a line.
+
+    ``samples``: the number of quarantined samples by side. ``added`` and ``left_out``: the number of
+    5 minutes by side. ``before`` and ``after``: the figures without and with the samples; None after the
+    decision, and if the time of the samples is unknown.
+    """
 
     vll: Vll
     samples: dict[str, int]
@@ -60,8 +65,9 @@ class MonthPreview:
 
 
 def quarantines() -> QuerySet[Quarantine]:
-    """Return quarantines with their routers, deciding users, numbers of lines (``lines``), and
-    ``newest_first``.
+    """Return all quarantines with their routers and deciding users.
+
+    ``lines``: the number of lines. ``newest_first``: a number that sorts new quarantines first.
     """
     rows = Quarantine.objects.select_related("router", "decided_by")
     return rows.annotate(
@@ -71,7 +77,7 @@ def quarantines() -> QuerySet[Quarantine]:
 
 
 def lines_of(quarantine: Quarantine) -> QuerySet[Vll]:
-    """Return its lines, whose months may be previewed. ``place``: a number for paging."""
+    """Return the lines of a quarantine. ``place``: a number to sort the lines by, for paging."""
     first = quarantine.ends.filter(vll_id=OuterRef("pk")).values("vll_id").annotate(first=Min("pk"))
     lines = Vll.objects.filter(pk__in=quarantine.ends.values("vll_id")).select_related("customer")
     placed: QuerySet[Vll] = lines.annotate(place=Subquery(first.values("first")))
@@ -79,7 +85,7 @@ def lines_of(quarantine: Quarantine) -> QuerySet[Vll]:
 
 
 def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
-    """Return the time of its samples by the portal's clock; None if unknown."""
+    """Return the corrected times of the first and the last sample of a quarantine; None if unknown."""
     if quarantine.month is None:
         return None
     first, last = (to_time(at + quarantine.offset_ms) for at in (quarantine.first_ms, quarantine.last_ms))
@@ -87,8 +93,9 @@ def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
 
 
 def month_previews(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime) -> list[MonthPreview]:
-    """Return, for a page of its lines, the effect of acceptance on their month, before or after the
-    decision.
+    """Return the effect of acceptance on the month of each of these lines.
+
+    Before the decision, the effect is computed. After acceptance, it is the stored number of added 5 minutes.
     """
     ends = list(quarantine.ends.filter(vll_id__in=[vll.pk for vll in vlls]))
     samples, added, left_out = (
@@ -138,7 +145,7 @@ def _with(
     vlls: Collection[UUID],
     fits: set[tuple[UUID, str, datetime]],
 ) -> dict[UUID, Counted]:
-    """Return the same with the counts that would be added."""
+    """Return a copy of ``before`` with the quarantined counts that would be added (``fits``)."""
     after = {vll: {start: dict(row) for start, row in counted.items()} for vll, counted in before.items()}
     waiting = QuarantinedFiveMinutes.objects.filter(quarantine=quarantine, vll_id__in=vlls, accepted=False)
     for each in waiting:

@@ -8,7 +8,10 @@ from portal.telemetry.models import Quarantine
 
 
 def offset_text(offset_ms: int) -> str:
-    """Return ``2 h 3 min ahead`` for a clock, from portal time minus its own time."""
+    """Return a text such as ``2 h 3 min ahead`` for a clock.
+
+    ``offset_ms``: portal time minus the time of the clock.
+    """
     lasting = lasting_text(abs(offset_ms) / 1000)
     if offset_ms == 0:
         return _("right")
@@ -19,12 +22,12 @@ def offset_text(offset_ms: int) -> str:
     )
 
 
-# Reasons for quarantines whose time could be corrected,
+# Texts of reasons, for quarantines with corrected times.
 _PLACED = {
     "from_the_future": gettext_noop("The router's clock was ahead when it sent them."),
     "too_old": gettext_noop("They came more than two days after they were counted."),
 }
-# and for those whose time could not.
+# Texts of reasons, for quarantines whose times could not be corrected.
 _UNPLACED = {
     "from_the_future": gettext_noop(
         "They lie in the future even by the router's own clock when it sent them: it was set between "
@@ -41,7 +44,7 @@ _UNPLACED = {
 
 
 def reason_text(quarantine: Quarantine) -> str:
-    """Return why samples were quarantined; the stored code for a reason of a newer release."""
+    """Return the reason for a quarantine as text. A code that this release does not know stays a code."""
     texts = _PLACED if quarantine.month else _UNPLACED
     reason: str = quarantine.reason
     return _(texts[reason]) if reason in texts else reason

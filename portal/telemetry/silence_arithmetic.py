@@ -1,7 +1,7 @@
-"""The classification of a silence by the evidence: arithmetic over spans of time. Pure functions.
+"""Pure functions that classify the parts of a router's silence by evidence.
 
-A silent router may still forward. Its lines' counters are the evidence, in 5 minutes: frames that came out at
-a line's other end, and counts that its own agent could only deliver later.
+A silent router may still forward frames. The evidence is counters of its lines, in 5-minute buckets: frames
+that came out at a line's other end, and counts that the router's own agent delivered later.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,10 @@ _BLUR = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The time that a line had an oper status, as a row of OperInterval; ``ended`` None: it still has it."""
+    """The time during which a line had an oper status, like a row of OperInterval.
+
+    ``ended`` is None while the line has that status.
+    """
 
     status: str
     began: datetime
@@ -33,9 +36,10 @@ Verdict = tuple[datetime, datetime, OperStatus]
 def spoken_for(silence: Span, five_minutes: Iterable[Span], *, over: bool) -> list[Span]:
     """Return the parts of a silence for which there is evidence.
 
-    ``five_minutes``: the 5 minutes with evidence, or several of them in a row. Only whole 5 minutes of the
-    silence count. The first and the last one also count for its edges. While the silence continues (``over``
-    False) the last one need not be whole.
+    ``five_minutes``: spans of one or more consecutive 5 minutes with evidence. Only 5 minutes that lie
+    completely in the silence count. Evidence in the first or the last whole 5 minutes also covers the time up
+    to the edge of the silence. While the silence continues (``over`` is False), the last 5 minutes need not
+    be complete.
     """
     since, until = silence
     first = _rounded_up(since + _BLUR)
@@ -54,13 +58,19 @@ def last_five_minutes(silence: Span) -> datetime:
 def down_in(
     silence: Span, spoken: Sequence[Span], *, listened: Sequence[Span], longest: timedelta
 ) -> list[Span]:
-    """Return the parts longer than ``longest`` without evidence for the router while the portal listened."""
+    """Return the parts of the silence in which the router counts as down.
+
+    Without evidence, the portal must have listened for longer than ``longest``. Only time in which the portal
+    listened counts as down.
+    """
     found = (within([quiet], listened) for quiet in without(silence, spoken))
     return merged(span for silent in found if length(silent) > longest for span in silent)
 
 
 def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:
-    """Return the line's status in the silence: up while it forwarded, down while a router was, else
+    """Return a line's status in each part of the silence.
+
+    The status is up while the line forwarded, down while one of its routers counts as down, and otherwise
     unknown.
     """
     parts: list[Verdict] = [(*span, OperStatus.UP) for span in within([silence], forwarded)]
@@ -71,10 +81,10 @@ def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span
 
 
 def rewritten(intervals: Sequence[Interval], verdicts: Sequence[Verdict]) -> list[Interval]:
-    """Return a line's intervals with the present knowledge about a silence.
+    """Return a line's intervals, rewritten with the verdicts on a silence.
 
-    Observed down time stays. The seconds that counted as up until the router's report was missed also stay,
-    unless the router was down from then on.
+    Observed down time does not change. Observed up time can become down time, but not unknown time. Such up
+    time exists at the begin of a silence, until the portal noticed the missing report.
     """
     pieces: list[Interval] = []
     for interval in intervals:

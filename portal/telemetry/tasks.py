@@ -19,10 +19,10 @@ from portal.telemetry.sample_quarantine_accept import accepted_count
 from portal.telemetry.sample_quarantine_decisions import quarantines_expire
 from portal.vll.operations import attempts_forget
 
-# The intervals of beat. A message that waits longer is followed by another one.
+# The intervals of Celery's beat. A message that waits for longer expires, because the next one follows.
 ROLL_UP_EVERY_S = 60
 WATCH_SILENCES_EVERY_S = 10
-# In buckets: about ten seconds of work.
+# The most buckets that one run rolls up. They take about ten seconds.
 ROLLED_UP_TOGETHER = 40_000
 
 
@@ -50,7 +50,10 @@ def count_accepted() -> None:
 
 @shared_task(name=task_names.ROLL_UP)
 def roll_up() -> None:
-    """In portions: after an outage, other tasks of the queue run between two portions."""
+    """Roll up one portion. If buckets remain, send a task for the next portion.
+
+    After an outage, other tasks of the queue can therefore run between two portions.
+    """
     counted = each_row(
         (samples_roll_up, losses_roll_up),
         lambda part: part(now=clock.now(), most=ROLLED_UP_TOGETHER),
@@ -64,7 +67,7 @@ def roll_up() -> None:
 def watch_silences() -> None:
     """Begin silences, and send a task for each silence to judge.
 
-    A slow or failed judgement delays no other.
+    Each judgement is a separate task, so that a slow or failed judgement does not delay the others.
     """
     each_row(
         (silences_begin, _judgements_send), lambda part: part(now=clock.now()), what="a part of watching"

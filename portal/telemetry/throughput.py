@@ -51,12 +51,12 @@ def throughput(
     """Return the response of ``GET /vlls/<id>/throughput``, in bit/s or packet/s.
 
     * ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
-      range, None if nothing was counted.
-    * ``p95``: per end the 95th percentile of 5-minute buckets of ``in``, ``out`` and the larger of both, and
-      the number of ``missing`` buckets. None if 5 minutes are no longer stored.
-    * ``missing``: buckets of this step in which at least one end has nothing. Time before the VLL was first
-      in service or after it was last does not count, nor do the last moments that cannot have been reported
-      yet.
+      range. ``in`` and ``out`` are None if nothing was counted.
+    * ``p95``: per end, the 95th percentiles of the 5-minute rates ``in``, ``out``, and ``max`` (the larger of
+      both), and the number of ``missing`` 5 minutes. The percentiles are None if the 5 minutes of the range
+      are no longer stored.
+    * ``missing``: the number of buckets in which at least one end was not counted. Time outside the service
+      time of the VLL does not count, nor does the time since REPORTING_DELAY ago.
 
     Raises RangeEmpty or StepRefused.
     """
@@ -100,7 +100,10 @@ def step_for(
     now: datetime,
     tables: Sequence[Table] = TABLES,
 ) -> int:
-    """Return the seconds of a bucket; by default a fitting value. Raises StepRefused."""
+    """Return the length of a bucket in seconds. Raises StepRefused if ``step_s`` is not available.
+
+    If ``step_s`` is None, return the shortest stored step with at most MAX_POINTS points.
+    """
     range_s = (until - since).total_seconds()
     finest_s = finest_kept(since, now=now, tables=tables).step_s or STEPS_S[0]
     if step_s is None:
@@ -121,12 +124,15 @@ def expected_of(served: ServiceTime, since: datetime, until: datetime, step_s: i
 
 
 def percentiles(buckets: dict[int, Bucket], expected: range) -> dict[str, int | None]:
-    """Return the 95th percentiles of 5-minute buckets: of ``in``, of ``out``, and of the larger of both."""
+    """Return the 95th percentiles of the 5-minute rates, and the number of ``missing`` buckets.
+
+    ``max`` is the percentile of the larger of both rates. ``expected``: the starts of the expected buckets.
+    """
     return {
         "in": percentile_95(bucket.in_rate for bucket in buckets.values()),
         "out": percentile_95(bucket.out_rate for bucket in buckets.values()),
         "max": percentile_95(max(bucket.in_rate, bucket.out_rate) for bucket in buckets.values()),
-        # Iterate over the smaller set: a year has 100,000 such buckets, and none may be stored any more.
+        # Iterate over the counted buckets: a year has 100,000 expected buckets, and often few are stored.
         "missing": len(expected) - sum(start in expected for start in buckets),
     }
 

@@ -10,8 +10,10 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 @dataclass(frozen=True, slots=True)
 class ServiceTime:
-    """``began`` None: never in service. ``ended`` None: in service, or may be again. Suspended lines are
-    counted.
+    """The time in service of a line. Times of suspension are part of it.
+
+    ``began`` is None if the line was never in service. ``ended`` is None if the line is in service or may
+    return to service.
     """
 
     began: datetime | None
@@ -19,10 +21,9 @@ class ServiceTime:
 
 
 def service_time(vll: Vll) -> ServiceTime:
-    """Return the time from the first moment that the line was active to the end of its last.
+    """Return the time from the begin of a line's first interval in service to the end of its last interval.
 
-    Before that its ends are being built, and after it they are being removed: missing counts are not expected
-    then.
+    No counts are expected outside this time, because the line's ends are then being built or removed.
     """
     intervals = OperInterval.objects.filter(vll_id=vll.pk)
     first = intervals.order_by("began_at").first()

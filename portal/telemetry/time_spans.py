@@ -1,4 +1,4 @@
-"""Spans of time, ``[begin, end)``: sorted, without overlaps, none of them empty."""
+"""Spans of time, ``[begin, end)``. Returned lists are sorted, and have no overlaps and no empty spans."""
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -7,13 +7,13 @@ Span = tuple[datetime, datetime]
 
 
 def month_span(month: date) -> Span:
-    """Return the month (UTC) that begins on that day."""
+    """Return the calendar month (UTC) that contains this day."""
     since = datetime(month.year, month.month, 1, tzinfo=UTC)
     return since, (since + timedelta(days=31)).replace(day=1)
 
 
 def last_month(now: datetime) -> date:
-    """Return the first day of the calendar month (UTC) before this one."""
+    """Return the first day of the calendar month (UTC) before the month of ``now``."""
     return (now.astimezone(UTC).date().replace(day=1) - timedelta(days=1)).replace(day=1)
 
 
@@ -31,13 +31,13 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def within(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    """Return the parts that are in both."""
+    """Return the time that is in both ``spans`` and ``others``."""
     others = list(others)
     return merged((max(a, c), min(b, d)) for a, b in spans for c, d in others)
 
 
 def without(span: Span, others: Iterable[Span]) -> list[Span]:
-    """Return the parts of ``span`` that are in none of the others."""
+    """Return the parts of ``span`` that are in none of ``others``."""
     left, begin = [], span[0]
     for away, back in merged(others):
         left.append((begin, min(away, span[1])))

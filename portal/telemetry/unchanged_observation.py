@@ -1,4 +1,4 @@
-"""Reports equal to the last one, as nearly all are: compared and stored by one statement."""
+"""Storage, with one statement, of a report that equals the router's last report. Nearly all reports do."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,8 @@ from portal.inventory.operations.interface_loads import LOADS_STORE, loads_of
 from portal.inventory.operations.observation_store import is_unchanged
 from portal.inventory.reported_observation import ObservedReport
 
-# The row still has the compared state, and no line of the router waits for a comparison.
+# Stores nothing if another report was stored since ``last`` was read, if the router was found silent, or if a
+# line of the router has changed and must be compared with the next report.
 _STORE = f"""
 WITH repeated AS (
     UPDATE inventory_observedrouter SET reported_at = %(now)s, sent_ms = %(sent_ms)s
@@ -32,8 +33,9 @@ def unchanged_store(
     facts: dict[str, Any],
     now: datetime,
 ) -> bool:
-    """Store a report that equals ``last``, of a router that was never silent. Return False if anything else
-    is due.
+    """Store a report that equals ``last``. Return False if it needs the full handling.
+
+    The full handling is also needed after a silence, and if a line changed since the last report.
     """
     if not is_unchanged(last=last, report=report, facts=facts):
         return False
