@@ -1,4 +1,4 @@
-"""The bandwidth profile of an end, and how far a router can police it."""
+"""The bandwidth profile of an end, and which ends a router can police."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,25 +7,26 @@ from portal.core.vlan_tags import Tagging
 
 # VPP's policers count in kbit/s.
 MIN_RATE_BPS = 1000
-# With a shallower bucket, customers who send bursts lose frames well below their rate. Juniper's guideline
-# for policers is at least 10 of the largest frames and at least 5 ms. MEF 10.4 only requires a CBS above 0.
+# With smaller bursts, customers who send bursts lose frames although their rate is well below the CIR.
+# Juniper's guideline for policers: at least 10 of the largest frames, and at least 5 ms at the rate. MEF 10.4
+# only requires a CBS above 0.
 BURST_FRAMES = 10
 BURST_MS = 10
-# Bytes of the tags that a frame still has when VPP polices it, and that VPP pops afterwards.
+# The most bytes of VLAN tags that a frame has when VPP polices it. VPP pops these tags afterwards.
 _POPPED_TAGS = 8
 # The largest burst that the agent's contract and VPP's policers accept (docs/reference/agent-api.md).
 MAX_BURST = 2**31 - 1
 
 
 class Policing(StrEnum):
-    """The places where a router's VPP can police incoming frames (docs/reference/agent-reports.md)."""
+    """The ends whose incoming frames a router's VPP can police (docs/reference/agent-reports.md)."""
 
     NONE = "none"
     PORT = "port"
     SUBINTERFACE = "subinterface"
 
     def covers(self, tagging: Tagging) -> bool:
-        """Return whether VPP can police an end with this tagging: a whole port, or VLANs of a port."""
+        """Return whether VPP can police an end with this tagging."""
         return self is Policing.SUBINTERFACE or (self is Policing.PORT and tagging is Tagging.UNTAGGED)
 
 
@@ -34,8 +35,8 @@ class BandwidthProfile:
     """An ingress bandwidth profile per EVC and UNI (MEF 10.3), color-blind.
 
     Rates are in bit/s and bursts in bytes. Without excess bandwidth, EIR and EBS are 0. Frames within CIR and
-    CBS are green, frames within EIR and EBS are yellow. VPP forwards both colors alike. Only the CIR is
-    booked.
+    CBS are green; frames within EIR and EBS are yellow. VPP treats green and yellow frames alike and forwards
+    both. The portal books bandwidth only for the CIR.
     """
 
     cir_bps: int
@@ -52,10 +53,10 @@ def bandwidth_profile(
     cbs_bytes: int | None = None,
     ebs_bytes: int | None = None,
 ) -> BandwidthProfile:
-    """Return the profile to police for a line. Its largest carried frame has ``frame`` bytes.
+    """Return the profile that a router polices for a line with frames of up to ``frame`` bytes.
 
-    A burst of None becomes 10 ms at its rate, and at least 10 of the largest frames. Without an EIR there is
-    no EBS.
+    A CIR below 1 kbit/s becomes 1 kbit/s. A burst of None or 0 becomes the bytes of 10 ms at its rate, but at
+    least 10 of the largest frames. Without an EIR, the EBS is 0.
     """
     cir_bps = max(cir_bps, MIN_RATE_BPS)
     ebs = 0 if eir_bps == 0 else ebs_bytes or _default_burst(eir_bps, frame)

@@ -9,8 +9,8 @@ from portal.core.redis_url import read_redis_url
 
 
 def broker_client(*, patience_s: float) -> AbstractContextManager[redis.Redis]:
-    """Return a new client for the block; connecting and each response may take ``patience_s``.
+    """Return a context manager with a new client.
 
-    Each command raises redis.RedisError if Redis does not respond in time.
+    A command raises redis.RedisError if connecting or a response takes longer than ``patience_s`` seconds.
     """
     return read_redis_url(settings.REDIS_URL, variable="REDIS_URL").client(patience_s=patience_s)

@@ -1,4 +1,4 @@
-"""The caller's address. Proxy headers count only if a trusted proxy wrote them."""
+"""The address of the caller. Proxy headers are used only if a trusted proxy wrote them."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -11,8 +11,9 @@ Address = IPv4Address | IPv6Address
 def client_address(request: HttpRequest) -> Address | None:
     """Return the caller's address, or None on a Unix socket.
 
-    ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote. Reading goes on as long as the
-    writer is in ``LONGLINE_TRUSTED_PROXIES``. Addresses that a caller puts at the front are never trusted.
+    ``X-Forwarded-For`` is read from its end, because each proxy appends an address. An entry is used only if
+    the proxy that wrote the entry is in ``LONGLINE_TRUSTED_PROXIES``. Entries that a caller invents precede
+    these entries and are ignored.
     """
     address = _connected(request)
     hops = [hop for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]

@@ -4,5 +4,5 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return the current time, aware, in UTC."""
+    """Return the current time as an aware datetime in UTC."""
     return datetime.now(tz=UTC)

@@ -1,4 +1,4 @@
-"""Colours as hexadecimal sRGB, and whether text in them is readable (WCAG 2.2, success criterion 1.4.3)."""
+"""Colours as hexadecimal sRGB, and their contrast as text (WCAG 2.2, success criterion 1.4.3)."""
 
 from colorsys import hls_to_rgb, rgb_to_hls
 
@@ -9,7 +9,7 @@ Rgb = tuple[int, int, int]
 
 
 def rgb(colour: str) -> Rgb:
-    """Return the three parts of ``#rrggbb``, each from 0 to 255."""
+    """Return the red, green and blue parts of ``#rrggbb``, each from 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
@@ -20,8 +20,9 @@ def contrast(one: str, other: str) -> float:
 
 
 def lightened(colour: str, *, behind: tuple[str, ...], least: float = READABLE) -> str:
-    """Return ``colour``, made just light enough for a contrast of ``least`` with each colour of
-    ``behind``.
+    """Return ``colour``, lightened as little as possible for a contrast of ``least`` with all of ``behind``.
+
+    Lightness rises in steps of 2 %. The last step is white.
     """
     hue, lightness, saturation = rgb_to_hls(*(part / 255 for part in rgb(colour)))
     for percent in range(0, 101, 2):

@@ -1,6 +1,6 @@
-"""Insert rows with a statement that is compiled once per model, columns and number of rows.
+"""Insert rows with a compiled statement, which is cached by model, columns and number of rows.
 
-Django would compile the SQL of each insert again (see portal.core.compiled_query), and send every column.
+Django compiles the SQL of every insert again (see portal.core.compiled_query), and sends every column.
 """
 
 from functools import cache
@@ -16,9 +16,8 @@ M = TypeVar("M", bound=Model)
 def insert(*rows: M) -> None:
     """Insert new rows of one model in one statement.
 
-    The new rows do not learn keys that the database generates, nor the values of expressions that are a
-    column's default. No signal is sent. Errors of the statement are raised where the pipeline waits for it
-    (portal.core.postgres_pipeline).
+    The instances do not get keys or default values that the database generates. No signal is sent. In a
+    pipeline, an error of the statement is raised when the pipeline waits (portal.core.postgres_pipeline).
     """
     model = type(rows[0])
     columns = _columns(model)
@@ -41,7 +40,7 @@ def insert(*rows: M) -> None:
 
 @cache
 def _columns(model: type[Model]) -> "list[tuple[Field[Any, Any], Any]]":
-    """Return each column with the value that PostgreSQL fills in, or NOT_PROVIDED if it needs a value."""
+    """Return each column with its database default, or NOT_PROVIDED if the statement must send a value."""
     return [
         (field, _database_default(field))
         for field in model._meta.local_concrete_fields
@@ -58,8 +57,8 @@ def _database_default(field: "Field[Any, Any]") -> Any:
 @cache
 def _statement(model: type[Model], places: tuple[int, ...], count: int) -> str:
     query = InsertQuery(model)
-    # For several rows Django may send arrays. Repeating the placeholders of one row keeps the values
-    # unchanged.
+    # Django may send arrays for several rows, which changes the values. So compile the statement for one row,
+    # and repeat its placeholders.
     query.insert_values([_columns(model)[place][0] for place in places], [model()])
     ((sql, _),) = query.get_compiler(connection=connection).as_sql()
     into, placeholders = sql.rsplit(" VALUES ", 1)

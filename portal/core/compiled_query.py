@@ -1,7 +1,7 @@
-"""Frequent reads, compiled once. Django compiles the SQL of a queryset for each use, which took longer than
-sending it and reading the rows.
+"""Querysets whose SQL is compiled only once, for frequent reads.
 
-The code relies on how ``ModelIterable`` uses a compiler (django/db/models/query.py). A test compares the two.
+Django compiles the SQL of a queryset at each use. That took longer than sending the SQL and reading the rows.
+The code does the same as ``ModelIterable`` (django/db/models/query.py) with a compiler. A test compares them.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -12,14 +12,15 @@ from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
 
 M = TypeVar("M", bound=Model)
-# Compiled statements contain these numbers instead of the values. No row and no input comes near them.
+# Statements are compiled with stand-in values from this number on. Real values are far smaller.
 _FIRST_STAND_IN = 2_000_000_000
 
 
 class CompiledQuery(Generic[M]):
-    """The rows of ``make(*values, **variant)``, a queryset whose SQL depends on ``variant`` only.
+    """A function that returns the rows of the queryset ``make(*values, **variant)``.
 
-    ``make`` passes each value unchanged to lookups of integers or of text.
+    The SQL of the queryset must depend only on ``variant``. ``make`` must pass each value unchanged to
+    lookups of integers or of text.
     """
 
     def __init__(self, make: Callable[..., QuerySet[M]]) -> None:

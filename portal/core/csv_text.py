@@ -1,4 +1,4 @@
-"""CSV that cannot attack a spreadsheet (RFC 4180; OWASP: CSV Injection)."""
+"""CSV without cells that a spreadsheet would run as formulas (RFC 4180; OWASP: CSV Injection)."""
 
 import csv
 import unicodedata
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from portal.core.plain_text import made_plain
 
-# In half width and in full width (East Asian forms): some spreadsheets accept both.
+# Half-width and full-width (East Asian) forms, because some spreadsheets accept both.
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
@@ -16,17 +16,17 @@ class _Echo:
 
 
 def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    """Yield one line of text for each row; each cell is made ``neutral``."""
+    """Yield one line of CSV for each row. Each cell is passed through ``neutral``."""
     writer = csv.writer(_Echo())
     for row in rows:
         yield writer.writerow([neutral(cell) for cell in row])
 
 
 def neutral(cell: object) -> object:
-    """Return the cell as text that no spreadsheet reads as a formula and no terminal as a command.
+    """Return the cell so that no spreadsheet reads it as a formula and no terminal reads it as a command.
 
-    Control characters, line ends and characters that change the direction of writing become a space. A text
-    that begins like a formula gets a quote before it. Numbers stay numbers.
+    Control characters, line ends and characters that change the direction of writing become spaces. A text
+    that begins like a formula gets a leading single quote. Values that are not text do not change.
     """
     if not isinstance(cell, str):
         return cell

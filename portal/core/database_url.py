@@ -1,4 +1,4 @@
-"""Read a database URL as libpq does, with several hosts, and add limits that detect a silent host.
+"""Read a database URL as libpq does, also with several hosts, and add timeouts that detect a silent host.
 
 https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
 """
@@ -11,13 +11,14 @@ from psycopg.conninfo import conninfo_to_dict
 
 # Defaults for parameters that the URL does not set. libpq ignores them for Unix sockets.
 _LIMITS = {
-    # In seconds, for each host: a host that is cut off does not respond at all.
+    # In seconds, for each host. An unreachable host does not respond at all.
     "connect_timeout": 3,
-    # If a server is cut off while the portal waits for its response, the portal notices after 5 + 3 * 2 s,
+    # If the server becomes unreachable while the portal waits for a response, the connection fails after
+    # 5 + 3 * 2 s.
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
-    # and if the server does not confirm data that it was sent, after this time in ms.
+    # If the server does not acknowledge sent data, the connection fails after this time in ms.
     "tcp_user_timeout": 8000,
 }
 _IN_DJANGO = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
@@ -25,10 +26,11 @@ _FORM = "postgres://user:password@host:5432,other:5432/name?option=value"
 
 
 def read_database_url(url: str, *, variable: str, takes_writes: bool = True) -> dict[str, Any]:
-    """Return an entry of Django's DATABASES; ``variable`` names the source of ``url``.
+    """Return an entry of Django's DATABASES. ``variable``: the setting that contains ``url``, for errors.
 
-    If the URL names several hosts, only a host that takes writes is used, unless ``target_session_attrs`` or
-    ``takes_writes`` says otherwise. Raises ImproperlyConfigured, which quotes no password.
+    If the URL names several hosts, libpq connects only to a host that takes writes. A
+    ``target_session_attrs`` in the URL overrides this, and ``takes_writes`` False allows any host. Raises
+    ImproperlyConfigured. Its message never contains the password.
     """
     given = _parsed(url, variable)
     if not takes_writes:
@@ -62,8 +64,9 @@ def _parsed(url: str, variable: str) -> dict[str, Any]:
 
 
 def _without_secrets(message: str) -> str:
-    """Return libpq's complaint only if it names an option; other complaints may quote part of
-    the password.
+    """Return libpq's message if it names an unknown option, and otherwise a general message.
+
+    Other messages of libpq may quote a part of the password.
     """
     first = message.strip().splitlines()[0]
     return first if first.startswith("invalid URI query parameter:") else "libpq cannot read it"

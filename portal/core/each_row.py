@@ -1,4 +1,4 @@
-"""A loop of background work over rows, or over parts of a task: a failed row does not stop the others."""
+"""A loop for background work over rows or parts of a task. A row that fails does not stop the others."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -13,10 +13,11 @@ R = TypeVar("R")
 
 
 def each_row(rows: Iterable[T], do: Callable[[T], R], *, what: str) -> list[R]:
-    """Return ``do(row)`` of every row that succeeds; then raise all failures as one ExceptionGroup.
+    """Return the results of ``do(row)`` for all rows.
 
-    ``do`` runs in a separate transaction, so a failed row leaves nothing behind. ``what`` names the work in
-    the log and in the error. A lost database connection ends the loop: all further rows would fail too.
+    If rows fail, the loop continues. It then raises all failures as one ExceptionGroup. A lost database
+    connection ends the loop, because all further rows would fail too. ``do`` should use its own transaction,
+    so that a failed row leaves nothing behind. ``what``: the name of the work, for the log and the error.
     """
     done: list[R] = []
     failures: list[Exception] = []

@@ -1,4 +1,4 @@
-"""The encapsulations that carry a VLL between its ends, over IPv4 and IPv6, and the cost of each."""
+"""The encapsulations of VLLs over IPv4 and IPv6, and the cost of each in VPP."""
 
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Family(IntEnum):
 
 
 class Encapsulation(StrEnum):
-    """VPP's ways to carry Ethernet frames: locally (L2XC) or in a tunnel."""
+    """The methods by which VPP carries a line's frames: a local cross-connect (L2XC), or a tunnel."""
 
     L2XC = "l2xc"
     VXLAN = "vxlan"
@@ -23,15 +23,15 @@ class Encapsulation(StrEnum):
 
     @property
     def leases_vni(self) -> bool:
-        """Return whether a 24-bit VNI distinguishes VLLs, as in VXLAN (RFC 7348) and GENEVE (RFC 8926)."""
+        """Return whether each VLL has its own 24-bit VNI, as in VXLAN (RFC 7348) and GENEVE (RFC 8926)."""
         return self in (Encapsulation.VXLAN, Encapsulation.GENEVE)
 
 
 class Transport(StrEnum):
     """An encapsulation together with its address family; ``l2xc`` has none.
 
-    Parse with ``Transport("vxlan4")`` (ValueError for anything unknown); ``str()`` writes it back.
-    ``auto`` is a request, not a transport.
+    ``Transport("vxlan4")`` parses a name, and raises ValueError for an unknown name. ``str()`` returns the
+    name. ``auto``, which orders may contain, is not a transport.
     """
 
     L2XC = "l2xc"
@@ -61,9 +61,7 @@ class Transport(StrEnum):
 
     @classmethod
     def of(cls, encapsulation: Encapsulation, family: Family | int | None) -> "Transport":
-        """Return the transport of this encapsulation and family; raise ValueError if there is
-        no such pair.
-        """
+        """Return the transport of this encapsulation and family. Raises ValueError if there is none."""
         return cls(f"{encapsulation.value}{'' if family is None else int(family)}")
 
 
@@ -73,7 +71,8 @@ TUNNELS = tuple(transport for transport in Transport if transport is not Transpo
 class Cost(NamedTuple):
     """The cost of 64-byte frames in VPP, on one core of a Ryzen 5950X.
 
-    ``cycles_per_packet`` leaves out the NIC driver. Use it to rank transports; do not multiply it by a rate.
+    ``cycles_per_packet`` does not include the NIC driver. Use it only to rank transports. It is too low to
+    compute the load of a rate.
     """
 
     mpps_per_core: float
@@ -93,10 +92,11 @@ COST = {
 # Cheapest first. GRE is used only if nothing else fits (ADR 37), for two reasons:
 #
 # * VPP before 25.10 has no GRE keys, so each GRE tunnel needs a separate address pair.
-# * To other routers all frames of a GRE line look the same. GRE has no ports, VPP sets no flow label, and few
-#   routers hash over a key (RFC 2890) or the inner frame. So a GRE line takes one of several equal-cost paths
-#   and one member of each link group. VXLAN and GENEVE spread flows by the UDP source port
-#   (tests/lab/test_outer_ports.py).
+# * Other routers cannot distinguish the flows of a GRE line. GRE has no ports, VPP sets no flow label, and
+#   few routers hash over a key (RFC 2890) or the inner frame. So all frames of a GRE line take the same one
+# of
+#   several equal-cost paths, and the same member of each link group. VXLAN and GENEVE spread flows by the UDP
+#   source port (tests/lab/test_outer_ports.py).
 AUTO_TUNNELS = tuple(
     sorted(
         TUNNELS,

@@ -1,6 +1,6 @@
-"""Settings from the environment. Where ``<NAME>_FILE`` names a file, the setting is the content of the file.
+"""Settings from the environment. If ``<NAME>_FILE`` names a file, its content is the value of ``<NAME>``.
 
-Secrets in files stay out of the environment, which child processes inherit and `docker inspect` shows.
+Files keep secrets out of the environment, which child processes inherit and `docker inspect` shows.
 """
 
 import environ
@@ -12,8 +12,10 @@ from portal.core.quantities import whole_rate
 
 
 class _Files(FileAwareMapping):
-    """Settings from files. A line feed at the end of a file is not part of the setting; an empty file sets
-    nothing.
+    """Settings from the environment or from files.
+
+    Line ends at the end of a file are not part of the value. If a file is empty, ``<NAME>`` in the
+    environment is used.
     """
 
     def __getitem__(self, key: str) -> str:
@@ -25,8 +27,9 @@ class Environment(environ.Env):
     ENVIRON = _Files()
 
     def rate(self, name: str, default: int) -> int:
-        """Return a rate in bit/s, written as in a file: ``1000000`` or ``1M``. Raises
-        ImproperlyConfigured.
+        """Return a setting as a rate in bit/s. It is written ``1000000`` or ``1M``, for example.
+
+        Raises ImproperlyConfigured.
         """
         try:
             return whole_rate(self.str(name, default=str(default)))

@@ -1,4 +1,4 @@
-"""A lookup of a column by the ids of a subquery, which PostgreSQL runs first."""
+"""A condition that a column equals any id of a subquery. PostgreSQL runs the subquery first."""
 
 from django.db.models import BooleanField, Func
 
@@ -6,8 +6,8 @@ from django.db.models import BooleanField, Func
 class EqualsAny(Func):
     """The condition ``id = ANY(ARRAY(SELECT ...))``, written ``EqualsAny("pk", ArraySubquery(...))``.
 
-    PostgreSQL treats ``IN (SELECT ...)`` as a join. To find the newest few of some thousand rows, it may then
-    read all rows by age.
+    PostgreSQL treats ``IN (SELECT ...)`` as a join instead. To find the newest few of some thousand rows, it
+    may then read the whole table in order of age.
     """
 
     template = "%(expressions)s)"

@@ -1,4 +1,4 @@
-"""The base of every error that a person can cause and fix: its code, its facts and its sentence."""
+"""The base class of all errors that a person can cause and fix, with a code, facts and a sentence."""
 
 import re
 from dataclasses import dataclass, fields
@@ -10,20 +10,19 @@ from django.utils.translation import gettext as _
 
 from portal.core.reader_zone import moment_text
 
-# The path of the input at fault, the refusals that are reported with this error, and the owners of
-# conflicting leases.
+# Attributes that are not facts: the path of the wrong input, further refusals that are reported with this
+# error, and the owners of conflicting leases.
 _NOT_FACTS = ("field", "also", "refusals", "holders")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)
 @dataclass(eq=False)
 class DomainError(Exception):
-    """An error with facts, a dataclass with keywords only. The apps' ``error_messages`` contain the
-    sentences.
+    """An error with facts. Each subclass is a dataclass with keyword arguments.
 
-    ``code`` is the stable name for programs: ``vlan-taken`` of ``VlanTaken``. ``field`` is the path of the
-    input at fault in the form of the REST API, such as ``a_end.outer_vlan``. It is "" if no single field is
-    at fault.
+    The module ``error_messages`` of each app contains the sentences. ``code``: the stable name for programs,
+    such as ``vlan-taken`` for ``VlanTaken``. ``field``: the path of the wrong input in the REST API, such as
+    ``a_end.outer_vlan``; "" if no single field is wrong.
     """
 
     code: ClassVar[str]
@@ -52,35 +51,39 @@ class DomainError(Exception):
 
 
 class Conflict(DomainError):
-    """The input is well formed, but the requested resource is taken, full or in the wrong state."""
+    """The input is well formed, but the requested resource is in use, full or in the wrong state."""
 
 
 class TooSoon(DomainError):
-    """The caller did too much of this in a short time; the portal accepts the next request at
-    ``again_at``.
+    """The caller did the same thing too often in a short time.
+
+    The portal accepts the next request at ``again_at``.
     """
 
     again_at: datetime
 
     @property
     def sentence(self) -> str:
-        # Round up to the next full minute, so that a caller who waits until then is never too early.
+        # Round up to a full minute, so that a caller who waits until the named minute is never too early.
         again = moment_text(self.again_at + timedelta(minutes=1))
         return _(TEXTS[type(self)]).format(**{**self.facts, "again_at": again})
 
 
-# Sentences that are a text with the facts of the error in it; the apps' ``error_messages`` fill it.
+# The sentences of errors, with placeholders for facts. The apps' ``error_messages`` add them.
 TEXTS: dict[type[DomainError], str] = {}
 
 
 @singledispatch
 def wording(error: DomainError) -> str:
-    """Return the sentence of an error; ``error_messages`` register functions for sentences that need code."""
+    """Return the sentence of an error, from TEXTS.
+
+    For sentences that need code, the apps' ``error_messages`` register functions here.
+    """
     return _(TEXTS[type(error)]).format(**{name: _text(getattr(error, name)) for name in error.fact_names()})
 
 
 def errors_with_sentences() -> set[type[DomainError]]:
-    """Return all types of errors that have a sentence, once the apps have registered theirs."""
+    """Return all types of errors that have a sentence. Call it after all apps are loaded."""
     return {*TEXTS, *wording.registry} - {object}
 
 

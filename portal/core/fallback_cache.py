@@ -1,4 +1,4 @@
-"""A Redis cache that never locks users out: while Redis is unreachable, each process counts on its own."""
+"""A Redis cache for rate limits. While Redis is unreachable, each process uses its own memory instead."""
 
 import logging
 import time
@@ -14,13 +14,13 @@ from portal.core.redis_url import in_short, read_redis_url
 
 logger = logging.getLogger(__name__)
 
-# How long the cache does not use Redis after a failure. Otherwise a hanging Redis would cost its timeout at
-# every call.
+# The time after a failure during which the cache does not use Redis. Otherwise each call would wait for the
+# timeout of an unresponsive Redis.
 PAUSE_S = 5.0
 
 
 class _Client(RedisCacheClient):
-    """A client that finds the master through Sentinels if the URL names some."""
+    """A client of Redis. If the URL names Sentinels, it finds the master through them."""
 
     def __init__(self, servers: list[str], *, patience_s: float) -> None:
         super().__init__(servers)
@@ -31,8 +31,10 @@ class _Client(RedisCacheClient):
 
 
 class FallbackRedisCache(RedisCache):
-    """The cache of the limits on logins and API calls. Without Redis the limits apply per process. That is
-    weaker, but nobody can guess without limit, and nobody is kept out.
+    """The cache for the limits on sign-ins and API calls.
+
+    While Redis is unreachable, the limits apply per process. They are then weaker, but still prevent
+    unlimited guesses, and they do not lock users out.
     """
 
     UNKNOWN = object()
@@ -44,8 +46,9 @@ class FallbackRedisCache(RedisCache):
         self._paused_until = 0.0
 
     def get_shared(self, key: str) -> Any:
-        """Return the value that any process has set; None if there is none, ``UNKNOWN`` while Redis is
-        unreachable.
+        """Return the value in Redis, which all processes share; None if there is none.
+
+        Return ``UNKNOWN`` while Redis is unreachable.
         """
         if time.monotonic() >= self._paused_until:
             try:

@@ -1,4 +1,4 @@
-"""The scheme of a request: https if a trusted proxy, which terminates TLS, says so."""
+"""The scheme of a request: https if a trusted proxy that terminates TLS reports https."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,9 @@ from portal.core.client_address import from_trusted_proxy
 
 
 class ForwardedProtoMiddleware:
-    """Set the scheme of the request. Redirects, links and callback URLs follow from it.
+    """Set the scheme of the request, which Django uses for redirects, links and callback URLs.
 
-    The WSGI server is configured to trust no proxy (portal.processes.gunicorn_web), because it does not know
+    The WSGI server itself trusts no proxy (portal.processes.gunicorn_web), because it does not know
     ``LONGLINE_TRUSTED_PROXIES``.
     """
 

@@ -1,6 +1,4 @@
-"""Turn integrity errors of the database into typed errors: the constraint decides, the caller
-supplies facts.
-"""
+"""Convert integrity errors of the database into DomainErrors, by the name of the violated constraint."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,9 +10,10 @@ from portal.core.errors import DomainError
 
 @contextmanager
 def integrity_errors_as(refusals: Mapping[str, Callable[[], DomainError]]) -> Iterator[None]:
-    """Run a write in a savepoint; a violated constraint of ``refusals`` (by name) raises its error.
+    """Run the block in a savepoint, and raise the error in ``refusals`` for a violated constraint.
 
-    The error is created after the savepoint is rolled back, so that it may query rows for its facts.
+    ``refusals``: by name of the constraint, a function that creates the error. It is called after the
+    savepoint is rolled back, so that it can query the database. Other integrity errors are raised unchanged.
     """
     try:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""A short digest of a JSON value, to recognise a repeated value."""
+"""A short digest of a JSON value, to detect that a value is unchanged."""
 
 from hashlib import blake2b
 from typing import Any
@@ -7,12 +7,12 @@ from msgspec import json
 
 
 def json_digest(value: Any) -> str:
-    """Return 32 hexadecimal digits of the content, regardless of white space."""
+    """Return a digest of 32 hexadecimal digits of a JSON value, given as Python objects."""
     return blake2b(json.encode(value, enc_hook=_text), digest_size=16).hexdigest()
 
 
 def _text(value: Any) -> str:
-    """Return subclasses of str as text, because msgspec refuses them. Nothing else has a digest."""
+    """Return an instance of a subclass of str as a str, because msgspec refuses it. Refuse other types."""
     if isinstance(value, str):
         return str(value)
     raise NotImplementedError(type(value).__name__)

@@ -1,7 +1,7 @@
-"""The log as one JSON object per line, with the members of the agents' log: time, level, msg.
+"""The log format: one JSON object per line with ``time``, ``level`` and ``msg``, as in the agents' log.
 
-Values given as ``extra`` are further members. ``request_id`` is added to lines that belong to a request.
-Secret URLs are masked in every line, also in lines of libraries.
+Values in ``extra`` become further members. Records of a request also have ``request_id``. URLs with secrets
+are masked in all records, also those of libraries.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from portal.core.url_redaction import masked
 
 
 def formatter() -> structlog.stdlib.ProcessorFormatter:
-    """Return the formatter for ``logging.config``, which formats the lines of all libraries."""
+    """Return the formatter for ``logging.config``. It also formats the records of libraries."""
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[structlog.stdlib.ExtraAdder(), _facts],
         processors=[
@@ -37,6 +37,6 @@ def _facts(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
 
 
 def _without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    # Django puts the request there; its text contains the whole URL.
+    # Django adds the request to its records. The text of a request contains the whole URL.
     event.pop("request", None)
     return {name: masked(value) for name, value in event.items()}

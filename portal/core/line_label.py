@@ -1,4 +1,4 @@
-"""Labels of lines on routers: the ifAlias that SNMP reports for the interfaces of a line."""
+"""Labels of lines on routers. SNMP reports the label as the ifAlias of a line's interfaces."""
 
 import re
 import unicodedata
@@ -12,18 +12,18 @@ _SPELLED = str.maketrans(
     {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d",
      "Đ": "D", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "„": '"'}
 )  # fmt: skip
-# LibreNMS ends the customer's name at a colon or a bracket.
+# Characters that are replaced in names, because LibreNMS ends the customer's name at a colon or a bracket.
 _MARKS = str.maketrans(dict.fromkeys("()[]{}:", " "))
-# The suffix that ``_name_of`` appends. A name that already ends like this gets a number as well.
+# The suffix that ``_name_of`` appends. A name that already has such a suffix also gets one.
 _NUMBERED = re.compile(r"#[0-9]+\Z")
 
 
 def line_label(vll: UUID, *, description: str, customer: str, customer_id: int) -> str:
-    """Return customer, description and the first digits of the line's id as at most 64 printable ASCII
-    characters.
+    """Return the label: customer, description and the first 8 digits of the line's id.
 
-    LibreNMS finds customers by this form (docs.librenms.org, Interface Description Parsing): ``Cust: ACME
-    (Office to mine) {6f0b2c52}``. LibreNMS assigns labels with the same name to one customer.
+    The label has at most 64 printable ASCII characters, such as ``Cust: ACME (Office to mine) {6f0b2c52}``.
+    LibreNMS recognises this form (docs.librenms.org, Interface Description Parsing). It groups lines by the
+    customer's name.
     """
     label = f"Cust: {_name_of(customer, customer_id)} {{{str(vll)[:8]}}}"
     what = _plain(description)[: LONGEST - len(label) - len("() ")].strip()
@@ -31,10 +31,10 @@ def line_label(vll: UUID, *, description: str, customer: str, customer_id: int) 
 
 
 def _name_of(customer: str, customer_id: int) -> str:
-    """Return the customer's name: the same in all labels of a customer, and different for two customers.
+    """Return the customer's name for labels: the same in all labels of a customer, and unique per customer.
 
-    The customer's number follows a name that is too long or that ASCII cannot write: ``Transcontinental
-    #17``, or ``Customer #17`` if no letter is left.
+    If the name is too long or is not plain ASCII, it is shortened, and the customer's id follows:
+    ``Transcontinental #17``. If no letter or digit remains, the result is ``Customer #17``.
     """
     name = _plain(customer)
     if name == customer and len(name) <= _LONGEST_CUSTOMER and not _NUMBERED.search(name):
@@ -50,7 +50,10 @@ def _has_letters(text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return one line of ASCII: letters lose their marks, and a question mark replaces other characters."""
+    """Return the text as one line of ASCII.
+
+    Letters lose their accents. A question mark replaces each character that ASCII cannot express.
+    """
     plain = unicodedata.normalize("NFKD", text.translate(_SPELLED))
     letters = (letter for letter in plain if not unicodedata.combining(letter))
     ascii_alone = "".join(

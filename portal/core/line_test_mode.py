@@ -9,7 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 class LineTestMode(StrEnum):
     """Whether a line must pass an activation test with frames before the portal hands it over.
 
-    ``advisory``: the line is tested, and handed over whether it passes or fails.
+    ``required``: the line must pass. ``advisory``: the line is tested, and also handed over if it fails.
+    ``off``: no test.
     """
 
     REQUIRED = "required"

@@ -1,5 +1,6 @@
-"""The sessions that block another session of PostgreSQL, read during the wait: afterwards
-nothing shows them.
+"""The sessions that block another session of PostgreSQL.
+
+They are read while the other session waits, because PostgreSQL does not show them afterwards.
 """
 
 import threading
@@ -12,7 +13,8 @@ import psycopg
 
 _EVERY_S = 0.1
 _QUERY_SHOWN = 80
-# A prepared transaction has no process (pg_blocking_pids returns 0), and so no row of pg_stat_activity.
+# LEFT JOIN, because a prepared transaction has no process: pg_blocking_pids returns 0, and pg_stat_activity
+# has no row.
 _HOLDERS = """
 SELECT holder.pid, coalesce(nullif(application_name, ''), backend_type), usename, host(client_addr), state,
        extract(epoch FROM clock_timestamp() - xact_start), query
@@ -23,7 +25,7 @@ SELECT holder.pid, coalesce(nullif(application_name, ''), backend_type), usename
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A blocking session, as pg_stat_activity shows it. Columns that the role may not read are None."""
+    """A blocking session, from pg_stat_activity. Columns that the database user may not read are None."""
 
     pid: int
     program: str | None
@@ -48,9 +50,10 @@ class Holder:
 
 
 class LockHolders:
-    """Watch one session from another connection and a thread, for as long as the context is entered.
+    """A context manager that watches one session with a thread and another connection.
 
-    ``report`` is called with the blocking sessions, once for each wait that lasted ``after_s``.
+    ``report`` is called with a description of the blocking sessions. It is called once for each wait that
+    lasts longer than ``after_s`` seconds.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class LockHolders:
 
     @property
     def last(self) -> str:
-        """Return a description of the sessions that blocked most recently."""
+        """Return a description of the sessions that blocked the watched session most recently."""
         return "; ".join(map(str, self._last)) or "a session that was gone before it could be read"
 
     def _watch(self) -> None:

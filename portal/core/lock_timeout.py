@@ -10,21 +10,22 @@ _SET = "SELECT set_config('lock_timeout', %s, false)"
 
 
 class LockPatience:
-    """Set a short lock_timeout for most statements, because later statements queue behind one that waits.
+    """A wrapper for statements (``connection.execute_wrapper``) that sets lock_timeout.
 
-    Statements that run CONCURRENTLY block no reader and no writer, but wait for every older transaction, such
-    as a backup. They may wait until ``concurrently_until``. The class wraps the statements of Django's
-    connection (``connection.execute_wrapper``).
+    Most statements get a short timeout, because other statements on the table queue behind a statement that
+    waits for a lock. Statements with CONCURRENTLY do not block readers or writers. But they wait for all
+    older transactions, such as a backup, and may therefore wait until ``concurrently_until``.
     """
 
     def __init__(self, *, usual_s: float, concurrently_until: float) -> None:
-        """Take ``concurrently_until`` as a time of ``time.monotonic``."""
+        """Set the usual timeout (s), and the deadline for CONCURRENTLY (a value of ``time.monotonic``)."""
         self._usual_s = usual_s
         self._concurrently_until = concurrently_until
 
     def begin(self) -> int:
-        """Set the timeout on Django's connection until it closes; return the id of its process
-        of PostgreSQL.
+        """Set the usual timeout for the session of Django's connection.
+
+        Return the process id of that session in PostgreSQL.
         """
         with connection.cursor() as cursor:
             cursor.execute(_SET, [_milliseconds(self._usual_s)])

@@ -10,7 +10,8 @@ _PORTAL = Path(__file__).resolve().parent.parent
 
 
 def run_sql(app: str, name: str) -> RunSQL:
-    """Return an operation that runs ``portal/<app>/sql/<name>.sql``. It cannot be reversed:
-    restore a backup.
+    """Return a migration operation that runs ``portal/<app>/sql/<name>.sql``.
+
+    The operation cannot be reversed. To go back, restore a backup.
     """
     return RunSQL((_PORTAL / app / "sql" / f"{name}.sql").read_text(encoding="utf-8"))

@@ -15,8 +15,10 @@ OFF = "off"
 
 
 class PathWatch(NamedTuple):
-    """BFD settings: a packet each ``interval_ms``; a path is down when ``multiplier`` packets are missing
-    (RFC 5880).
+    """BFD settings (RFC 5880).
+
+    A router sends a packet every ``interval_ms``. A path is down if ``multiplier`` packets in a row are
+    missing.
     """
 
     interval_ms: int
@@ -24,8 +26,9 @@ class PathWatch(NamedTuple):
 
     @classmethod
     def read(cls, written: str) -> Self | None:
-        """Read the setting LONGLINE_PATH_WATCH, like ``300x3``; None for ``off``. Raises
-        ImproperlyConfigured.
+        """Read the setting LONGLINE_PATH_WATCH, such as ``300x3``. Return None for ``off``.
+
+        Raises ImproperlyConfigured.
         """
         if written == OFF:
             return None
@@ -45,29 +48,31 @@ class PathState(StrEnum):
     """The state of a path, as the agent of one router reports it (docs/reference/agent-reports.md)."""
 
     UP = "up"
-    # The session was up, and is not any more.
+    # The session was up, and is now down.
     DOWN = "down"
     STARTING = "starting"
-    # The session has existed for a while and was never up.
+    # The session has existed for some time and was never up.
     UNHEARD = "unheard"
-    # An operator shut a session that does not belong to the agent.
+    # The session does not belong to the agent, and an operator has shut it.
     SHUT = "shut"
     REFUSED = "refused"
 
 
-# States of a session that works. Silence proves a fault of the path only if both routers have such a session.
+# The states of a session that receives packets if the path works. Missing packets show a fault of the path
+# only if both routers have a session in one of these states.
 LISTENING = frozenset({PathState.UP, PathState.DOWN, PathState.STARTING, PathState.UNHEARD})
 
 
 def is_path_down(states: Iterable[str]) -> bool:
-    """Return whether a path is down, by the states that its two routers report; "" for a router without a
-    session.
+    """Return whether a path is down.
+
+    ``states``: the states that the two routers of the path report; "" for a router without a session.
     """
     reported = set(states)
     return PathState.DOWN in reported and reported <= LISTENING
 
 
 def wanted_watch(can_watch: bool) -> PathWatch | None:
-    """Return how a router is to watch the paths of its lines, given whether it can."""
+    """Return the BFD settings for a router; None if path watch is off or the router cannot watch paths."""
     watch: PathWatch | None = settings.LONGLINE_PATH_WATCH
     return watch if can_watch else None

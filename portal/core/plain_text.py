@@ -1,6 +1,6 @@
-"""Text without characters that control a terminal or change the direction of writing.
+"""Plain text: without characters that control a terminal or change the direction of writing.
 
-A name with U+202E reverses the words next to it on a page, which then shows a text that nobody wrote.
+For example, a name with U+202E reverses the words next to it, so that a page shows text that nobody wrote.
 """
 
 import unicodedata
@@ -13,7 +13,7 @@ _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 # Controls, halves of surrogate pairs, and Unicode's own line and paragraph separators.
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
 _OF_LINES = "\t\n\r"
-# Forms and serializers already refuse these characters with a message of their own.
+# Forms and serializers refuse this character with their own message.
 _REFUSED_ELSEWHERE = "\0"
 NAMED = 5
 
@@ -24,7 +24,7 @@ def is_plain(text: str) -> bool:
 
 
 def made_plain(text: str) -> str:
-    """Return the text with a space for each character that is not plain."""
+    """Return the text. A space replaces each character that is not plain."""
     hidden = _hidden(text)
     return "".join(" " if each in hidden else each for each in text) if hidden else text
 

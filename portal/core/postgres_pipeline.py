@@ -11,11 +11,11 @@ from django.db import connection, transaction
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Send the statements of the block at once; their results arrive before the block ends.
+    """Send the statements of the block without waiting for each result. The end of the block waits for all.
 
-    If the server refuses a statement, it skips those that follow, and the block raises Django's error.
-    Reading rows inside the block waits for that statement and all before it. Use it only within a
-    transaction.
+    If a statement fails, the server skips the following statements, and the block raises Django's error. A
+    read of rows inside the block waits for its statement and all earlier statements. Use this function only
+    within a transaction. Otherwise it raises RuntimeError.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("statements are sent together within a transaction")
@@ -25,12 +25,12 @@ def pipelined() -> Iterator[None]:
 
 @contextmanager
 def pipelined_transaction() -> Iterator[None]:
-    """Run a transaction and send its statements together with COMMIT.
+    """Run the block in a transaction, and send its statements in a pipeline, with COMMIT.
 
-    The next call that waits may raise an error of an earlier statement, and so may the end of the block. Do
-    not catch errors inside.
+    An error of a statement is raised later: by the next call that waits, or at the end of the block. Do not
+    catch errors inside the block. Within the transaction of a caller, no pipeline is used.
     """
-    # Inside the transaction of a caller, nothing is committed here.
+    # The pipeline must include COMMIT, which only the outermost block sends.
     is_outermost = not connection.in_atomic_block
     with ExitStack() as until_committed, transaction.atomic():
         if is_outermost:

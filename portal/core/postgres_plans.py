@@ -1,4 +1,4 @@
-"""When PostgreSQL plans a statement: once for all values, or for each execution."""
+"""The choice whether PostgreSQL plans a statement once for all values, or for each execution."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +10,11 @@ _READS = ("GET", "HEAD")
 
 
 class PlanReadsWithValues:
-    """Plan the statements of requests that only read with their actual values.
+    """For GET and HEAD requests, let PostgreSQL plan each statement with its actual values.
 
-    One plan for all values (settings: DATABASE_PREPARE_AFTER) suits an order, which touches a few rows of any
-    customer. A page may read three rows of one customer and half of the table of another. The page of a
-    router took ten times as long with a plan for the average router.
+    Other requests use one plan for all values (settings: DATABASE_PREPARE_AFTER). This suits orders, which
+    read and write a few rows of any customer. But a page may read three rows for one customer, and half of
+    the table for another. With one plan for all routers, the page of a router took ten times as long.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -1,6 +1,4 @@
-"""The provider that runs this portal, as its customers know it: name, logo, colour, terms,
-contact and help.
-"""
+"""The ISP that runs this portal, as its customers see it: name, logo, colour, terms, contact and help."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,10 +12,12 @@ from django.core.validators import validate_email
 
 from portal.core.colours import READABLE, contrast, lightened
 
-# Backgrounds of the accent colour: --ll-surface, --ll-page and --ll-button of static/css/longline.css.
+# The backgrounds behind the accent colour (--ll-surface, --ll-page and --ll-button of
+# static/css/longline.css), and the text colours on it.
 _LIGHT, _DARK = ("#ffffff", "#f3f5f8"), ("#18202a", "#10161e", "#222d39")
 _ON_LIGHT, _ON_DARK = "#ffffff", "#0b1a2a"
-# Identified by the first bytes. A file name proves nothing, and a secret of a container has no extension.
+# Media types by the first bytes of the file. File names are no evidence, and a container's secret has no
+# extension.
 _LOGO_TYPES = {
     b"\x89PNG\r\n": "image/png",
     b"RIFF": "image/webp",
@@ -29,8 +29,9 @@ _LOGO_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A file that the portal serves from memory. ``digest`` names its bytes, so the URL's content never
-    changes.
+    """A file that the portal serves from memory.
+
+    ``digest`` is part of the file's URL, so that the content of a URL never changes.
     """
 
     content: bytes
@@ -44,11 +45,11 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """The provider. Without a setting, a text is "", and ``logo`` and ``style`` are None."""
+    """The provider's settings. If a setting is missing, a text is "", and ``logo`` and ``style`` are None."""
 
     name: str
     logo: Served | None = None
-    # A style sheet with the accent colour of light and of dark pages.
+    # A style sheet with the accent colours for light and dark pages.
     style: Served | None = None
     terms_url: str = ""
     support_email: str = ""
@@ -62,7 +63,7 @@ class Provider:
 
     @property
     def has_contact(self) -> bool:
-        """Return whether the provider has set anything besides the name."""
+        """Return whether the terms, a support address, a phone number or a help page is set."""
         return bool(self.terms_url or self.support_email or self.support_phone or self.help_url)
 
     @classmethod
@@ -94,7 +95,7 @@ def _refuse(name: str, written: str, want: str) -> ImproperlyConfigured:
 
 
 def _name(written: str) -> str:
-    """Return the name, which must be one line because it is part of a mail header."""
+    """Return the name. It must be one line, because it is part of a mail header."""
     if not written.isprintable() or not 0 < len(written) <= 60:
         raise _refuse("NAME", written, "write a name in one line, of 60 characters at most")
     return written
@@ -116,8 +117,9 @@ def _logo(written: str) -> Served | None:
 
 
 def _style(written: str) -> Served | None:
-    """Return a style sheet for links and buttons; on dark pages the colour is lightened until
-    it is readable.
+    """Return a style sheet with the accent colour; None without a setting.
+
+    The colour must be readable on light pages. For dark pages it is lightened until it is readable.
     """
     if not written:
         return None
@@ -155,7 +157,7 @@ def _mail_address(written: str) -> str:
 
 
 def _phone(written: str) -> str:
-    """Return a number with the country code, as people write it (ITU-T E.123)."""
+    """Return the phone number. It must have the form of ITU-T E.123, with the country code."""
     if written and not fullmatch(r"\+\d[\d ()/.-]{4,28}\d", written):
         raise _refuse("SUPPORT_PHONE", written, "write it with the country's code, such as +254 20 123 4567")
     return written

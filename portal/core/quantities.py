@@ -1,14 +1,16 @@
 """Read numbers, rates and sizes as people and spreadsheets write them.
 
-One set of rules for pages, imports and commands:
+The same rules apply to pages, imports and commands:
 
 * Spaces, apostrophes and underscores separate groups of three digits.
-* If a text contains a comma and a point, the last one begins the decimals. A sign that occurs twice separates
-  groups.
-* ``1,000`` is a thousand in English and one in German. In a file, which has no language, ``1.000`` and
-  ``1,000`` are ambiguous. ``QuantityAmbiguous`` then names the alternatives.
-* Prefixes are decimal (k, M, G, T), in either case. Only ``KiB`` and ``MiB`` are binary.
-* A rate counts bits and a size bytes. A lone letter with the other meaning (``MB/s``, ``kb``) is ambiguous.
+* If a text contains both a comma and a point, the last of them is the decimal sign. A comma or point that
+  occurs twice separates groups.
+* ``1,000`` is a thousand in English, and one in German. A file has no language, so ``1.000`` and ``1,000``
+  are ambiguous there. ``QuantityAmbiguous`` then names both readings.
+* Prefixes are decimal and can be written in either case: k, M, G, and T for rates. The prefixes of ``KiB``,
+  ``MiB`` and ``GiB`` are binary.
+* A rate is in bits per second, and a size is in bytes. ``B`` in a rate (``MB/s``) and ``b`` in a size
+  (``kb``) are ambiguous.
 """
 
 import re
@@ -18,7 +20,7 @@ from typing import NoReturn
 
 from portal.core.errors import DomainError
 
-# The decimal sign of a file, which has no language.
+# The value of ``sign`` if the language of the text is not known, as in a file.
 UNKNOWN = ""
 _LONGEST = 40
 _MINUS = "-\N{MINUS SIGN}"
@@ -29,7 +31,7 @@ _WRITTEN = re.compile(r"([+\-\N{MINUS SIGN}]?)([0-9][0-9.,' _]*|[.,][0-9]+) *([A
 _RATE_UNIT = re.compile(r"([kmgt]?)(?:(bits?|b|bytes?)?(?:/s|/sec|ps)?)", re.ASCII | re.IGNORECASE)
 _SIZE_UNIT = re.compile(r"([kmg]?)(i?)(b|bytes?|octets?)?", re.ASCII | re.IGNORECASE)
 _GROUPS = re.compile(r"[1-9][0-9]{0,2}(?:([,.' _])[0-9]{3})(?:\1[0-9]{3})*", re.ASCII)
-# Only these can be groups or decimals. 0.125 and 2.5 are always decimals.
+# Numbers whose sign can separate groups or begin decimals. In 0.125 and 2.5, it always begins decimals.
 _EITHER = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}", re.ASCII)
 
 
@@ -64,22 +66,23 @@ class QuantityAmbiguous(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A ``number`` with its ``unit`` (bit/s or bytes); ``unit`` is None if the text contains none."""
+    """A ``number`` and its ``unit``, as a factor to bit/s or bytes; None if the text contains no unit."""
 
     number: Decimal
     unit: int | None
     written: str
 
     def of(self, unit: int) -> Decimal:
-        """Return the quantity in bit/s or bytes; ``unit`` applies if the text contains none."""
+        """Return the quantity in bit/s or bytes. ``unit``: the factor to use if the text contains no unit."""
         return self.number * (self.unit or unit)
 
 
 def read_number(text: str, *, sign: str, most: Decimal | None = None) -> Decimal:
     """Read a number without a unit.
 
-    ``sign`` is the decimal sign of the reader's language, or UNKNOWN. ``most`` excludes larger readings of an
-    ambiguous text. Raises NumberUnreadable, QuantityAmbiguous.
+    ``sign``: the decimal sign of the reader's language, or UNKNOWN. ``most``: the largest valid number. If
+    one reading of an ambiguous text is larger, the other reading is used. Raises NumberUnreadable or
+    QuantityAmbiguous.
     """
     number, unit = _split(text, NumberUnreadable)
     if unit:
@@ -88,7 +91,7 @@ def read_number(text: str, *, sign: str, most: Decimal | None = None) -> Decimal
 
 
 def read_rate(text: str, *, sign: str = UNKNOWN) -> Quantity:
-    """Read a rate: ``1.5G``, ``50 Mbps``, ``1,000``. Raises RateUnreadable, QuantityAmbiguous."""
+    """Read a rate such as ``1.5G`` or ``50 Mbps``. Raises RateUnreadable or QuantityAmbiguous."""
     number, unit = _split(text, RateUnreadable)
     known = _RATE_UNIT.fullmatch(unit)
     if known is None:
@@ -108,7 +111,9 @@ def read_rate(text: str, *, sign: str = UNKNOWN) -> Quantity:
 
 
 def read_size(text: str, *, sign: str = UNKNOWN) -> Quantity:
-    """Read a size: ``9000``, ``9,000 bytes``, ``64 KiB``. Raises SizeUnreadable, QuantityAmbiguous."""
+    """Read a size such as ``9000``, ``9000 bytes`` or ``64 KiB``. Raises SizeUnreadable or
+    QuantityAmbiguous.
+    """
     number, unit = _split(text, SizeUnreadable)
     known = _SIZE_UNIT.fullmatch(unit)
     if known is None or (known[2] and not known[1]):
@@ -129,9 +134,9 @@ def read_size(text: str, *, sign: str = UNKNOWN) -> Quantity:
 
 
 def whole_rate(text: str, *, sign: str = UNKNOWN) -> int:
-    """Return the rate in bit/s, which is also the default unit.
+    """Return a rate as a whole number of bit/s. A number without a unit is in bit/s.
 
-    Raises RateUnreadable, also for a part of a bit or a negative rate; QuantityAmbiguous.
+    Raises QuantityAmbiguous, or RateUnreadable, also for a negative rate or a fraction of a bit.
     """
     bps = read_rate(text, sign=sign).of(1)
     if bps < 0 or bps != int(bps):
@@ -140,9 +145,9 @@ def whole_rate(text: str, *, sign: str = UNKNOWN) -> int:
 
 
 def whole_size(text: str, *, sign: str = UNKNOWN) -> int:
-    """Return the size in bytes.
+    """Return a size as a whole number of bytes. A number without a unit is in bytes.
 
-    Raises SizeUnreadable, also for a part of a byte or a negative size; QuantityAmbiguous.
+    Raises QuantityAmbiguous, or SizeUnreadable, also for a negative size or a fraction of a byte.
     """
     size = read_size(text, sign=sign).of(1)
     if size < 0 or size != int(size):
@@ -151,14 +156,17 @@ def whole_size(text: str, *, sign: str = UNKNOWN) -> int:
 
 
 def written_back(number: str, *, sign: str) -> str:
-    """Return a number of Python as a form shows it: ``read_number`` reads the same number from it."""
+    """Return a number in Python's notation as a form shows it, with the decimal sign ``sign``.
+
+    ``read_number`` reads the same number from the result.
+    """
     shown = number.replace(".", sign)
-    # With one more zero, the digits after the sign cannot be a group of three.
+    # With another zero, four digits follow the point, so they cannot be a group of three.
     return f"{shown}0" if sign == "." and _EITHER.fullmatch(shown.lstrip("-")) else shown
 
 
 def _split(text: str, kind: type[NumberUnreadable | RateUnreadable | SizeUnreadable]) -> tuple[str, str]:
-    """Return the number, with its sign, and the unit."""
+    """Return the number (with its minus sign) and the unit as texts."""
     spaced = "".join(" " if each.isspace() else each for each in text.strip()).replace(
         "\N{RIGHT SINGLE QUOTATION MARK}", "'"
     )
@@ -207,5 +215,5 @@ def _plain(number: Decimal, sign: str) -> str:
 
 
 def _shown(prefix: str) -> str:
-    """Return a prefix as the SI writes it."""
+    """Return a prefix in the notation of the SI."""
     return "k" if prefix in ("k", "K") else prefix.upper()

@@ -1,7 +1,7 @@
-"""The reader's time zone: pages show and read every time in it, and name it (ADR 70).
+"""The reader's time zone. Pages show and read all times in this zone, and name it (ADR 70).
 
-The browser names its zone in a cookie. Without a cookie, in the API, in mails and in stored texts, times are
-in UTC and say so.
+The browser sends its zone in a cookie. Times are in UTC, and are marked so, without a cookie, in the API, in
+mails and in stored texts.
 """
 
 import re
@@ -17,13 +17,13 @@ from portal.core.view_permission import View
 COOKIE = "longline_zone"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}\Z", re.ASCII)
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)?\Z", re.ASCII)
-# The format in which the functions below write a moment inside ``in_utc``.
+# The format of ``moment_text`` and ``precise_moment_text`` inside ``in_utc``.
 _STORED = re.compile(r"\b(\d{4}-[01]\d-[0-3]\d [0-2]\d:[0-5]\d(:[0-5]\d)?) UTC\b", re.ASCII)
 _PROGRAMS = "/api/"
 
 
 class ReaderZoneMiddleware:
-    """Activate the zone that the browser names, for pages. The API uses UTC for everybody."""
+    """Activate the browser's time zone for pages. The API uses UTC for everybody."""
 
     def __init__(self, get_response: View) -> None:
         self.get_response = get_response
@@ -37,7 +37,7 @@ class ReaderZoneMiddleware:
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """Return the zone of the IANA time zone database with this name, or None if there is none."""
+    """Return the time zone with this IANA name; None if there is none."""
     if not _NAME.match(name):
         return None
     try:
@@ -53,28 +53,28 @@ def zone_name() -> str:
 
 
 def in_utc() -> AbstractContextManager[None]:
-    """Write times of the block in UTC, for texts that are stored or sent to others."""
+    """Return a context manager that makes UTC the active zone, for texts that are stored or sent."""
     return timezone.override(UTC)
 
 
 def moment_text(at: datetime) -> str:
-    """Return ``2026-11-30 14:00 CET``: to the minute, in the reader's zone."""
+    """Return a time to the minute in the active zone, such as ``2026-11-30 14:00 CET``."""
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M} {abbreviation(at)}"
 
 
 def precise_moment_text(at: datetime) -> str:
-    """Return ``2026-11-30 14:00:07 CET``: to the second, in the reader's zone."""
+    """Return a time to the second in the active zone, such as ``2026-11-30 14:00:07 CET``."""
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S} {abbreviation(at)}"
 
 
 def time_text(at: datetime, *, seconds: bool = False) -> str:
-    """Return ``14:00 CET`` or ``14:00:07 CET``, in the reader's zone."""
+    """Return the time of day in the active zone, such as ``14:00 CET`` or ``14:00:07 CET``."""
     local = timezone.localtime(at)
     return f"{local:%H:%M:%S} {abbreviation(at)}" if seconds else f"{local:%H:%M} {abbreviation(at)}"
 
 
 def stored_text_shown(text: str) -> str:
-    """Return a stored text for a reader: its times in UTC are converted to the reader's zone."""
+    """Return a stored text, with its UTC times converted to the active zone."""
     return _STORED.sub(_stored_shown, text)
 
 
@@ -87,7 +87,10 @@ def _stored_shown(found: re.Match[str]) -> str:
 
 
 def abbreviation(at: datetime) -> str:
-    """Return ``CET`` or ``CEST``; ``UTC+05:45`` if the zone has no letters."""
+    """Return the active zone's abbreviation at that time, such as ``CET`` or ``CEST``.
+
+    Return a text such as ``UTC+05:45`` if the zone has no abbreviation.
+    """
     local = timezone.localtime(at)
     name = local.tzname() or "UTC"
     if found := _OFFSET.match(name):

@@ -1,9 +1,10 @@
-"""Redis URLs: of one server, or of Sentinels that know the current master.
+"""URLs of a Redis server, or of Sentinels that know the current master.
 
-``redis://``, ``rediss://`` and ``unix://`` are URLs of redis-py. With Sentinel the URL is
-``sentinel://user:password@host:26379,other:26379/0?service=longline``. The password is that of Redis, and the
-service is the name in ``sentinel monitor``. If the Sentinels require a password, add ``sentinel_password``
-(and ``sentinel_username``). https://redis.io/docs/latest/develop/reference/sentinel-clients/
+``redis://``, ``rediss://`` and ``unix://`` are URLs of redis-py. A URL of Sentinels has the form
+``sentinel://user:password@host:26379,other:26379/0?service=longline``. The password is the password of Redis,
+and the service is the name in ``sentinel monitor``. If the Sentinels require a password, add
+``sentinel_password`` (and ``sentinel_username``).
+https://redis.io/docs/latest/develop/reference/sentinel-clients/
 """
 
 import socket
@@ -19,7 +20,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
-# The portal notices after 5 + 3 * 2 s that an idle connection to a server is cut off.
+# With these values, an idle connection to an unreachable server fails after 5 + 3 * 2 s.
 KEEPALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 _PORT = 26379
 _OPTIONS = frozenset({"service", "sentinel_username", "sentinel_password"})
@@ -28,8 +29,9 @@ _FORM = "sentinel://:password@host:26379,other:26379/0?service=name"
 
 @dataclass(frozen=True, slots=True)
 class RedisUrl:
-    """A parsed URL. ``url`` is the original; ``sentinels`` are hosts and ports. Without Sentinels, only
-    ``url`` is used.
+    """A parsed URL. ``url``: the original URL. ``sentinels``: hosts and ports.
+
+    Without Sentinels, only ``url`` is used.
     """
 
     url: str
@@ -50,7 +52,7 @@ class RedisUrl:
 
     @property
     def broker_url(self) -> str:
-        """Return the URL in Celery's form, which repeats the URL for each Sentinel."""
+        """Return the URL in Celery's form, with one URL for each Sentinel."""
         if not self.sentinels:
             return self.url
         who = f"{quote(self.username or '', safe='')}:{quote(self.password or '', safe='')}@"
@@ -60,16 +62,16 @@ class RedisUrl:
         )
 
     def broker_options(self, *, patience_s: float) -> dict[str, Any]:
-        """Return the options that kombu's transport needs (kombu.transport.redis.SentinelChannel)."""
+        """Return kombu's transport options for Sentinels (kombu.transport.redis.SentinelChannel)."""
         if not self.sentinels:
             return {}
         return {"master_name": self.service, "sentinel_kwargs": self._of_sentinels(patience_s)}
 
     def pool(self, *, patience_s: float, **options: Any) -> redis.ConnectionPool:
-        """Return a pool of connections to the master. Connecting and each response, also of a Sentinel, may
-        take ``patience_s``.
+        """Return a pool of connections to the master.
 
-        No command is retried. A command raises redis.RedisError if no master responds in time.
+        ``patience_s``: the timeout for connecting and for each response of Redis or a Sentinel. No command is
+        retried. A command raises redis.RedisError if no master responds in time.
         """
         timeouts = {"socket_timeout": patience_s, "socket_connect_timeout": patience_s}
         if not self.sentinels:
@@ -86,7 +88,7 @@ class RedisUrl:
 
     @contextmanager
     def client(self, *, patience_s: float) -> Iterator[redis.Redis]:
-        """Return a client with separate connections, which are closed at the end of the block."""
+        """Return a context manager with a client. At the end of the block its connections are closed."""
         pool = self.pool(patience_s=patience_s)
         try:
             yield redis.Redis(connection_pool=pool)
@@ -101,13 +103,17 @@ class RedisUrl:
             "password": self.sentinel_password,
             "socket_timeout": patience_s,
             "socket_connect_timeout": patience_s,
-            # Try the next Sentinel at once. By default redis-py would retry a dead one for seconds.
+            # Without retries, the next Sentinel is tried immediately. By default redis-py would retry an
+            # unreachable Sentinel for seconds.
             "retry": Retry(NoBackoff(), 0),
         }
 
 
 def read_redis_url(url: str, *, variable: str) -> RedisUrl:
-    """Parse ``url``; ``variable`` names its source. Raises ImproperlyConfigured, which quotes no password."""
+    """Parse ``url``. ``variable``: the setting that contains it, for errors.
+
+    Raises ImproperlyConfigured. Its message never contains the password.
+    """
     if not url.startswith("sentinel://"):
         return RedisUrl(url)
     address, _, query = url.removeprefix("sentinel://").partition("?")
@@ -134,7 +140,7 @@ def read_redis_url(url: str, *, variable: str) -> RedisUrl:
 
 
 def in_short(error: redis.RedisError) -> str:
-    """Return the error without redis-py's details about each Sentinel, which take a thousand characters."""
+    """Return the error's text without redis-py's details about each Sentinel, which can be very long."""
     return str(error).partition(" : ")[0]
 
 

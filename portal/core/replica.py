@@ -1,7 +1,8 @@
 """Reads from a replica of the database, for data that may be a few seconds old (ADR 53).
 
-Only graphs, lists and exports use the replica. A request that writes never reads from it. A user who has just
-written reads from the primary until the replica has the change. Permissions are always read from the primary.
+Only graphs, lists and exports use the replica. A request that writes never reads from the replica. After a
+write, a user's requests read from the primary until the replica has the change. Permissions are always read
+from the primary.
 """
 
 import logging
@@ -22,13 +23,13 @@ log = logging.getLogger(__name__)
 
 Read = TypeVar("Read")
 ALIAS = "replica"
-# The header with the time of the data, if a response is read from the replica.
+# The response header with the time of the data, if the data comes from the replica.
 AS_OF = "Longline-As-Of"
-# How long the portal does not use the replica after a failure. Otherwise a replica that is cut off would cost
-# its timeout at every request.
+# The time after a failure during which this process does not use the replica. Otherwise every request would
+# wait for the timeout of an unreachable replica.
 PAUSE_S = 10.0
-# How long the portal remembers that a user wrote something that the replica may lack. A replica that lags
-# this far is not used at all.
+# The time after a user's write during which the portal checks that the replica has the change. A replica that
+# lags further behind is not used at all.
 _REMEMBERED_S = 600
 _READS = ("GET", "HEAD")
 _BEHIND_EVERYTHING = 2**63
@@ -40,7 +41,7 @@ _WRITTEN = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 class AnyRequest(Protocol):
-    """A request of Django, or of the REST framework, which wraps Django's."""
+    """A request of Django, or of the REST framework, which wraps Django's request."""
 
     method: Any
     user: Any
@@ -57,12 +58,11 @@ def exists() -> bool:
 
 
 def from_replica(request: AnyRequest, read: Callable[[], Read]) -> Read:
-    """Return the result of ``read``, from the replica if it is reachable and fresh enough, else from the
-    primary.
+    """Return the result of ``read``. It reads from the replica if the replica is reachable and fresh enough.
 
-    ``read`` must not return rows that are read later. If the replica fails during ``read``, the function
-    calls it again. The response then has the header ``AS_OF``, and a template has ``request.as_of``: the
-    time, or None if the data comes from the primary.
+    Otherwise it reads from the primary. If the replica fails during ``read``, ``read`` is called again with
+    the primary. ``read`` must not return a lazy queryset. For data of the replica, the response gets the
+    header ``AS_OF``, and ``request.as_of`` is the time of the data.
     """
     as_of = usable_as_of(request)
     if as_of is None:
@@ -78,7 +78,7 @@ def from_replica(request: AnyRequest, read: Callable[[], Read]) -> Read:
 
 
 def will_be_streamed(request: AnyRequest) -> None:
-    """Set the time of a response that is read with ``from_replica`` after its headers are sent."""
+    """Set the header ``AS_OF`` of a streamed response, whose data is read after its headers are sent."""
     as_of = usable_as_of(request)
     if as_of is not None:
         _set_as_of(request, as_of)
@@ -90,8 +90,9 @@ def _set_as_of(request: AnyRequest, as_of: datetime) -> None:
 
 
 def usable_as_of(request: AnyRequest) -> datetime | None:
-    """Return the time until when the replica has all data; None if this request must read from
-    the primary.
+    """Return the time of the newest data in the replica. The replica has all data up to that time.
+
+    Return None if this request must read from the primary.
     """
     if not exists() or request.method not in _READS or time.monotonic() < _Pause.until:
         return None
@@ -104,7 +105,7 @@ def usable_as_of(request: AnyRequest) -> datetime | None:
     try:
         with connections[ALIAS].cursor() as cursor:
             cursor.execute(_STATE)
-            # No row: the server is not a replica, or no longer.
+            # Without a row, the server is not a replica (any more).
             as_of, replayed = cursor.fetchone() or (None, 0)
     except (OperationalError, InterfaceError) as error:
         _pause(error)
@@ -122,10 +123,10 @@ def is_read_now() -> bool:
 
 @contextmanager
 def _replica_connection() -> Iterator[None]:
-    """Make this thread read from the replica within the block; the replica takes no writes.
+    """Make this thread use the replica as its default database within the block.
 
-    The function swaps the connection itself. Most queries of graphs and exports are raw SQL, which a database
-    router of Django does not affect.
+    The function replaces the connection, because most queries of graphs and exports are raw SQL. A database
+    router of Django has no effect on raw SQL.
     """
     primary = connections[DEFAULT_DB_ALIAS]
     connections[DEFAULT_DB_ALIAS] = connections[ALIAS]
@@ -146,7 +147,7 @@ def _key(user: Any) -> str:
 
 
 class ReplicaMiddleware:
-    """Add the time of the data to responses, and remember who has written something."""
+    """Add the time of the data to responses, and store the WAL position after each user's last write."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -165,9 +166,7 @@ class ReplicaMiddleware:
 
 
 def _written() -> int:
-    """Return the position in the WAL after all commits, or the highest position if the primary cannot report
-    it.
-    """
+    """Return the primary's current position in the WAL, or the highest position if it cannot be read."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(_WRITTEN)

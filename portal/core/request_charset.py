@@ -1,4 +1,4 @@
-"""Requests whose text is UTF-8, like all pages and responses of the portal."""
+"""Requests that are always decoded as UTF-8, as all pages and responses of the portal are encoded."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ from django.utils.http import parse_header_parameters
 
 
 class Utf8Request(WSGIRequest):
-    """A request that ignores the ``charset`` of its header; Django would decode by ``rot13`` or ``utf-7``.
+    """A request that ignores the ``charset`` of its Content-Type header.
 
-    ``rot13`` is no text encoding and causes an error before any view. ``utf-7`` produces halves of surrogate
-    pairs, which PostgreSQL does not store in text.
+    Django would use any codec of Python. ``rot13`` is not a text encoding and causes an error before any
+    view. ``utf-7`` produces lone surrogates, which PostgreSQL cannot store.
     """
 
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:
         try:
             self.content_type, self.content_params = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
         except ValueError:
-            # A parameter of RFC 2231 has an unknown encoding. No view accepts the empty type.
+            # A parameter in the form of RFC 2231 has an unknown encoding. No view accepts the empty type.
             self.content_type, self.content_params = "", {}

@@ -1,4 +1,4 @@
-"""An id for each request, which its error responses, events and log lines contain."""
+"""An id for each request. Error responses, events and log records of the request contain it."""
 
 import re
 import uuid
@@ -12,7 +12,7 @@ current_request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class RequestIdMiddleware:
-    """Take a well-formed ``X-Request-Id`` from the caller, or generate one, and return it in the response."""
+    """Use the caller's ``X-Request-Id`` if it is well formed, or generate an id. The response contains it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

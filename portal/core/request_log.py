@@ -1,4 +1,4 @@
-"""One log line for each request: the request, the status, the duration and the request id."""
+"""One log record for each request: method, path, status, duration and request id."""
 
 import logging
 from collections.abc import Callable
@@ -13,8 +13,9 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 
 
 class RequestLogMiddleware:
-    """Log each request. It wraps RequestIdMiddleware, which sets the id. Query strings, which people typed,
-    are left out.
+    """Log each request, without its query string, because that may contain text that people typed.
+
+    This middleware must be outside of RequestIdMiddleware, which sets the id.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -12,8 +12,8 @@ from portal.core.vlan_tags import Tagging
 ETHERNET_HEADER = 14
 VLAN_TAG = 4
 
-# The smallest MTU that IPv4 allows (RFC 791), and the largest MTU for which the length of a frame with two
-# tags fits 16 bits. A frame longer than 65535 bytes fits no IP packet.
+# MIN_SVC_MTU is the smallest MTU that IPv4 allows (RFC 791). MAX_SVC_MTU is the largest MTU with which a
+# frame with two tags has at most 65535 bytes. A longer frame fits no IP packet.
 MIN_SVC_MTU = 68
 MAX_FRAME = 65535
 MAX_SVC_MTU = MAX_FRAME - ETHERNET_HEADER - 2 * VLAN_TAG
@@ -29,8 +29,9 @@ GENEVE_OPTIONS = 16  # reserved by the planning policy for options that may be a
 
 
 class MtuPolicy(StrEnum):
-    """Which headers to count: those that are sent today (exact), or also those that may be
-    added (planning).
+    """The headers to count.
+
+    ``exact``: the headers that are sent today. ``planning``: also headers that may be added later.
     """
 
     EXACT = "exact"
@@ -38,7 +39,7 @@ class MtuPolicy(StrEnum):
 
 
 class SvcMtuOutOfRange(DomainError):
-    """No VLL carries a packet of this size over any underlay."""
+    """No VLL can carry packets of this size, over any underlay."""
 
     value: int
     minimum: int = MIN_SVC_MTU
@@ -47,16 +48,16 @@ class SvcMtuOutOfRange(DomainError):
 
 
 def carried_frame(svc_mtu: int, *, carried_tags: int) -> int:
-    """Return the largest frame inside the tunnel. Raises SvcMtuOutOfRange."""
+    """Return the size of the largest frame inside the tunnel. Raises SvcMtuOutOfRange."""
     if not MIN_SVC_MTU <= svc_mtu <= MAX_SVC_MTU:
         raise SvcMtuOutOfRange(value=svc_mtu)
     return svc_mtu + ETHERNET_HEADER + VLAN_TAG * carried_tags
 
 
 def uni_frame(svc_mtu: int, *, tagging: Tagging, carried_tags: int) -> int:
-    """Return the largest frame on the wire of a UNI with this tagging, which its port must allow.
+    """Return the size of the largest frame on the wire of a UNI with this tagging. The port must allow it.
 
-    ``carried_tags`` is the maximum over both ends. Raises SvcMtuOutOfRange.
+    ``carried_tags``: the maximum over both ends. Raises SvcMtuOutOfRange.
     """
     return carried_frame(svc_mtu, carried_tags=carried_tags) + VLAN_TAG * tagging.selecting_tags
 
@@ -64,7 +65,7 @@ def uni_frame(svc_mtu: int, *, tagging: Tagging, carried_tags: int) -> int:
 def overhead(transport: Transport, policy: MtuPolicy, *, gre_key: bool = False) -> int:
     """Return the bytes from the outer IP header up to the carried frame; 0 for L2XC.
 
-    ``gre_key``: GRE tunnels carry a key (RFC 2890). The planning policy always includes the key.
+    ``gre_key``: whether a GRE tunnel has a key (RFC 2890). The planning policy always includes the key.
     """
     if transport.family is None:
         return 0
@@ -91,8 +92,9 @@ def required_ip_mtu(
 def largest_svc_mtu(
     ip_mtu: int, transport: Transport, policy: MtuPolicy, *, carried_tags: int, gre_key: bool = False
 ) -> int | None:
-    """Return the largest svc_mtu that a tunnel over this IP MTU carries; None if not even the
-    smallest fits.
+    """Return the largest svc_mtu that a tunnel over this IP MTU carries.
+
+    Return None if even MIN_SVC_MTU does not fit.
     """
     frame = ip_mtu - overhead(transport, policy, gre_key=gre_key)
     svc_mtu = min(frame - ETHERNET_HEADER - VLAN_TAG * carried_tags, MAX_SVC_MTU)

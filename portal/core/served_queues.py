@@ -1,7 +1,7 @@
-"""The queues that workers consume: each worker records its queues in Redis while it runs.
+"""The queues that workers consume. Each worker records its queues in Redis while it runs.
 
-Celery knows them too, but only by querying all workers and waiting for their responses. The portal does that
-only for queues that nobody has recorded, for example because their workers run a release without records.
+Celery can also report these queues, but it has to query all workers and wait for their responses. The portal
+does this only for queues without a record, for example because their workers run an older release.
 """
 
 import logging
@@ -18,13 +18,14 @@ from portal.core.redis_url import in_short
 
 log = logging.getLogger(__name__)
 
-# A worker that has recorded nothing for this time has stopped. A restart takes less.
+# The lifetime of a record, in seconds. A worker that has not renewed its record for this time has stopped. A
+# restart takes less time.
 NOTED_FOR_S = 60
-# A Redis that started later may have lost the records.
+# If Redis has been running for a shorter time (s), it may have lost records that are not yet renewed.
 KNOWN_AFTER_S = NOTED_FOR_S
 _NOTE_EVERY_S = 10.0
 _PATIENCE_S = 1.0
-# Workers respond to a query within this time.
+# The time (s) that the portal waits for workers' responses.
 _WORKERS_RESPOND_IN_S = 1.0
 _KEY = "longline:served:{queue}"
 
@@ -44,11 +45,11 @@ def served_note(queues: Iterable[str]) -> None:
 
 
 def unserved_queues() -> dict[str, int]:
-    """Return the queues in which messages wait and that no worker consumes, with the number of messages.
+    """Return the queues with waiting messages that no worker consumes, and the number of messages in each.
 
-    If such queues are not recorded, query the workers, which takes a second, and record the queues that they
-    name. Return nothing if Redis started only lately, because it has then lost the records. Raises
-    redis.RedisError, or kombu's OperationalError.
+    If a queue with messages has no record, the workers are queried, which takes a second. Queues that a
+    worker then reports are recorded. Return nothing if Redis has just started and may have lost the records.
+    Raises redis.RedisError, or kombu's OperationalError.
     """
     names = queue_names()
     with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
@@ -69,14 +70,15 @@ def unserved_queues() -> dict[str, int]:
 
 
 def _consumed_queues() -> set[str]:
-    """Return the queues that the running workers name. Waits until all workers have had time to respond."""
+    """Return the queues that the running workers report. Wait _WORKERS_RESPOND_IN_S for their responses."""
     responses = current_app.control.inspect(timeout=_WORKERS_RESPOND_IN_S).active_queues() or {}
     return {queue["name"] for queues in responses.values() for queue in queues}
 
 
 class QueueNotes:
-    """A receiver for Celery's heartbeat signal of a worker, which arrives more often than the queues are
-    recorded.
+    """A receiver for the heartbeat signal of a Celery worker, which records the worker's queues.
+
+    It skips most heartbeats, and records the queues every _NOTE_EVERY_S seconds.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Sentences that are stored or sent to programs. Their readers may use another language than their author."""
+"""Sentences that are stored or sent to programs. Their readers may use another language than the author."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,9 @@ from portal.core.reader_zone import in_utc
 
 @contextmanager
 def in_english() -> Iterator[None]:
-    """Write texts of the block in English and times in UTC. Pages write the sentence again from
-    stored facts.
+    """Use English and UTC for texts that are composed in the block.
+
+    Pages do not show these sentences: they compose the sentence again from stored facts.
     """
     with translation.override(settings.LANGUAGE_CODE), in_utc():
         yield

@@ -1,4 +1,4 @@
-"""Strict reading of JSON into msgspec's structs. A refusal names the place in the document and the reason."""
+"""Strict reading of JSON into msgspec's structs. Errors contain the place in the document and the reason."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,8 +10,8 @@ from msgspec.json import Decoder
 
 Document = TypeVar("Document")
 
-# The beginnings of msgspec's messages (https://jcristharif.com/msgspec/constraints.html) and of our own
-# below; a test covers each.
+# The codes of errors, by the beginning of the message. Messages come from msgspec
+# (https://jcristharif.com/msgspec/constraints.html) or from this module. A test covers each beginning.
 _CODES = (
     ("Expected `int` ", "out_of_range"),
     ("Expected `str` ", "out_of_range"),
@@ -24,16 +24,18 @@ _CODES = (
     ("Object contains unknown field", "unknown_field"),
 )
 _OF_A_MEMBER = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`", re.DOTALL)
-# A lone surrogate, which is not text (RFC 8259, 8.2). Pairs and other escapes match first and stay.
+# Matches a lone surrogate, which is not text (RFC 8259, 8.2). Pairs and other escapes match the group, so
+# that they can be kept.
 _LONE_SURROGATE = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\[^u])|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 
-# A UUID in lower case with dashes, kept as the original text.
+# A UUID in lower case with dashes, as text.
 Uuid = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 # Counters and rates in bit/s: whole numbers that JavaScript represents exactly.
 Natural53 = Annotated[int, Meta(ge=0, le=2**53)]
-# Milliseconds since the epoch, for values that are stored as a time: the calendar ends with the year 9999.
+# Milliseconds since the epoch, for values that are stored as a time. Python's calendar ends with the year
+# 9999.
 EpochMs = Annotated[int, Meta(ge=0, lt=253_370_764_800_000)]
 # The ranges of PostgreSQL's integer and bigint.
 Integer31 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -48,7 +50,9 @@ class Malformed(ValueError):
 
 
 class Invalid(Exception):
-    """The document breaks its schema; ``fault``: ``pointer`` (RFC 6901), ``code``, ``detail``."""
+    """The document does not match its schema. ``fault`` has ``pointer`` (RFC 6901), ``code`` and
+    ``detail``.
+    """
 
     def __init__(self, pointer: str, code: str, detail: str) -> None:
         super().__init__(f"{pointer or '/'}: {detail}")
@@ -56,13 +60,17 @@ class Invalid(Exception):
 
 
 class CheckedText(str):
-    """A text with a rule that msgspec cannot express: creating it from an invalid text raises ValueError."""
+    """A text with a rule that msgspec cannot express. The constructor raises ValueError for an invalid
+    text.
+    """
 
     __slots__ = ()
 
 
 class PrintableText(CheckedText):
-    """At most ``longest`` printable characters. PostgreSQL does not store NUL."""
+    """A text of at most ``longest`` printable characters. NUL, which PostgreSQL cannot store, is not
+    printable.
+    """
 
     __slots__ = ()
     longest = 50
@@ -74,16 +82,17 @@ class PrintableText(CheckedText):
 
 
 class Etag(PrintableText):
-    """The name of a list that was reported before."""
+    """The identifier of a list that was reported before."""
 
     __slots__ = ()
     longest = 64
 
 
 class ForeignText(CheckedText):
-    """A text from VPP that the portal did not write: cut at ``longest``, U+FFFD for unprintable characters.
+    """A text from VPP that the portal did not write.
 
-    It is never refused for its characters, because an odd tag must not cost the whole report of a router.
+    It is cut at ``longest`` characters, and U+FFFD replaces unprintable characters. It is never refused for
+    its characters, because one strange tag in VPP must not make a router's whole report invalid.
     """
 
     __slots__ = ()
@@ -102,7 +111,7 @@ class ForeignName(ForeignText):
 
 
 class Address(CheckedText):
-    """An IP address in canonical form, without a zone, which names an interface of a particular machine."""
+    """An IP address in canonical form. It has no zone, because zones are only meaningful on one machine."""
 
     __slots__ = ()
     read: Callable[[str], Any] = staticmethod(ip_address)
@@ -121,10 +130,11 @@ class PrefixedAddress(Address):
 
 
 def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes], Document]:
-    """Return a function that reads a whole body as such a document. It raises Malformed, or Invalid for the
-    first fault.
+    """Return a function that reads a body as a document of type ``kind``.
 
-    ``of_others``: the document contains foreign texts; their lone surrogates are read as NUL.
+    The function raises Malformed, or Invalid for the first fault. ``of_others``: whether the document
+    contains texts that the portal and its agents did not write. Lone surrogates in such a document are read
+    as NUL.
     """
     decoder = Decoder(kind, dec_hook=_checked)
 
@@ -143,7 +153,7 @@ def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes]
 
 
 def require_unique(items: Iterable[Any], member: str, *, at: str) -> None:
-    """Check that no two items at this pointer have the same ``member``. Raises Invalid."""
+    """Check that all items have different values of ``member``. ``at``: their pointer. Raises Invalid."""
     found = set()
     for index, item in enumerate(items):
         key = getattr(item, member)
@@ -165,7 +175,7 @@ def _invalid(message: str) -> Invalid:
     pointer = re.sub(r"\[(\d+)\]", r"/\1", path.rstrip("`")).replace(".", "/")
     member = _OF_A_MEMBER.match(text)
     if member is not None:
-        # RFC 6901, 3.
+        # Escaped as RFC 6901, section 3, requires.
         pointer += "/" + member[1].replace("~", "~0").replace("/", "~1")
     code = next((code for begin, code in _CODES if text.startswith(begin)), "type")
     return Invalid(pointer, code, text)

@@ -1,4 +1,4 @@
-"""Tenant scope: the first filter of every read."""
+"""The tenant scope: the first filter of every query for a user."""
 
 from typing import Any, Self
 
@@ -9,12 +9,15 @@ from portal.core import replica
 
 
 class TenantQuerySet(models.QuerySet[Any]):
-    """A queryset of rows that belong to a customer; subclasses name the path to the customer."""
+    """A queryset of rows that belong to a customer. Subclasses set ``customer_path``, the lookup to it."""
 
     customer_path = "customer"
 
     def visible_to(self, user: Any) -> Self:
-        """Return the rows that this user may see: all for NOC staff, else those of the user's customers."""
+        """Return the rows that this user may see: all rows for NOC staff, else the rows of own customers.
+
+        Inactive users may see no rows. Raises RuntimeError while the thread reads from the replica.
+        """
         if replica.is_read_now():
             raise RuntimeError("permissions are read from the primary, before the rows are read")
         if not user.is_active:
@@ -24,9 +27,9 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.filter(Q(**{f"{self.customer_path}__memberships__user": user}))
 
     def confirmed_to(self, user: Any) -> Self:
-        """Narrow rows that are visible to this user to the customers that the user is a member of now.
+        """Return only rows of customers that the user is a member of now. NOC staff get all rows.
 
-        Use it for rows from a replica, which may not yet know that a user has left a customer.
+        Use it for rows from a replica, which may not yet have the change that a user left a customer.
         """
         if user.is_noc:
             return self
@@ -34,10 +37,10 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.filter(**{f"{self.customer_path}__in": joined})
 
     def locked(self) -> Self:
-        """Return these rows, locked until the transaction ends, but not their keys.
+        """Return these rows, locked until the transaction ends (FOR NO KEY UPDATE).
 
-        No other transaction changes the rows meanwhile. Rows that refer to them may be written: PostgreSQL
-        checks such references at COMMIT, row by row. A lock on keys would deadlock with transactions that
-        lock several.
+        Other transactions cannot change the rows, but can write rows that refer to them. PostgreSQL checks
+        such references at COMMIT, and locks the keys one by one. A lock on keys would therefore deadlock with
+        transactions that lock several rows.
         """
         return self.select_for_update(of=("self",), no_key=True)

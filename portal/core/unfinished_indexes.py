@@ -1,4 +1,4 @@
-"""Indexes that a migration began to create CONCURRENTLY, outside any transaction, and did not finish."""
+"""Indexes that a migration began to create CONCURRENTLY (outside any transaction) and did not finish."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from django.db.migrations.operations.base import Operation
 _IN_SQL = re.compile(
     r'CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)', re.IGNORECASE
 )
-# An index that is just being created is invalid too.
+# Indexes that are being created now are also invalid, so they are excluded.
 _INVALID = """
 SELECT indexrelid::regclass::text FROM pg_index
  WHERE NOT indisvalid AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index)
@@ -21,10 +21,10 @@ SELECT indexrelid::regclass::text FROM pg_index
 
 
 def unfinished_indexes_drop() -> list[str]:
-    """Drop indexes that an earlier attempt of pending migrations created; return their names.
+    """Drop indexes that an earlier, failed run of pending migrations left behind. Return their names.
 
-    Otherwise these migrations could never run again. PostgreSQL keeps an index that it could not finish. A
-    finished index may belong to a migration that failed before it was recorded.
+    Otherwise the migrations could not run again, because the indexes already exist. PostgreSQL keeps an index
+    that it could not finish. A finished index also remains if its migration failed before it was recorded.
     """
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -38,7 +38,7 @@ def unfinished_indexes_drop() -> list[str]:
 
 
 def invalid_indexes() -> list[str]:
-    """Return the names of invalid indexes, which cost each write and serve no reader."""
+    """Return the names of invalid indexes. They make writes slower, and no query uses them."""
     with connection.cursor() as cursor:
         cursor.execute(_INVALID)
         return [name for (name,) in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""Milliseconds since the Unix epoch, the form in which agents write times."""
+"""Milliseconds since the Unix epoch, as agents send times."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,5 +10,5 @@ def to_ms(at: datetime) -> int:
 
 
 def to_time(ms: int) -> datetime:
-    """Return the time. Raises OverflowError beyond the calendar."""
+    """Return the time (UTC) at ``ms`` after the epoch. Raises OverflowError outside datetime's range."""
     return EPOCH + timedelta(milliseconds=ms)

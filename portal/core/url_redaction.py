@@ -1,6 +1,4 @@
-"""Redaction of URLs that contain a secret. Anybody who reads such a URL may use it, so logs show it
-shortened.
-"""
+"""Redaction of URLs that contain a secret. Anybody who reads such a URL could use it, so logs shorten it."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +9,10 @@ from django.conf import settings
 
 
 def masked(value: Any) -> Any:
-    """Return ``value`` with each URL below ``SECRET_ADDRESSES``, and the query of each URL, replaced by "…".
+    """Return ``value`` with secrets in URLs replaced by "…".
 
-    Texts are searched anywhere in mappings and sequences. A value that is not JSON becomes its text.
+    Secrets are the rest of a path after one of ``SECRET_ADDRESSES``, and the query of any URL. Mappings and
+    sequences are searched recursively. Values of other types than JSON's are converted to text.
     """
     if value is None or isinstance(value, bool | int | float):
         return value

@@ -1,4 +1,4 @@
-"""The permission that every view declares. A test finds views without one."""
+"""The permission that every view declares. A test finds views without a permission."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,13 +11,13 @@ View = Callable[..., HttpResponseBase]
 
 
 def declare(view: View, permission: Permission) -> View:
-    """Mark the view with its permission, which the view itself must check."""
+    """Record a view's permission. The view itself must check it."""
     view.__dict__["permission"] = permission
     return view
 
 
 def declared(view: View) -> Permission | None:
-    """Return the permission of a marked view."""
+    """Return the permission that the view declares; None if it declares none."""
     return view.__dict__.get("permission")
 
 

@@ -1,4 +1,4 @@
-"""The frames of a port that belong to a VLL, by their VLAN tags (IEEE 802.1Q, 802.1ad)."""
+"""The VLAN tags (IEEE 802.1Q, 802.1ad) that select the frames of a port for a VLL."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ TPID_DOT1AD = 0x88A8
 MIN_VLAN = 1
 MAX_VLAN = 4094
 
-# Customer tags that a port-based service (EPL) guarantees to carry unchanged.
+# The number of customer tags that a port-based service (EPL) carries unchanged.
 PORT_BASED_TAGS = 2
 
 
@@ -41,13 +41,13 @@ class VlanNotWanted(DomainError):
 
 
 class WholePortIsExact(DomainError):
-    """A whole-port end takes every frame: there is no sub-interface that could match inexactly."""
+    """An end without VLANs takes every frame of its port, so ``exact_match`` cannot be false."""
 
     field = "exact_match"
 
 
 class Tagging(StrEnum):
-    """The method by which an end selects its frames: the whole port, or one or two tags."""
+    """The method by which an end selects frames of its port: all frames, or by one or two tags."""
 
     UNTAGGED = "untagged"
     DOT1Q = "dot1q"
@@ -56,7 +56,7 @@ class Tagging(StrEnum):
 
     @property
     def tpids(self) -> tuple[int, ...]:
-        """Return the TPIDs of the selecting tags, outermost first."""
+        """Return the TPIDs of the tags that select a frame, outermost first."""
         return _TPIDS[self]
 
     @property
@@ -67,7 +67,7 @@ class Tagging(StrEnum):
     def carried_tags(self, *, exact_match: bool) -> int:
         """Return the largest number of customer tags that enter the tunnel at an end with this tagging.
 
-        A sub-interface that is not exact-match also takes frames with one tag more than it names.
+        Without exact match, a sub-interface also takes frames with one more tag than its VLANs.
         """
         if self is Tagging.UNTAGGED:
             return PORT_BASED_TAGS
@@ -83,12 +83,15 @@ _TPIDS = {
 
 
 def carried_tags(ends: Iterable[tuple[Tagging, bool]]) -> int:
-    """Return the tags carried inside the tunnel: the maximum over ``(tagging, exact_match)`` of both ends."""
+    """Return the largest number of customer tags inside the tunnel: the maximum over both ends.
+
+    ``ends``: ``(tagging, exact_match)`` of each end.
+    """
     return max(tagging.carried_tags(exact_match=exact_match) for tagging, exact_match in ends)
 
 
 def check_vlan(value: object, *, field: str) -> int:
-    """Return the VLAN id if it is a whole number in 1..4094. Raises VlanOutOfRange, which names ``field``."""
+    """Return the VLAN id if it is a whole number in 1..4094. Raises VlanOutOfRange with this ``field``."""
     if isinstance(value, bool) or not isinstance(value, int) or not MIN_VLAN <= value <= MAX_VLAN:
         raise VlanOutOfRange(field=field, value=value)
     return value
@@ -97,9 +100,9 @@ def check_vlan(value: object, *, field: str) -> int:
 def check_tagging(
     tagging: Tagging, *, outer_vlan: int | None, inner_vlan: int | None, exact_match: bool = True
 ) -> None:
-    """Check that the VLANs are exactly those by which the tagging selects, each in range.
+    """Check that the VLANs fit the tagging, and that each VLAN is in range.
 
-    Raises VlanMissing, VlanNotWanted, VlanOutOfRange or WholePortIsExact; ``field`` is ``outer_vlan``,
+    Raises VlanMissing, VlanNotWanted, VlanOutOfRange or WholePortIsExact. Their ``field`` is ``outer_vlan``,
     ``inner_vlan`` or ``exact_match``.
     """
     named = [("outer_vlan", outer_vlan), ("inner_vlan", inner_vlan)]
@@ -115,16 +118,16 @@ def check_tagging(
         raise WholePortIsExact
 
 
-# The value for frames that have three tags or more.
+# The value of ``least_tags`` and ``most_tags`` for frames with three or more tags.
 MANY_TAGS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Frames of a port by their outermost tags; None is any.
+    """A set of frames of a port, by their outermost tags. None means any value.
 
-    ``dot1ad``: the outer TPID is 0x88a8, not 0x8100. ``most_tags`` 3: three or more. The agent has the same
-    type, ``intent.Frames``.
+    ``dot1ad``: whether the outer TPID is 0x88a8 (True) or 0x8100 (False). A ``most_tags`` of 3 includes
+    frames with more than three tags. The agent has the same type, ``intent.Frames``.
     """
 
     dot1ad: bool | None
@@ -146,9 +149,9 @@ class Frames:
 
 
 def selected_frames(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Frames:
-    """Return the frames that an end with this tagging takes; with ``outer`` None those of all outer VLANs.
+    """Return the frames that an end with this tagging takes. ``outer`` None means all outer VLANs.
 
-    VPP gives frames with more tags to a sub-interface with two tags, even with exact match.
+    A sub-interface of VPP with two tags also takes frames with more tags, even with exact match.
     """
     tags = tagging.selecting_tags
     return Frames(

@@ -1,11 +1,11 @@
-"""Reading a whole number from input."""
+"""Reading of whole numbers from input."""
 
 
 def whole_number(text: str, *, most: int) -> int | None:
-    """Return the number that ASCII digits write; None for any other text and for a number above ``most``.
+    """Return the number in a text of ASCII digits; None for any other text and for a number above ``most``.
 
-    Python's ``int`` raises ValueError for a text of more than 4,300 digits, even of zeros. ``isdigit``
-    accepts digits such as ², which ``int`` refuses.
+    Python's ``int`` alone would raise ValueError for more than 4,300 digits, even if all are zeros. The check
+    for ASCII is necessary because ``isdigit`` accepts digits such as ², which ``int`` refuses.
     """
     if not (text.isascii() and text.isdigit()):
         return None

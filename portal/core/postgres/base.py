@@ -1,7 +1,7 @@
-"""Django's connection to PostgreSQL, which treats a connection to a standby as unusable.
+"""A database backend that treats a connection to a standby as unusable.
 
-After a failover a connection may lead to a server that responds but takes no writes. A proxy may still have
-led there, or a pooler kept the connection. Django would keep it for as long as it responds.
+After a failover, a connection may lead to a server that responds but refuses writes, because of a proxy or a
+pooler. Django would keep such a connection as long as the server responds.
 """
 
 from types import TracebackType
@@ -14,7 +14,7 @@ from django.utils.functional import cached_property
 from psycopg import Error
 from psycopg.errors import ReadOnlySqlTransaction
 
-# Only connections for reading may lead to standbys.
+# The values of ``target_session_attrs`` for connections that must not lead to a standby.
 _FOR_WRITES = ("read-write", "primary")
 
 
@@ -26,22 +26,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return _Errors(self)
 
     def is_usable(self) -> bool:
-        """Return whether the server responds and, if this connection is for writes, takes them.
+        """Return whether the server responds. If this connection is for writes, the server must accept
+        writes.
 
-        Django checks this before each request and task that has a kept connection, and after errors.
+        Django calls this method before it reuses a persistent connection, and after errors.
         """
         if self.connection is None:
             return False
         try:
             with self.connection.cursor() as cursor:
-                # Also "on" in recovery (https://www.postgresql.org/docs/current/hot-standby.html).
+                # The value is also "on" on a standby
+                # (https://www.postgresql.org/docs/current/hot-standby.html).
                 (read_only,) = cursor.execute("SHOW transaction_read_only").fetchone()
         except Error:
             return False
         return read_only == "off" or not self.is_for_writes()
 
     def is_for_writes(self) -> bool:
-        """Return whether the connection requires a server that takes writes."""
+        """Return whether the connection requires a server that accepts writes."""
         options: dict[str, Any] = self.settings_dict["OPTIONS"]
         return options.get("target_session_attrs", "read-write") in _FOR_WRITES
 
@@ -56,7 +58,7 @@ class _Errors(DatabaseErrorWrapper):
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(exc_value, ReadOnlySqlTransaction) and self.wrapper.is_for_writes():
-            # Makes Django check the connection, and close it, at the end of the request or task.
+            # At the end of the request or task, Django then checks the connection and closes it.
             self.wrapper.errors_occurred = True
             raise OperationalError(*exc_value.args).with_traceback(traceback) from exc_value
         super().__exit__(exc_type, exc_value, traceback)

@@ -1,6 +1,7 @@
-"""Django's ``makemessages`` as this repository uses it (``make messages``): for all languages of the portal.
+"""Django's ``makemessages`` with the options of this repository (``make messages``).
 
-It reads the sources that contain texts for people. The output changes only if texts change.
+It updates all languages of the portal, and reads the sources that contain texts for people. The output
+changes only if texts change.
 """
 
 import re
@@ -17,11 +18,12 @@ _WHEN = re.compile(r'^"POT?-(?:Creation|Revision)-Date: .*\n', re.MULTILINE)
 
 
 class Command(makemessages.Command):
-    """Extract messages with the names of files, which help translators, and without line numbers, which would
-    change with every commit.
+    """Extract messages with the names of their files, but without line numbers.
+
+    File names help translators. Line numbers would change with every commit.
     """
 
-    # No fuzzy matches: a text that was reworded is translated again.
+    # Without fuzzy matches, a reworded text has no translation until somebody translates it.
     msgmerge_options = [*makemessages.Command.msgmerge_options, "--sort-output", "--no-fuzzy-matching"]
     msgattrib_options = [*makemessages.Command.msgattrib_options, "--sort-output"]
 
@@ -36,11 +38,11 @@ class Command(makemessages.Command):
         )
 
     def write_po_file(self, potfile: str, locale: str) -> None:
-        """Write the file without times, which would change it at every run."""
+        """Write the file without the times in its header, which would change at every run."""
         super().write_po_file(potfile, locale)
         for catalogue in Path(potfile).parent.glob(f"{locale}/LC_MESSAGES/{self.domain}.po"):
             catalogue.write_text(_WHEN.sub("", catalogue.read_text(encoding="utf-8")), encoding="utf-8")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # Django appends its own patterns to the given list.
+        # Pass a copy, because Django appends its own patterns to the list.
         super().handle(*args, **options | {"ignore_patterns": [*options["ignore_patterns"]]})

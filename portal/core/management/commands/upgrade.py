@@ -1,4 +1,4 @@
-"""Migrate the tables to this release while the portal serves. Of several upgrades, one migrates at a time."""
+"""Migrate the tables to this release while the portal is in use. Only one upgrade migrates at a time."""
 
 from argparse import ArgumentParser
 from datetime import timedelta
@@ -19,7 +19,7 @@ from portal.core.lock_holders import LockHolders
 from portal.core.lock_timeout import LockPatience
 from portal.core.unfinished_indexes import invalid_indexes, unfinished_indexes_drop
 
-# Any number that no other program locks in this database.
+# The key of the advisory lock: any number that no other program locks in this database.
 _LOCK = 0x4C4F4E47
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(seconds=30)
@@ -50,8 +50,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         connect_directly()
-        # A separate connection, because the lock lasts as long as the connection, and migrations end
-        # transactions.
+        # The lock belongs to the session of a separate connection, so that it lasts for the whole upgrade.
         with psycopg.connect(**direct_parameters(), autocommit=True) as holder:
             self._lock(holder)
             self._upgrade(
@@ -66,8 +65,8 @@ class Command(BaseCommand):
 
     def _lock(self, holder: psycopg.Connection) -> None:
         has_reported = False
-        # Poll the lock. A session that waits in a statement has a transaction open, and statements that run
-        # CONCURRENTLY in the other upgrade would wait for that transaction.
+        # Poll for the lock. A statement that waits for the lock would keep a transaction open. CONCURRENTLY
+        # statements of the other upgrade would then wait for that transaction.
         while holder.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
             if not has_reported:
                 self._print("Another upgrade is running; this one waits for it.")
@@ -119,7 +118,7 @@ class Command(BaseCommand):
 
 
 class _NamedMigrate(migrate.Command):
-    """Django's ``migrate``, which also knows the current migration."""
+    """Django's ``migrate``. ``at``: the current migration, for messages."""
 
     at = "its beginning"
 
@@ -127,7 +126,7 @@ class _NamedMigrate(migrate.Command):
         if action == "apply_start":
             self.at = f"migration {migration}"
         elif action == "apply_success":
-            # Django then creates triggers, permissions and content types, by the signal after the last
-            # migration.
+            # After the last migration, Django's post_migrate signal creates triggers, permissions and content
+            # types.
             self.at = f"what follows migration {migration}"
         super().migration_progress_callback(action, migration, fake)
