@@ -24,20 +24,20 @@ class WebhookPortRefused(DomainError):
 
 
 class WebhookAddressNotPublic(DomainError):
-    """The host is an IP address of this host or of a network behind it."""
+    """The host of the URL is an IP address of the portal's host or of a private network."""
 
     host: str
     field: str = "url"
 
 
 class TooManyWebhooks(Conflict):
-    """There is a maximum of webhooks, because each event is sent to each of them."""
+    """The customer or the NOC already has the maximum number of webhooks."""
 
     maximum: int
 
 
 class UnsubscribeLinkUnknown(DomainError):
-    """The link is in no mail of the portal, or the account of its reader was deleted."""
+    """The link is not from a mail of the portal, or the reader's account was deleted."""
 
 
 class WebhookDisabled(Conflict):
@@ -45,4 +45,4 @@ class WebhookDisabled(Conflict):
 
 
 class DeliveryUnderWay(Conflict):
-    """The delivery is pending and will be tried anyway."""
+    """The delivery is still pending and will be tried automatically."""

@@ -1,7 +1,7 @@
-"""The public types of events, and the data that is sent with each, as JSON Schema.
+"""The public types of events, and the data of each type as JSON Schema.
 
-Types are named as Standard Webhooks 1.0 recommends: words of letters, digits and underscores, separated by
-full stops. Members are only ever added; receivers must ignore unknown members.
+The names of types follow Standard Webhooks 1.0: words of letters, digits and underscores, separated by full
+stops. Releases may add members, but do not remove any. Receivers must ignore unknown members.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,11 @@ _AT = "2026-11-21T09:30:00.000000Z"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventType:
-    """A public type. ``announced``: the kind of the internal event, "" if there is none. ``members``: the
-    schema of each member of ``data``; all are always present. ``example``: an example of ``data``.
-    ``noc_only``: not sent to customers' webhooks.
+    """A public type of events.
+
+    ``announced``: the kind of the internal event; "" if there is none. ``members``: the schema of each member
+    of ``data``. All members are always present. ``example``: an example of ``data``. ``noc_only``: whether
+    only the NOC's own webhooks get these events.
     """
 
     name: str
@@ -68,7 +70,7 @@ _FAILED = {"code": "vpp_refused", "message": "VPP refused to create the tunnel",
 
 
 def _order(name: str, state: str, about: str | Promise, *, announced: str = "", **example: Any) -> EventType:
-    """Return a type about an order; ``state`` "" means the order's current state."""
+    """Return a type of events about an order. ``state``: the order's state; "" if any state is possible."""
     states: Schema = {"const": state} if state else {"enum": OrderState.values}
     return EventType(
         name=f"order.{name}",
@@ -93,7 +95,7 @@ def _order(name: str, state: str, about: str | Promise, *, announced: str = "", 
 
 
 def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> EventType:
-    """Return a type about a line; ``fact``: the member that gives the new state, and its value."""
+    """Return a type of events about a line. ``fact``: the member with the new state, and its value."""
     return EventType(
         name=f"vll.{name}",
         announced=f"vll.{announced}",
@@ -104,7 +106,9 @@ def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> Event
 
 
 def _link_loss(name: str, about: str | Promise) -> EventType:
-    """Return a type about an end whose link link loss forwarding takes down or sets up again."""
+    """Return a type of events about link loss forwarding, which shuts or restores the link of a line's
+    end.
+    """
     return EventType(
         name=f"vll.{name}",
         announced=f"vll.{name}",
@@ -115,7 +119,7 @@ def _link_loss(name: str, about: str | Promise) -> EventType:
 
 
 def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
-    """Return a type about an activation test of a line that is scheduled or has ended."""
+    """Return a type of events about an activation test of a line. The test is scheduled or has ended."""
     return EventType(
         name=f"line_test.{state}",
         announced=f"line_test.{state}",
@@ -152,7 +156,7 @@ def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
 
 
 def _router(name: str, about: str | Promise) -> EventType:
-    """Return a type about a router; only the NOC's own webhooks get it."""
+    """Return a type of events about a router. Only the NOC's own webhooks get these events."""
     return EventType(
         name=f"router.{name}",
         announced=f"router.{name}",
@@ -309,6 +313,6 @@ TYPES: tuple[EventType, ...] = (
 )
 BY_NAME = {each.name: each for each in TYPES}
 BY_ANNOUNCED = {each.announced: each for each in TYPES if each.announced}
-# The types that a webhook can select; customers' webhooks get none of the others.
+# The types that a webhook can select. Customers' webhooks can select only CUSTOMER_CHOICES.
 CHOICES = [(each.name, each.about) for each in TYPES if each.announced]
 CUSTOMER_CHOICES = [(name, about) for name, about in CHOICES if not BY_NAME[name].noc_only]

@@ -1,8 +1,8 @@
-"""Creation of deliveries and mails from events: each webhook and each reader gets each public event once.
+"""Creation of deliveries and mails from events. Each webhook and each reader gets each public event once.
 
-The transaction that accepts an order writes only the event. Events are selected by their state, never by "id
-greater than the last", because ids commit out of order. One transaction marks an event and creates its
-deliveries, so that a crash at any time neither loses nor repeats one.
+The transaction that causes an event stores only the event. Events are selected by their state and not by "id
+greater than the last id", because transactions do not commit in the order of ids. One transaction marks an
+event as done and creates its deliveries and mails. Therefore a crash neither loses nor repeats a delivery.
 """
 
 import logging
@@ -26,19 +26,19 @@ from portal.vll.models import Vll
 log = logging.getLogger(__name__)
 
 BATCH = 500
-# After this many batches other tasks get their turn.
+# The most batches of one task, so that other tasks of the queue are not delayed.
 _ROUNDS = 20
-# An event that fails is retried when its age has doubled, within these limits.
+# If an event fails, the pause before the retry equals the age of the event, within these limits.
 _FIRST_RETRY = timedelta(seconds=10)
 _LONGEST_RETRY = timedelta(hours=1)
 
 
 def events_fan_out(*, now: datetime) -> int:
-    """Create the deliveries and mails of events that have none yet; return the number of events.
+    """Create the deliveries and mails of all events that are not done yet. Return the number of events.
 
-    A batch that fails is divided until only the events that fail remain. Those get neither deliveries nor
-    mails until a retry succeeds; all others get both now. Afterwards, raises the failures as one
-    ExceptionGroup.
+    If a batch fails, it is divided repeatedly, until each event that fails is alone. Such an event gets
+    deliveries and mails only when a retry succeeds. All other events get them now. Then all failures are
+    raised as one ExceptionGroup.
     """
     total = 0
     failures: list[Exception] = []
@@ -56,10 +56,10 @@ def events_fan_out(*, now: datetime) -> int:
 
 
 def _fan_out(waiting: Sequence[int], failures: list[Exception], *, now: datetime) -> int:
-    """Process these events together, or after a failure each half separately; return how many succeeded.
+    """Process these events together. After a failure, process each half separately.
 
-    Adds the failure of each event that fails alone to ``failures``, and postpones the event. Without a
-    database connection everything fails; then raises the error.
+    Return the number of processed events. If a single event fails, add its error to ``failures`` and postpone
+    the event. If the database connection is lost, raise the error, because all events would fail.
     """
     try:
         return _fan_out_batch(waiting, now=now)
@@ -102,7 +102,7 @@ def _fan_out_batch(waiting: Sequence[int], *, now: datetime) -> int:
 
 
 class _BatchRows:
-    """The rows that a batch of events is about, read together."""
+    """The lines, routers, customers and webhooks of a batch of events, with a fixed number of queries."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         events = list(events)
@@ -117,7 +117,10 @@ class _BatchRows:
             self.webhooks[webhook.customer_id].append(webhook)
 
     def customer_id(self, event: Event) -> int | None:
-        """Return the customer of the event, or of its line: events that agents report contain no customer."""
+        """Return the customer of the event's line. If the event has no line, return the event's own customer.
+
+        Events that agents report have no customer.
+        """
         line = self.lines.get(event.vll_id) if event.vll_id else None
         return line.customer_id if line else event.customer_id
 

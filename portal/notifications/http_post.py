@@ -1,4 +1,4 @@
-"""One attempt at a delivery: a POST to an address that the portal does not trust."""
+"""One attempt at a delivery: a POST request to a host that the portal does not trust."""
 
 import ssl
 import time
@@ -14,19 +14,21 @@ from portal.notifications.models import Delivery
 from portal.notifications.pinned_connections import NoSuchHost, PinnedBackend, Resolve, TooMuch, resolve
 from portal.notifications.public_address_check import NotAllowed, Rules
 
-# The limit for the whole exchange: name resolution, connection, TLS, sending, and a slow response.
+# The time limit (s) for the whole exchange: name resolution, connection, TLS, request and response.
 TOTAL_S = 30.0
-# The limit for the response, headers included.
+# The size limit for the response, including headers.
 MOST_BYTES = 64 * 1024
-# The part of the response that is kept for the log.
+# The size of the beginning of the response that the log shows.
 _SHOWN_BYTES = 1000
 _Error = Delivery.Error
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of an attempt. ``error`` is "" if the receiver accepted it; ``answer``: the beginning of the
-    response; ``retry_after``: the value of that header.
+    """The result of an attempt.
+
+    ``status``: the HTTP status; None without a response. ``error``: "" if the receiver accepted the delivery.
+    ``answer``: the beginning of the response. ``retry_after``: the value of the header Retry-After.
     """
 
     status: int | None
@@ -49,7 +51,10 @@ def post(
     resolve: Resolve = resolve,
     total_s: float = TOTAL_S,
 ) -> Outcome:
-    """Send ``body``. Follow no redirect, use no proxy, and never raise for a fault of the receiver."""
+    """Send ``body``, without following redirects and without a proxy.
+
+    Faults of the receiver or of the network are part of the result and raise no exception.
+    """
     began = time.monotonic()
     status, error, answer, retry_after = None, "", b"", ""
     try:
@@ -99,7 +104,10 @@ def _exchange(
 
 
 def _beginning(response: httpcore.Response) -> bytes:
-    """Return the beginning of the response. The status is known, so errors from here on change nothing."""
+    """Return the beginning of the response's body.
+
+    Errors while reading it are ignored, because the status already decides the result.
+    """
     found = b""
     try:
         for part in response.iter_stream():
@@ -134,7 +142,7 @@ def _is_of_tls(failure: BaseException | None) -> bool:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return a context that trusts public CAs and, if the ISP's own systems use a private CA, that CA too."""
+    """Return a TLS context that trusts public CAs, and the CA in LONGLINE_WEBHOOK_CA_FILE if that is set."""
     context = httpx.create_ssl_context(trust_env=False)
     if settings.LONGLINE_WEBHOOK_CA_FILE:
         context.load_verify_locations(settings.LONGLINE_WEBHOOK_CA_FILE)

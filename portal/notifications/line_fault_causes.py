@@ -1,6 +1,7 @@
-"""The cause of a line that is down or differs: a router, a port, a link, or another program that changes VPP.
+"""The cause why a line is down or not in sync: a router, port or link, or another program that changes VPP.
 
-A cause is a text, by which rows can be found: its kind, and the ids of its objects.
+A cause is a text of its kind and the ids of its objects, such as ``link:7``. Mails can be searched by this
+text.
 """
 
 from collections.abc import Collection, Iterable
@@ -35,7 +36,7 @@ def black_hole_on(path_id: str) -> str:
 
 
 def causes_of_down(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, str]:
-    """Return the cause of each line that is down, as far as its ends reveal it."""
+    """Return the cause of each line that is down, from observations of its ends; OTHER if unknown."""
     ends = _ends(vlls)
     silent = set(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", flat=True))
     routers = {end.port.router_id for each in ends.values() for end in each if _is_cut(end)}
@@ -44,7 +45,10 @@ def causes_of_down(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, str]:
 
 
 def causes_of_drift(vlls: Collection[UUID]) -> dict[UUID, str]:
-    """Return for each line that differs its router and the code of the router's problem."""
+    """Return the cause for each line that is not in sync; OTHER if unknown.
+
+    The cause contains the router, and the error code of the router's response if there is one.
+    """
     ends = _ends(vlls)
     return {vll: _cause_of_drift(ends.get(vll, [])) for vll in vlls}
 
@@ -110,14 +114,15 @@ def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now:
 
 
 def _is_cut(end: VllEnd) -> bool:
-    """Return whether the end's router cannot reach the far end; a line is not down for that alone
-    (is_path_down).
+    """Return whether the end's router reports that it cannot reach the far end.
+
+    This alone does not mean that the line is down (see ``is_path_down``).
     """
     return end.reachable is False or end.path_state == PathState.DOWN
 
 
 def _links_down(routers: Collection[int]) -> _Links:
-    """Return for each router its backbone links with an interface that is down on either side."""
+    """Return, for each router, its backbone links that have an interface which is down, on either side."""
     found: _Links = {}
     rows = BackboneLink.objects.filter(Q(a_router__in=routers) | Q(z_router__in=routers))
     sides = {

@@ -1,7 +1,8 @@
-"""Batching of mails: lines with the same cause share one mail; lines of the next minutes join it.
+"""Batching of mails: lines with the same cause are reported in one mail.
 
-Each reader has one pending mail for each kind and cause. It is sent two minutes after the last line joined,
-and at most five minutes after its creation. Later lines of the same cause wait longer and become a digest.
+Each reader has at most one pending mail for each kind and cause. Further lines join that mail. It is sent two
+minutes after the event of the last line, but at most five minutes after its creation. After such a mail,
+there is a pause of 15 minutes or an hour before the next mail with the same kind and cause.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,14 +24,15 @@ STATUS_OF = {
     BLACK_HOLE: MailLine.Status.BLACK_HOLE,
 }
 _LONGEST = timedelta(minutes=5)
-# The pause between two mails of one cause to one reader: a spreading outage is reported sooner than drift.
+# The pause between two mails with the same cause to one reader. An outage that spreads is more urgent than
+# drift.
 _PAUSE = {
     DOWN: timedelta(minutes=15),
     UP: timedelta(minutes=15),
     DRIFT: timedelta(hours=1),
     BLACK_HOLE: timedelta(hours=1),
 }
-# Without the lock, two processes could each begin a mail.
+# The key of a lock. Without it, two processes could both create a mail for the same reader, kind and cause.
 _LOCK = 7_305_011
 _Key = tuple[int, str, str]
 
@@ -38,7 +40,11 @@ _Key = tuple[int, str, str]
 def lines_collect(
     events: Iterable[Event], readers: Mapping[int, Mapping[int, Group]], *, now: datetime
 ) -> None:
-    """Add lines to their readers' mails; ``readers``: by event, the readers with their groups."""
+    """Add the lines of these events to the mails of their readers.
+
+    ``readers``: by event, the users who read about it, each with the group of the mail. A line that is up
+    again is reported only to readers who got a mail about its outage.
+    """
     happened = [(event, event.vll_id) for event in events if event.vll_id and readers[event.pk]]
     if not happened:
         return
@@ -89,7 +95,7 @@ def lines_collect(
 
 
 def _mailed_down(users: Iterable[int], vlls: Iterable[UUID]) -> dict[tuple[int, UUID], str]:
-    """Return by reader and line the cause in the newest mail about an outage."""
+    """Return, by reader and line, the cause in the newest mail about an outage of the line."""
     states = (Mail.State.PENDING, Mail.State.SENT)
     rows = MailLine.objects.filter(
         status=MailLine.Status.DOWN, vll_id__in=vlls, mail__user__in=users, mail__state__in=states
@@ -101,7 +107,10 @@ def _mailed_down(users: Iterable[int], vlls: Iterable[UUID]) -> dict[tuple[int, 
 
 
 def _waiting(users: Iterable[int]) -> dict[_Key, Mail]:
-    """Return the mails that lines may still join, locked: a sender waits, and then finds all lines."""
+    """Return the pending mails that lines can still join, and lock them.
+
+    The lock makes a sender wait, so that it then finds all lines.
+    """
     free = Mail.objects.filter(
         user__in=users, kind__in=STATUS_OF, state=Mail.State.PENDING, sending_until__isnull=True, tries=0
     )
@@ -110,7 +119,7 @@ def _waiting(users: Iterable[int]) -> dict[_Key, Mail]:
 
 
 def _pauses(users: Iterable[int], now: datetime) -> dict[_Key, datetime]:
-    """Return by reader, kind and cause the end of the pause."""
+    """Return the end of the pause, by reader, kind and cause."""
     sent = Mail.objects.filter(
         user__in=users,
         kind__in=STATUS_OF,

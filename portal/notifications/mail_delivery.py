@@ -1,4 +1,4 @@
-"""Delivery of mails: request due mails, send each once, and record the result."""
+"""Delivery of mails: send tasks for mails that are due, send each mail once, and record the result."""
 
 import smtplib
 from datetime import datetime, timedelta
@@ -21,22 +21,23 @@ from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, curre
 from portal.notifications.task_names import SEND_MAIL
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
 
-# The wait after each failed attempt. After the last one, three days later, the portal gives up.
+# The wait after each failed attempt. The last attempt is about three days after the first.
 _WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 1440))
-# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two processes send the same mail.
+# The time for which a sender claims a mail. It is longer than EMAIL_TIMEOUT, the timeout of the mail server,
+# so that two processes do not send the same mail.
 _SENDING = timedelta(seconds=60)
-# A message that has not arrived by then counts as lost.
+# The time after which a task that has not begun counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
 _AT_ONCE = 100
-# Their data names the recipient: the new address, or the old one.
+# Kinds of mail whose ``data`` contains the recipient: the new or the old address of the account.
 _NAMES_RECIPIENT = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
 
 
 @transaction.atomic
 def mails_call(*, now: datetime) -> int:
-    """Request that due mails be sent, at most ``_AT_ONCE``; return their number.
+    """Send a task for each mail that is due, at most ``_AT_ONCE``. Return the number of tasks.
 
-    A mail of a kind that only a newer release knows waits for a worker of that release.
+    Mails of kinds that this release does not know are left to workers of a newer release.
     """
     due = Mail.objects.filter(next_try_at__lte=now, kind__in=MAILED_KINDS).order_by("next_try_at")
     rows = list(due.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_AT_ONCE])
@@ -47,10 +48,10 @@ def mails_call(*, now: datetime) -> int:
 
 
 def mail_send(*, mail_id: int, now: datetime) -> None:
-    """Send a mail, unless it was sent, is being sent, or has become pointless.
+    """Send a mail, unless it was sent, is being sent, or is no longer needed.
 
-    If the process ends after the server accepted the mail and before that is recorded, the mail is sent again
-    with the same Message-ID. This release sends no mail of a kind that it does not know.
+    If the process is killed after the server accepted the mail and before the result is stored, the mail is
+    sent again with the same Message-ID. Mails of kinds that this release does not know are not sent.
     """
     free = Q(sending_until__isnull=True) | Q(sending_until__lt=now)
     mine = Mail.objects.filter(free, pk=mail_id, state=Mail.State.PENDING, kind__in=MAILED_KINDS)
@@ -79,8 +80,9 @@ def mail_send(*, mail_id: int, now: datetime) -> None:
 
 
 def mails_forget(*, before: datetime) -> int:
-    """Delete mails that were settled before then, except the last mail about the status of each line; return
-    their number.
+    """Delete mails that were created before that time and are not pending. Return the number of deleted rows.
+
+    Sent mails about the status of lines are kept, because they show which status a reader last got.
     """
     settled: QuerySet[Mail] = Mail.objects.exclude(state=Mail.State.PENDING).filter(created_at__lt=before)
     return settled.exclude(group=Group.STATUS, state=Mail.State.SENT).delete()[0]
@@ -104,7 +106,10 @@ def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
 
 
 def _is_wanted(found: Mail) -> bool:
-    """Return whether the reader still wants the mail: the reader may have unsubscribed, or left."""
+    """Return whether the reader should still get the mail.
+
+    The reader may have unsubscribed, left the customer, or lost the account's address or role.
+    """
     user = found.user
     if not user.is_active or not _address(found):
         return False
@@ -112,7 +117,7 @@ def _is_wanted(found: Mail) -> bool:
         return who_runs_it(found.customer_id).filter(pk=user.pk).exists()
     if not found.group:
         return True
-    # All members may read about their own lines and the routers of those.
+    # Members may read about their own lines and the routers of these lines. Other queries choose the lines.
     concerns_reader = user.is_noc or (
         found.group != Group.NOC and found.kind in (*ABOUT_LINES, *ABOUT_ROUTERS)
     )
@@ -122,13 +127,15 @@ def _is_wanted(found: Mail) -> bool:
 
 
 def _address(found: Mail) -> str:
-    """Return the reader's address. Mails about a change of address name their recipient."""
+    """Return the recipient's address. Mails about a change of address contain it; others use the user's."""
     return str(found.data["to"]) if found.kind in _NAMES_RECIPIENT else found.user.email
 
 
 def _is_overtaken(found: Mail) -> bool:
-    """Return whether a newer mail replaces this one: only the last link of a kind is sent, and no link for a
-    first password to a user who has one.
+    """Return whether a mail with a link is out of date.
+
+    This is so if a newer mail of the same kind exists, or if the link is for a first password and the user
+    already has a password.
     """
     if found.kind == ACCOUNT_OPENED:
         return found.user.has_usable_password()
@@ -154,9 +161,9 @@ def _failed(found: Mail, error: Exception, now: datetime) -> None:
 
 
 def _is_for_good(error: Exception) -> bool:
-    """Return whether the server will never accept this mail for this reader (RFC 5321, section 4.2.1).
+    """Return whether the error is permanent for this mail and recipient (RFC 5321, section 4.2.1).
 
-    Errors about the sender or the portal's password do not concern the mail, and an operator can fix them.
+    Errors about the sender or the portal's password are not permanent, because an operator can fix them.
     """
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return all(code >= 500 for code, _ in error.recipients.values())

@@ -1,6 +1,4 @@
-"""The readers of mails: which events are mailed to members of a customer, to the NOC, and to the owner of an
-account.
-"""
+"""The recipients of mails: members of a customer, the NOC, and owners of accounts, by kind of event."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -20,10 +18,10 @@ from portal.vll.models import Order, VllEnd
 from portal.vll.order_diff import ChangeKind, change_kinds
 from portal.vll.states import IN_SERVICE, OrderAction
 
-# A line's status is mailed when it has lasted this long, so that a flapping line causes no mail
-# (portal.notifications.mail_delivery).
+# A status of a line is mailed only if it has lasted this long. A flapping line therefore causes no mail
+# (portal.notifications.outdated_mail).
 SETTLES_IN = timedelta(minutes=2)
-# For members of the line's or the order's customer.
+# The group of mails to members of the customer, by kind of event.
 _MEMBERS: dict[str, Group] = {
     "order.acknowledged": Group.ORDERS,
     "order.held": Group.ORDERS,
@@ -51,9 +49,10 @@ _NOC: dict[str, Group] = {
     "webhook.disabled": Group.WEBHOOKS,
 }
 _OWNERS = {PASSWORD_RESET_REQUESTED, ACCOUNT_OPENED, EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED}
-# Kinds of mail that this release can write; a newer release may have stored others.
+# The kinds of mail that this release can write. A newer release may have stored mails of other kinds.
 MAILED_KINDS = frozenset({*_MEMBERS, *_NOC, *_OWNERS, RECEIVER_CHANGED, REPORTING, MONTHLY_REPORT})
-# For these orders, the change of the line is mailed: suspended, in service again, or about to be removed.
+# Orders with only these changes cause no mail about the completed order, because the new state of the line is
+# mailed: suspended, in service again, or about to be removed.
 _MAILED_FOR_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
 
 
@@ -64,7 +63,10 @@ class _Reader:
 
 
 class Recipients:
-    """The readers of a batch of events, read together; ``customers``: the customer of each event."""
+    """The recipients of a batch of events, with a fixed number of queries.
+
+    ``customers``: the customer of each event, by the id of the event.
+    """
 
     def __init__(self, events: Iterable[Event], customers: Mapping[int, int | None]) -> None:
         events = list(events)
@@ -85,7 +87,9 @@ class Recipients:
         self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
 
     def of(self, event: Event) -> dict[int, Group]:
-        """Return the readers of an event, each in one group, even if two apply."""
+        """Return the recipients of an event, each with one group. For users in two groups, the member's
+        counts.
+        """
         groups: dict[int, Group] = {}
         for reader in self._noc:
             if group := self._noc_group(event, self._customers[event.pk]):
@@ -99,7 +103,7 @@ class Recipients:
         return {user: group for user, group in groups.items() if (user, group.value) not in self._opted_out}
 
     def mails(self, event: Event, *, now: datetime) -> list[Mail]:
-        """Return a mail for each reader of an event."""
+        """Return the new mails about an event, one for each recipient. The caller must store them."""
         if event.kind in _OWNERS:
             return [_mail(event, event.data["user"], now=now, at=now)]
         if event.kind == RECEIVER_CHANGED:
@@ -120,7 +124,10 @@ class Recipients:
         ]
 
     def _concerned(self, event: Event) -> set[int]:
-        """Return the customers whom an event concerns: its own, or those with lines on its router."""
+        """Return the customers that an event concerns.
+
+        For a router's silence these are the customers with lines in service on the router.
+        """
         if event.kind == SILENT and event.router_id is not None:
             return self._served.get(event.router_id, set())
         customer = self._customers[event.pk]
@@ -134,7 +141,7 @@ class Recipients:
     def _member_group(self, event: Event, reader: _Reader) -> Group | None:
         if event.kind == "webhook.disabled" and not reader.is_admin:
             return None
-        # The mail about the pending approval also says that the order was accepted.
+        # The mail about the pending approval also reports that the order was accepted.
         if event.kind == "order.acknowledged" and event.order_id in self._pending_approval:
             return None
         if event.kind == "order.completed" and not self._needs_mail(event):
@@ -142,7 +149,10 @@ class Recipients:
         return _MEMBERS.get(event.kind)
 
     def _needs_mail(self, event: Event) -> bool:
-        """Return whether the end of the order needs a mail, because no change of the line is mailed."""
+        """Return whether to mail that the order is completed.
+
+        No mail is needed if the new state of the line is mailed.
+        """
         order = self._orders.get(event.order_id) if event.order_id else None
         if order is None or order.action == OrderAction.TEST:
             return order is not None
@@ -150,7 +160,7 @@ class Recipients:
 
 
 def _served(routers: Collection[int | None]) -> dict[int, set[int]]:
-    """Return by router the customers with lines in service on it."""
+    """Return, by router, the customers with lines in service on the router."""
     found: dict[int, set[int]] = defaultdict(set)
     if routers:
         ends = VllEnd.objects.filter(port__router__in=routers, vll__lifecycle__in=IN_SERVICE)
@@ -160,7 +170,7 @@ def _served(routers: Collection[int | None]) -> dict[int, set[int]]:
 
 
 def _silence_readers(routers: Collection[int | None]) -> dict[int, dict[int, Group]]:
-    """Return by router the readers of sent or pending mails about its silence."""
+    """Return, by router, the recipients of sent or pending mails about its silence, with their groups."""
     found: dict[int, dict[int, Group]] = {}
     for router in routers:
         if router is not None:
@@ -172,7 +182,7 @@ def _silence_readers(routers: Collection[int | None]) -> dict[int, dict[int, Gro
 
 
 def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Reader]]:
-    """Return by customer its members with an address; none for a retired customer."""
+    """Return, by customer, the active members with a mail address. Retired customers have no entry."""
     found: dict[int | None, list[_Reader]] = defaultdict(list)
     members = Membership.objects.filter(
         customer__in=customers, customer__retired_at__isnull=True, user__is_active=True
@@ -184,7 +194,7 @@ def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Read
 
 
 def opted_out(users: Collection[int]) -> set[tuple[int, str]]:
-    """Return the users and groups for which mails are disabled."""
+    """Return pairs of user and group: the user has disabled the mails of the group."""
     return set(MailOptOut.objects.filter(user__in=users).values_list("user_id", "group"))
 
 
@@ -198,7 +208,7 @@ def _mail(
     group: Group | None = None,
     cause: str = "",
 ) -> Mail:
-    """Return a new mail; ``at``: the time of the first attempt."""
+    """Return a new mail, not yet stored. ``at``: the time of the first attempt to send it."""
     return Mail(
         user_id=user,
         customer_id=customer_id,

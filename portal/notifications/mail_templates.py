@@ -1,4 +1,7 @@
-"""The content of a mail: the folder below templates/mail, and the values, read when the mail is sent."""
+"""The content of a mail: the name of its template below templates/mail, and the template's values.
+
+The values are read when the mail is sent.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,13 +36,14 @@ _ACCOUNT: dict[str, tuple[str, Callable[[Mail], str]]] = {
     EMAIL_CHANGED: ("email_changed", lambda _found: reverse("account_reset_password")),
 }
 
-# The portal's pages show further lines.
+# The most lines that a mail lists. The portal's pages show all lines.
 MOST_LINES = 500
 
 
 def mail_content(found: Mail, updates: Sequence[LineUpdate]) -> MailContent | None:
-    """Return template and values of a mail, or None if its object was deleted. ``updates``: the lines in the
-    mail.
+    """Return the template and the values of a mail; None if the object that it is about was deleted.
+
+    ``updates``: the lines that the mail reports.
     """
     if found.kind in _ACCOUNT:
         template, path = _ACCOUNT[found.kind]
@@ -92,8 +96,9 @@ def _lines(found: Mail, updates: Sequence[LineUpdate]) -> dict[str, Any]:
 
 
 def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
-    """Return the content about a line or an order; ``what``: the part of the kind that selects
-    the sentence.
+    """Return the content of a mail about one line, an order or a trouble report.
+
+    The value ``what`` is the second part of the mail's kind. It selects the sentence in the template.
     """
     line = Vll.objects.select_related("customer").filter(pk=vll_id).first()
     if line is None:
@@ -114,7 +119,7 @@ def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
 
 
 def _trouble(found: Mail) -> dict[str, Any]:
-    """Return the reporter's description, and the finding of that moment."""
+    """Return the reporter, the reporter's note, and the diagnosis at the time of the trouble report."""
     report = TroubleReport.objects.filter(pk=found.data["trouble_report"]).first()
     if report is None:
         return {}

@@ -19,15 +19,15 @@ from portal.telemetry.month_close import newest_of_month, undecided_of
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# A month that was frozen earlier than this is not mailed: the portal did not yet mail reports then.
+# Months that were frozen longer ago than this get no report. They are from before the portal sent reports.
 _REPORTED_FOR = timedelta(days=7)
-# The portal's pages show further lines.
+# The most lines that a report lists. The portal's pages show all lines.
 _MOST_LINES = 500
 _SIDES = ("a", "z")
 
 
 def monthly_reports_make(*, now: datetime) -> int:
-    """Make the mails of each month that was frozen and not reported yet; return their number."""
+    """Create the mails for each month that was frozen and not yet reported. Return the number of mails."""
     frozen = FrozenMonth.objects.filter(frozen_at__gte=now - _REPORTED_FOR)
     months = frozen.exclude(month__in=ReportedMonth.objects.values("month")).order_by("month")
     rows = months.values_list("month", flat=True)
@@ -61,7 +61,10 @@ def _month_report(month: date, now: datetime) -> int:
 
 
 def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
-    """Return template and values of a month, as it is frozen, or corrected, when the mail is sent."""
+    """Return the template and the values of a report; None if the customer has no values for the month.
+
+    The values are the current ones when the mail is sent, including corrections.
+    """
     if found.customer is None or found.month is None:
         return None
     lines = {line.pk: line for line in Vll.objects.filter(customer=found.customer_id)}
@@ -89,10 +92,9 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
 
 
 def _row(line: Vll, sides: dict[str, MonthlyPercentile], times: Times) -> dict[str, Any]:
-    """Return the larger percentile of both ends, each end's own, the unmeasured intervals (5 minutes), and
-    the availability.
+    """Return the values of a line: percentiles, number of 5 minutes without counts, and availability.
 
-    The judgement of a silence may change as long as samples are accepted, and not after its month is frozen.
+    ``p95`` is the larger percentile of both ends. Availability does not change after the month is frozen.
     """
     largest = [row.max_bps for row in sides.values() if row.max_bps is not None]
     row: dict[str, Any] = {

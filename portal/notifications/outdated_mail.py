@@ -1,4 +1,4 @@
-"""The lines of a mail whose status the reader does not know yet, determined when the mail is sent."""
+"""The lines of a mail that are still news for the reader, determined when the mail is sent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from portal.vll.models import Vll
 from portal.vll.states import IN_SERVICE, OperStatus
 
 _Status = MailLine.Status
-# Events that end a status: the next status, or the end of the service.
+# By kind of mail, the events that end the reported status: another status, or the end of the service.
 _GONE = ("vll.suspended", "vll.pendingTerminate", "vll.terminated")
 _ENDS = {
     DOWN: (DOWN, UP, "vll.op-unknown", *_GONE),
@@ -31,7 +31,7 @@ ABOUT_ROUTERS = (ROUTER_SILENT, REPORTING)
 
 @dataclass(frozen=True, slots=True)
 class LineUpdate:
-    """A line, and the status that the reader gets."""
+    """A line, and the status of the line that the mail reports."""
 
     line: Vll
     status: str
@@ -39,7 +39,7 @@ class LineUpdate:
 
 
 def current_updates(found: Mail) -> list[LineUpdate] | None:
-    """Return the lines to report now, sorted by name; None if the mail has become pointless."""
+    """Return the lines to report now, sorted by name; None if the mail need not be sent."""
     if found.kind in ABOUT_ROUTERS:
         return _of_router(found)
     lines = {line.vll_id: line for line in found.lines.all()}
@@ -56,8 +56,11 @@ def current_updates(found: Mail) -> list[LineUpdate] | None:
 
 
 def _is_new(kind: str, last: str | None, *, silent: bool) -> bool:
-    """Return whether to report a status. Flap damping: no status that the reader last got, or that a mail
-    about the silent router covered.
+    """Return whether the status of a line is news for the reader. ``last``: the status that the reader last
+    got.
+
+    An outage is not reported again if the reader already got it, or got a mail about the silent router that
+    causes it (``silent``). A line that is up is reported only after an outage.
     """
     if kind == DOWN:
         return last != _Status.DOWN and not (silent and last == _Status.SILENT)
@@ -65,7 +68,11 @@ def _is_new(kind: str, last: str | None, *, silent: bool) -> bool:
 
 
 def _of_router(found: Mail) -> list[LineUpdate] | None:
-    """Return the reader's lines on the router, and lines reported to the reader earlier that are not up."""
+    """Return the reader's lines on the router, with their status; None if the mail need not be sent.
+
+    No mail is needed if the router has meanwhile reported again or fallen silent. The mail that a router
+    reports again is sent only to readers of the mail about its silence.
+    """
     event_id = found.event_id or 0
     router_id = int(found.cause.partition(":")[2])
     other = REPORTING if found.kind == ROUTER_SILENT else ROUTER_SILENT
@@ -88,7 +95,7 @@ def _of_router(found: Mail) -> list[LineUpdate] | None:
 
 
 def _lines_of_reader(found: Mail) -> QuerySet[Vll]:
-    """Return the lines that concern the reader: all for staff, else those of the member's customers."""
+    """Return the lines that concern the reader: all lines for NOC staff, else the lines of own customers."""
     lines = Vll.objects.select_related("customer")
     if found.group == Group.NOC:
         return lines
@@ -102,7 +109,7 @@ def _newest(vlls: Iterable[UUID], kinds: Iterable[str]) -> dict[UUID, int]:
 
 
 def _last_mailed(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
-    """Return by line the status that this reader last got."""
+    """Return, by line, the status that this reader last got. Drift and black holes do not count."""
     rows = MailLine.objects.filter(
         mail__user=found.user, mail__state=Mail.State.SENT, vll_id__in=list(vlls)
     ).exclude(status__in=(_Status.DRIFT, _Status.BLACK_HOLE))
@@ -110,9 +117,10 @@ def _last_mailed(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def updates_record(found: Mail, updates: Iterable[LineUpdate]) -> None:
-    """Record the status of each line that the reader gets; delete the other lines of the mail.
+    """Store the lines and statuses that the mail reports, instead of the lines collected before.
 
-    Staff get mails about routers and drift, but not about the status of lines.
+    Nothing is stored for the NOC's mails about routers, because the NOC gets no mails about lines that are up
+    or down.
     """
     if found.kind in ABOUT_ROUTERS and found.group == Group.NOC:
         return

@@ -1,7 +1,8 @@
-"""Connections to a checked address, with limits on time and on bytes read.
+"""Connections to checked IP addresses, with limits on the time and on the bytes read.
 
-The name is resolved once and every address is checked. The connection uses one of these, so that a second
-response of the name server (DNS rebinding) has no effect. TLS and Host use the name.
+A host name is resolved once, and all its addresses are checked. The connection then uses one of these
+addresses. A second response of the name server (DNS rebinding) therefore has no effect. TLS and the header
+Host use the name.
 """
 
 import itertools
@@ -18,11 +19,11 @@ import httpcore
 
 from portal.notifications.public_address_check import Address, Rules
 
-# Further addresses of a name are not tried.
+# The most addresses of a name that are tried.
 _MOST_ADDRESSES = 8
 # RFC 8305, section 8: try the next address after this time, while earlier attempts continue.
 _NEXT_AFTER_S = 0.25
-# An address that drops packets is given up after this time.
+# The timeout of one address. It matters for addresses that drop packets.
 _ADDRESS_S = 10.0
 _WRITTEN_AT_ONCE = 16 * 1024
 Resolve = Callable[[str, int], list[Address]]
@@ -33,11 +34,11 @@ class NoSuchHost(Exception):
 
 
 class TooMuch(Exception):
-    """The response exceeds the limit."""
+    """The response is longer than the limit."""
 
 
 def resolve(host: str, port: int) -> list[Address]:
-    """Return every address of ``host``. Raises NoSuchHost."""
+    """Return all IP addresses of ``host``. Raises NoSuchHost."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -46,9 +47,10 @@ def resolve(host: str, port: int) -> list[Address]:
 
 
 def by_turns(addresses: Sequence[Address]) -> list[Address]:
-    """Return the addresses with alternating families, beginning with the family of the first.
+    """Return the addresses with alternating families (RFC 8305, section 4).
 
-    RFC 8305, section 4: an unreachable family delays the other one by a single attempt.
+    The first address remains the first. If one family is unreachable, it delays the other family by only one
+    attempt.
     """
     first = [each for each in addresses if each.version == addresses[0].version]
     other = [each for each in addresses if each.version != addresses[0].version]
@@ -57,9 +59,10 @@ def by_turns(addresses: Sequence[Address]) -> list[Address]:
 
 
 def _first_connection(addresses: Sequence[Address], port: int, *, left_s: float) -> httpcore.NetworkStream:
-    """Connect to the address that responds first; each has a head start over the next one (RFC 8305).
+    """Return a connection to the address that responds first (RFC 8305).
 
-    Raises httpcore.ConnectError or ConnectTimeout of the last address that failed.
+    The attempts begin one after the other, and run in parallel. If all attempts fail, raises the
+    httpcore.ConnectError or ConnectTimeout of the last failed attempt.
     """
     ended: queue.SimpleQueue[httpcore.NetworkStream | Exception] = queue.SimpleQueue()
     until = time.monotonic() + left_s
@@ -103,9 +106,10 @@ def _first_connection(addresses: Sequence[Address], port: int, *, left_s: float)
 
 
 class PinnedBackend(httpcore.NetworkBackend):
-    """A backend for one exchange: ``total_s`` seconds in all, ``most_bytes`` to read.
+    """A network backend of httpcore for one exchange.
 
-    Raises NotAllowed, NoSuchHost and TooMuch, and httpcore's own errors.
+    ``total_s``: the time limit (s) for the whole exchange. ``most_bytes``: the most bytes to read. Raises
+    NotAllowed, NoSuchHost or TooMuch, and httpcore's own errors.
     """
 
     def __init__(self, *, rules: Rules, total_s: float, most_bytes: int, resolve: Resolve = resolve) -> None:
@@ -130,7 +134,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         return _LimitedStream(made, self._limits)
 
     def _resolved(self, host: str, port: int) -> list[Address]:
-        """Resolve in a separate thread: nothing else can end a lookup that hangs."""
+        """Resolve the host in a separate thread, because a lookup that hangs cannot be interrupted."""
         answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
 
         def look_up() -> None:
@@ -155,7 +159,7 @@ class _Limits:
         self._bytes_left = most_bytes
 
     def left(self) -> float:
-        """Return the seconds left. Raises if there are none, even if data still arrives slowly."""
+        """Return the remaining seconds of the exchange. Raises httpcore.ReadTimeout if none are left."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout("the time for this exchange is over")

@@ -1,6 +1,6 @@
-"""The check of a webhook's target: by the addresses that its name resolves to, never by the name itself.
+"""The check that a webhook's target is allowed. It checks the IP addresses of the host, and not its name.
 
-Otherwise users could make the portal send requests to hosts that only the portal reaches (SSRF).
+Without the check, users could make the portal send requests to internal hosts (SSRF).
 """
 
 import socket
@@ -21,24 +21,30 @@ from portal.notifications.errors import (
 Address = IPv4Address | IPv6Address
 LONGEST_URL = 500
 _PORTS = {"https": 443, "http": 80}
-# IPv6 addresses that contain an IPv4 address, which is checked. RFC 4291 (mapped) and RFC 6052 (NAT64).
+# IPv6 networks whose addresses contain an IPv4 address, which is checked instead: IPv4-mapped addresses
+# (RFC 4291) and NAT64 (RFC 6052).
 _WITH_IPV4_LAST = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 # All global unicast IPv6 addresses (RFC 4291, section 2.4).
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
-# Special networks that some releases of Python's ipaddress count as global: protocol assignments (RFC 6890),
-# 6to4 and its relays (RFC 3056, 7526), Teredo and its neighbours (RFC 2928).
+# Networks that never count as public here, although some releases of Python's ipaddress count them as global.
+# They are protocol assignments (RFC 6890), 6to4 and its relays (RFC 3056, 7526), Teredo and the rest of its
+# block (RFC 2928), and documentation (RFC 9637).
 _NEVER = tuple(
     ip_network(text) for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20")
 )
 
 
 class NotAllowed(Exception):
-    """The reason why a target was refused before a request: ``notPublic``, ``port`` or ``plainHttp``."""
+    """A refused target. The message is the reason: ``notPublic``, ``port`` or ``plainHttp``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules for targets. ``networks``: allowed on any port, although they are not public."""
+    """The rules for targets of webhooks.
+
+    ``networks``: networks that are allowed on any port, even if they are not public. ``ports``: the ports
+    that are allowed at public addresses. ``plain_http``: whether http is allowed.
+    """
 
     networks: tuple[Network, ...]
     ports: frozenset[int]
@@ -55,7 +61,7 @@ class Rules:
 
 
 def rules(*, of_the_noc: bool) -> Rules:
-    """Return the deployment's rules; the NOC's own webhooks may also lead to the ISP's own systems."""
+    """Return the rules from the settings. For the NOC's own webhooks, further networks are allowed."""
     networks = [*settings.LONGLINE_WEBHOOK_NETWORKS]
     if of_the_noc:
         networks += settings.LONGLINE_WEBHOOK_NOC_NETWORKS
@@ -67,7 +73,7 @@ def rules(*, of_the_noc: bool) -> Rules:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether the address is on the Internet, and not this host or a network behind it."""
+    """Return whether the address is a public unicast address of the Internet."""
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
             return False
@@ -81,10 +87,10 @@ def is_public(address: Address) -> bool:
 
 
 def usable_url(text: str, *, allowed: Rules) -> str:
-    """Return ``text`` in the stored form. Its name is resolved and checked again before each request.
+    """Return a webhook's URL in its stored form, after the checks that need no DNS.
 
-    Raises WebhookUrlUnreadable, WebhookPlainHttp, WebhookPortRefused and, if the host is a number,
-    WebhookAddressNotPublic.
+    The addresses of a host name are checked before each request. Raises WebhookUrlUnreadable,
+    WebhookPlainHttp, WebhookPortRefused, or WebhookAddressNotPublic if the host is an IP address.
     """
     url = _read(text)
     if url.scheme == "http" and not allowed.plain_http:
@@ -107,7 +113,7 @@ def _read(text: str) -> httpx.URL:
         url = httpx.URL(text.strip()).copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError) as error:
         raise WebhookUrlUnreadable from error
-    # httpx writes characters that no host name has with per cent signs.
+    # httpx writes characters that are invalid in host names with per cent signs.
     named = url.host and "%" not in url.host
     if url.scheme not in _PORTS or not named or url.userinfo or len(str(url)) > LONGEST_URL:
         raise WebhookUrlUnreadable
@@ -115,7 +121,10 @@ def _read(text: str) -> httpx.URL:
 
 
 def _written_as_number(host: str) -> list[Address]:
-    """Return the IP address that a host is written as, also as ``2130706433`` or ``0x7f.1``, without DNS."""
+    """Return the IP address if the host is a literal address; otherwise an empty list. No DNS is used.
+
+    Forms such as ``2130706433`` and ``0x7f.1`` are also recognised.
+    """
     try:
         found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

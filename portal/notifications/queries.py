@@ -1,4 +1,4 @@
-"""Queries of webhooks, deliveries and mails. Each query for a user first applies the tenant scope."""
+"""Queries for webhooks, deliveries and mails. Each query for a user applies the tenant scope first."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,15 +14,19 @@ _LATELY = timedelta(minutes=5)
 
 
 def webhooks(user: User) -> QuerySet[Webhook]:
-    """Return the webhooks that this user may know of, also of customers where the user may not
-    manage them.
+    """Return the webhooks whose existence this user may know: those of all customers of the user.
+
+    The user may not be allowed to manage them (see ``managed_webhooks``).
     """
     found: QuerySet[Webhook] = Webhook.objects.visible_to(user).select_related("customer")
     return found
 
 
 def managed_webhooks(user: User) -> QuerySet[Webhook]:
-    """Return the webhooks whose URLs and logs this user may read: of managed customers, for the NOC all."""
+    """Return the webhooks whose URLs and logs this user may read.
+
+    These are the webhooks of customers where the user is an admin. NOC staff may read all of them.
+    """
     found = webhooks(user)
     if user.is_noc:
         return found
@@ -32,19 +36,22 @@ def managed_webhooks(user: User) -> QuerySet[Webhook]:
 
 
 def deliveries(user: User) -> QuerySet[Delivery]:
-    """Return the deliveries that this user may know of."""
+    """Return the deliveries of all webhooks in ``webhooks(user)``."""
     found: QuerySet[Any] = Delivery.objects.visible_to(user).select_related("webhook__customer")
     return found
 
 
 def mails_are_late() -> bool:
-    """Return whether the mail server has lately accepted none of the mails, for any recipient."""
+    """Return whether mails wait for a retry, and no mail at all was sent in the last 5 minutes."""
     refused = Mail.objects.filter(next_try_at__isnull=False, tries__gte=1)
     taken = Mail.objects.filter(state=Mail.State.SENT, settled_at__gte=clock.now() - _LATELY)
     return refused.exists() and not taken.exists()
 
 
 def first_password_mail(person: User) -> Mail | None:
-    """Return the last mail with the link to choose a first password, for an account that the NOC opened."""
+    """Return the newest mail with a link to set the first password of this account; None if there is none.
+
+    Such mails are sent when the NOC opens an account.
+    """
     found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=ACCOUNT_OPENED)
     return found.order_by("-event_id").first()

@@ -1,16 +1,17 @@
-"""The pause that a receiver requests (RFC 9110, section 10.2.3), up to a limit."""
+"""The pause that a receiver requests with Retry-After (RFC 9110, section 10.2.3), up to a limit."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-# A longer pause is cut to this, so that all ten attempts still end within a few days.
+# The longest pause that the portal respects, so that all ten attempts end within a few days.
 LONGEST = timedelta(hours=1)
 _NOTHING = timedelta(0)
 
 
 def requested_wait(header: str, *, now: datetime) -> timedelta:
-    """Return the pause, given in seconds or as a date, at most ``LONGEST``; zero if the header is invalid or
-    past.
+    """Return the pause in a Retry-After header, which contains seconds or a date; at most ``LONGEST``.
+
+    Return zero if the header is invalid or the date is past.
     """
     text = header.strip()
     if text.isascii() and text.isdecimal():

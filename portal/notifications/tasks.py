@@ -1,4 +1,4 @@
-"""Celery tasks of notifications: ids only; each task makes one call."""
+"""Celery tasks of notifications. Their arguments are ids, and each task calls one function."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from portal.notifications.webhook_operations import deliveries_forget
 
 @shared_task(name=task_names.FAN_OUT)
 def fan_out() -> None:
-    """Make deliveries of events, and send a task for each webhook and mail that is due."""
+    """Create deliveries and mails from events, and send a task for each webhook and mail that is due."""
     parts = (events_fan_out, webhooks_call, mails_call)
     each_row(parts, lambda part: part(now=clock.now()), what="a part of notifying")
 

@@ -1,6 +1,7 @@
-"""Mails to the managers of a webhook's customer, about its new URL and the user who set it.
+"""Mails about a new webhook, URL or secret, to the admins of the webhook's customer.
 
-Nobody can opt out: an attacker with a stolen token, or a user about to leave, would do so first.
+Nobody can disable these mails. Otherwise an attacker with a stolen token, or a user about to leave, would
+disable them first.
 """
 
 from datetime import datetime
@@ -26,10 +27,10 @@ def receiver_changed(
     now: datetime,
     to: str = "",
 ) -> None:
-    """Announce the change, in its transaction. ``to``: the new URL, if it changed.
+    """Store an event about a change of a webhook. Call it in the transaction of the change.
 
-    The event contains all data of the mail, because the webhook may be deleted before the mail is sent. It
-    contains no secrets.
+    ``to``: the new URL, if the URL changed. The event contains all data for the mail, because the webhook may
+    be deleted before the mail is sent. The event contains no secrets.
     """
     event_data = {
         "webhook": webhook.pk,
@@ -45,7 +46,10 @@ def receiver_changed(
 
 
 def who_runs_it(customer_id: int | None) -> QuerySet[User]:
-    """Return the readers: the customer's admins; for the NOC's own webhooks NOC admins."""
+    """Return the users who get mails about changes of webhooks: the customer's admins.
+
+    For the NOC's own webhooks (``customer_id`` None) these are the NOC admins.
+    """
     people = User.objects.filter(is_active=True).exclude(email="")
     if customer_id is None:
         return people.filter(noc_role=User.NocRole.NOC_ADMIN)
@@ -53,5 +57,5 @@ def who_runs_it(customer_id: int | None) -> QuerySet[User]:
 
 
 def webhook_change_content(found: Mail) -> tuple[str, dict[str, Any]]:
-    """Return the template and values of the mail."""
+    """Return the template and the values of a mail about a changed webhook."""
     return "webhook_changed", {**found.data, "link": absolute_url(reverse("web:webhooks"))}

@@ -1,7 +1,8 @@
-"""A webhook's turn: send its due deliveries, one request after the other, until one fails.
+"""A webhook's turn: send its due deliveries, one request after the other, until a delivery fails.
 
-Each webhook has at most one turn at a time. Webhooks whose last attempt failed use another queue, so that
-slow and hostile receivers delay only each other. Rows are authoritative: a lost message costs a minute.
+Each webhook has at most one turn at a time. Webhooks whose last attempt failed use a separate queue, so that
+slow receivers delay only each other. The state is in the database. If a task is lost, another task is sent
+after a minute.
 """
 
 import random
@@ -26,11 +27,12 @@ from portal.notifications.task_names import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.notifications.webhook_operations import SEALED_FOR, webhook_disable
 from portal.notifications.webhook_signing import signed_headers
 
-# A message that has not arrived by then counts as lost.
+# The time after which a task that has not begun counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
-# Longer than one attempt may take (http_post.TOTAL_S), so that two workers never send at once.
+# The time of a worker's claim. It is longer than the longest attempt (http_post.TOTAL_S), so that two workers
+# never send to the same webhook at the same time.
 _CLAIMED_FOR = timedelta(seconds=60)
-# After this time other webhooks get their turn.
+# No attempt begins after this time of a turn, so that other webhooks get their turn.
 _TURN = timedelta(seconds=20)
 _LOGGED = 20
 Post = Callable[..., Outcome]
@@ -38,7 +40,7 @@ Post = Callable[..., Outcome]
 
 @transaction.atomic
 def webhooks_call(*, now: datetime) -> int:
-    """Request a turn for each webhook with due deliveries and no worker; return their number."""
+    """Send a task for each webhook with due deliveries that no worker handles. Return the number of tasks."""
     rows = list(_waiting(now).select_for_update(skip_locked=True, no_key=True).values_list("pk", "failures"))
     Webhook.objects.filter(pk__in=[pk for pk, _ in rows]).update(called_until=now + _CALLED_FOR)
     for task, calls in (
@@ -57,7 +59,10 @@ def webhook_deliver(
     post: Post = post,
     draw: Callable[[], float] = random.random,
 ) -> int:
-    """Send the due deliveries of this webhook, unless another worker does; return the number of attempts."""
+    """Send the due deliveries of a webhook. Return the number of attempts.
+
+    Does nothing if another worker handles the webhook. ``draw``: see ``next_try``.
+    """
     claim = uuid4()
     began = clock()
     free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=began)
@@ -87,7 +92,10 @@ def _waiting(now: datetime) -> Any:
 
 
 def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
-    """Return the delivery that is due longest, and renew the claim; None also if the claim was lost."""
+    """Renew the claim, and return the delivery that has been due for the longest time.
+
+    Return None if no delivery is due, or if the claim was lost.
+    """
     not_paused = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
     mine = Webhook.objects.filter(not_paused, pk=webhook_id, claim=claim, disabled_at__isnull=True)
     if not mine.update(claimed_until=now + _CLAIMED_FOR):
@@ -112,8 +120,9 @@ def _send(delivery: Delivery, now: datetime, post: Post) -> Outcome:
 def _settle(
     delivery: Delivery, claim: Any, outcome: Outcome, now: datetime, draw: Callable[[], float]
 ) -> bool:
-    """Record the result of an attempt; return whether the turn continues."""
-    # Lock the webhook first, like all other code. It may have been deleted, or claimed by another worker.
+    """Store the result of an attempt. Return whether the turn continues."""
+    # Lock the webhook before the delivery, as all code does. Another worker may have claimed the webhook, or
+    # it may have been deleted.
     webhook = (
         Webhook.objects.select_for_update(no_key=True).filter(pk=delivery.webhook_id, claim=claim).first()
     )

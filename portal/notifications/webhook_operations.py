@@ -1,6 +1,4 @@
-"""Operations of users on webhooks. Only managers of the customer may call them; views check the
-permission.
-"""
+"""Operations of users on webhooks. The views check that the user may manage the customer's webhooks."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,7 +17,7 @@ from portal.notifications.webhook_payloads import body
 from portal.notifications.webhook_signing import new_secret
 
 MOST_PER_CUSTOMER = 10
-# After a change, both secrets sign for this time.
+# After a change of the secret, deliveries are signed with both secrets for this time.
 BOTH_SIGN_FOR = timedelta(hours=24)
 SEALED_FOR = "webhook secrets"
 
@@ -35,16 +33,14 @@ def webhook_create(
     types: Sequence[str] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[Webhook, str]:
-    """Create a webhook of ``customer``, or of the NOC; return it with the plain text of its secret, shown
-    only once.
+    """Create a webhook of ``customer``; of the NOC if None. Return it and the plain text of its secret.
 
-    ``made_with``: the API token that ``user`` acts through, if any.
-
-    Raises the errors of ``usable_url``, and TooManyWebhooks.
+    The secret is shown only once. ``made_with``: the API token that ``user`` uses, if any. Raises the errors
+    of ``usable_url``, or TooManyWebhooks.
     """
     address = usable_url(url, allowed=rules(of_the_noc=customer is None))
     if customer is not None:
-        # The lock serializes requests, so that the count is right.
+        # The lock prevents concurrent requests from exceeding the maximum.
         Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if Webhook.objects.filter(customer=customer).count() >= MOST_PER_CUSTOMER:
         raise TooManyWebhooks(maximum=MOST_PER_CUSTOMER)
@@ -75,7 +71,10 @@ def webhook_change(
     description: str | None = None,
     types: Sequence[str] | None = None,
 ) -> None:
-    """Change the given values. Pending deliveries go to the new URL. Raises the errors of ``usable_url``."""
+    """Change the values that are not None. Raises the errors of ``usable_url``.
+
+    Pending deliveries are sent to the new URL.
+    """
     changed: dict[str, object] = {}
     if url is not None and url != webhook.url:
         address = usable_url(url, allowed=rules(of_the_noc=webhook.customer_id is None))
@@ -92,7 +91,10 @@ def webhook_change(
 
 @transaction.atomic
 def webhook_rotate(*, webhook: Webhook, by: User, now: datetime, token: ApiToken | None = None) -> str:
-    """Replace the secret; return its plain text, shown only once. The old secret also signs for 24 hours."""
+    """Replace the secret. Return the plain text of the new secret, which is shown only once.
+
+    For 24 hours, deliveries are also signed with the old secret.
+    """
     secret = new_secret()
     Webhook.objects.filter(pk=webhook.pk).update(
         previous_secret=F("secret"),
@@ -106,9 +108,10 @@ def webhook_rotate(*, webhook: Webhook, by: User, now: datetime, token: ApiToken
 
 @transaction.atomic
 def webhook_disable(*, webhook: Webhook, because: str, now: datetime) -> bool:
-    """Stop all deliveries, including pending ones; return whether the webhook was enabled.
+    """Disable a webhook. Return False if it was already disabled. Pending deliveries fail.
 
-    Any ``because`` except by hand is announced, because its managers must learn of it.
+    An event is stored, unless a user disabled the webhook (``because`` BY_HAND). The event notifies the
+    admins.
     """
     enabled = Webhook.objects.filter(pk=webhook.pk, disabled_at__isnull=True)
     if not enabled.update(disabled_at=now, disabled_because=because):
@@ -123,19 +126,23 @@ def webhook_disable(*, webhook: Webhook, because: str, now: datetime) -> bool:
 
 
 def webhook_enable(*, webhook: Webhook) -> None:
-    """Resume deliveries from the next event on; the log contains missed events, which can be sent again."""
+    """Enable a webhook. It gets events from now on.
+
+    Deliveries that failed when the webhook was disabled remain in the log, and users can send them again.
+    Events during the disabled time have no deliveries.
+    """
     Webhook.objects.filter(pk=webhook.pk).update(
         disabled_at=None, disabled_because="", failures=0, failing_since=None, paused_until=None
     )
 
 
 def webhook_remove(*, webhook: Webhook) -> None:
-    """Delete the webhook, its secrets and its log."""
+    """Delete a webhook, its secrets and its log."""
     Webhook.objects.filter(pk=webhook.pk).delete()
 
 
 def webhook_test(*, webhook: Webhook, now: datetime) -> Delivery:
-    """Send a test event, like any other. Raises WebhookDisabled."""
+    """Create a delivery of a test event, and return it. Raises WebhookDisabled."""
     if webhook.disabled_at is not None:
         raise WebhookDisabled
     _wake(webhook)
@@ -150,7 +157,7 @@ def webhook_test(*, webhook: Webhook, now: datetime) -> Delivery:
 
 
 def delivery_redeliver(*, delivery: Delivery, now: datetime) -> None:
-    """Send the same body with the same id again. Raises WebhookDisabled, DeliveryUnderWay."""
+    """Send a delivery again, with the same body and id. Raises WebhookDisabled or DeliveryUnderWay."""
     if delivery.webhook.disabled_at is not None:
         raise WebhookDisabled
     settled = Delivery.objects.filter(pk=delivery.pk).exclude(state=Delivery.State.PENDING)
@@ -160,13 +167,11 @@ def delivery_redeliver(*, delivery: Delivery, now: datetime) -> None:
 
 
 def _wake(webhook: Webhook) -> None:
-    """End the pause of the webhook: a user who requests a delivery knows more than the earlier
-    failures show.
-    """
+    """End the pause of a webhook. A user who requests a delivery expects that the receiver works again."""
     Webhook.objects.filter(pk=webhook.pk).update(paused_until=None)
 
 
 def deliveries_forget(*, before: datetime) -> int:
-    """Delete deliveries that were settled before then; return their number."""
+    """Delete deliveries that were created before that time and are not pending. Return the number of rows."""
     settled = Delivery.objects.exclude(state=Delivery.State.PENDING)
     return settled.filter(created_at__lt=before).delete()[0]

@@ -1,4 +1,4 @@
-"""The payload of a webhook: the exact text of the body, which is signed."""
+"""The payload of a delivery: the exact text of the body, which is signed."""
 
 import json
 from datetime import UTC, datetime
@@ -12,9 +12,10 @@ from portal.vll.states import OperStatus
 
 
 def payload(event: Event, *, line: Vll | None, router: Router | None, customer: str | None) -> str | None:
-    """Return the body for a public event, or None if its line was deleted. ``line`` includes its customer.
+    """Return the body for a public event; None if the line or the router of the event was deleted.
 
-    It describes the state at the time of the event; the API gives the current state.
+    ``line`` must have its customer loaded. The body describes the state at the time of the event. The REST
+    API returns the current state.
     """
     kind = BY_ANNOUNCED[event.kind]
     if event.kind.startswith("webhook."):
@@ -27,7 +28,7 @@ def payload(event: Event, *, line: Vll | None, router: Router | None, customer: 
 
 
 def body(name: str, at: datetime, data: dict[str, Any]) -> str:
-    """Return the JSON text, without needless spaces."""
+    """Return the body of an event as JSON text without white space between tokens."""
     timestamp = at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     document = {"type": name, "timestamp": timestamp, "data": data}
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

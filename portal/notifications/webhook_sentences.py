@@ -15,7 +15,7 @@ _DISABLED: dict[str, str] = {
 def why_disabled(because: str) -> str:
     """Return the sentence for a stored reason ``because``.
 
-    A newer release may have stored a reason that is unknown here.
+    The sentence contains the reason itself if this release does not know it.
     """
     if because not in _DISABLED:
         return _("Disabled: {reason}").format(reason=because)

@@ -8,21 +8,22 @@ from collections.abc import Sequence
 from datetime import datetime
 
 _PREFIX = "whsec_"
-# The specification requires 24 to 64.
+# The specification requires 24 to 64 bytes.
 _SECRET_BYTES = 32
 
 
 def new_secret() -> str:
-    """Return a random secret as its reader gets it: ``whsec_`` and base64."""
+    """Return a new random secret in the form that users get: ``whsec_`` and base64."""
     return _PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def signed_headers(
     body: bytes, *, message_id: str, at: datetime, secrets: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Return the three headers, with one signature per secret: during a change a receiver knows one of them.
+    """Return the three headers that sign a message, with one signature for each secret.
 
-    ``at`` is the time of this attempt. A receiver refuses replays by it.
+    During a change of the secret, a receiver knows only one of the two secrets. ``at``: the time of the
+    attempt. Receivers check it to detect replays.
     """
     timestamp = int(at.timestamp())
     signatures = [_signature(secret, f"{message_id}.{timestamp}.".encode() + body) for secret in secrets]

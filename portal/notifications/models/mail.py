@@ -3,12 +3,12 @@ from django.db.models import Q
 
 from portal.accounts.models import Customer, User
 
-# The kind of a mail about a month; other mails have the kind of their event.
+# The kind of monthly reports. Other mails have the kind of their event.
 MONTHLY_REPORT = "monthly_report"
 
 
 class Group(models.TextChoices):
-    """The groups of mails that users choose."""
+    """The groups of mails that users can enable and disable."""
 
     ORDERS = "orders"
     FAILURES = "failures"
@@ -20,7 +20,7 @@ class Group(models.TextChoices):
 
 
 class MailOptOut(models.Model):
-    """A user who does not want the mails of a group. Without a row they are wanted."""
+    """A record that a user has disabled the mails of a group. Without a record the mails are enabled."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mail_opt_outs", db_index=False)
     group = models.CharField(max_length=10, choices=Group)
@@ -40,23 +40,24 @@ class MailOptOut(models.Model):
 
 
 class Mail(models.Model):
-    """A mail to one reader about an event, lines of one cause, or a month; its text is written when it is
-    sent.
+    """A mail to one user about an event, lines with the same cause, or a month.
+
+    The text is composed when the mail is sent.
     """
 
     class State(models.TextChoices):
         PENDING = "pending"
         SENT = "sent"
-        # Replaced by later events, or no longer wanted.
+        # Not sent, because later events made it unnecessary or the reader no longer wants it.
         DROPPED = "dropped"
         FAILED = "failed"
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails", db_index=False)
-    # None: a mail of the NOC or of the portal.
+    # None for mails that do not concern a single customer.
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="mails")
-    # Empty: about the reader's own account or the address of a webhook; nobody can opt out of these.
+    # Empty for mails about the reader's own account or a webhook's URL. Nobody can disable these mails.
     group = models.CharField(max_length=10, choices=Group, blank=True)
-    # The kind of the event; "monthly_report" for a month.
+    # The kind of the event; MONTHLY_REPORT for a report.
     kind = models.CharField(max_length=64)
     event_id = models.BigIntegerField(null=True)
     month = models.DateField(null=True)
@@ -68,12 +69,12 @@ class Mail(models.Model):
     created_at = models.DateTimeField()
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
     tries = models.PositiveSmallIntegerField(default=0)
-    # The time of the next attempt, unless the mail was sent.
+    # The time of the next attempt; null if the mail is not pending.
     next_try_at = models.DateTimeField(null=True)
-    # A sender has claimed the mail until then.
+    # The end of a sender's claim to this mail.
     sending_until = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
-    # The last response of the mail server that refused the mail.
+    # The last error of an attempt to send the mail.
     error = models.CharField(max_length=300, blank=True)
 
     class Meta:
@@ -95,7 +96,7 @@ class Mail(models.Model):
         ]
         indexes = [
             models.Index(fields=["next_try_at"], condition=Q(next_try_at__isnull=False), name="mail_to_send"),
-            # For mails of a cause that a reader got, or that are pending.
+            # For the query of a reader's mails with a cause.
             models.Index(fields=["user", "cause"], condition=~Q(cause=""), name="mail_by_cause"),
             models.Index(fields=["created_at"], name="mail_by_age"),
         ]
@@ -105,7 +106,7 @@ class Mail(models.Model):
 
 
 class MailLine(models.Model):
-    """A line that a mail is about, and the status that the mail reports."""
+    """A line in a mail, and the status of the line that the mail reports."""
 
     class Status(models.TextChoices):
         DOWN = "down"
@@ -129,7 +130,7 @@ class MailLine(models.Model):
                 name="what_is_said_of_a_line_is_known",
             ),
         ]
-        # For the status of a line that a reader last got.
+        # For the query of the status that a reader last got for a line.
         indexes = [models.Index(fields=["vll_id", "-event_id"], name="mail_line_by_vll")]
 
     def __str__(self) -> str:
@@ -137,7 +138,7 @@ class MailLine(models.Model):
 
 
 class ReportedMonth(models.Model):
-    """A calendar month (UTC) with reports; each is made once."""
+    """A calendar month (UTC) whose reports have been created, so that they are not created twice."""
 
     month = models.DateField(unique=True)
     made_at = models.DateTimeField()

@@ -10,10 +10,10 @@ from portal.core.tenant_scope import TenantQuerySet
 
 
 class Webhook(models.Model):
-    """A URL that gets the events of a customer's lines and orders. Without a customer it is the NOC's own and
-    gets all events.
+    """A URL that gets the events of a customer's lines and orders.
 
-    The secrets sign deliveries, so the portal must read them: they are encrypted
+    A webhook without a customer belongs to the NOC and gets the events of all customers. Secrets are
+    encrypted and not hashed, because the portal needs them to sign deliveries
     (portal.accounts.secret_encryption).
     """
 
@@ -28,30 +28,33 @@ class Webhook(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="webhooks")
     url = models.CharField(max_length=500)
     description = models.CharField(max_length=100, blank=True)
-    # Public types (portal.notifications.event_catalogue); empty: all of them, also those added later.
+    # The selected public types (portal.notifications.event_catalogue). Empty selects all types, including
+    # types that are added later.
     types: Any = ArrayField(models.CharField(max_length=50), default=list, blank=True)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)
-    # The API token that made the webhook; null: made on a page.
+    # The API token that created the webhook; null if it was created on a page.
     made_with = models.ForeignKey(
         ApiToken, on_delete=models.SET_NULL, null=True, blank=True, related_name="webhooks"
     )
     secret = models.TextField()
     secret_set_at = models.DateTimeField()
-    # Signs together with the new secret until then, so that the receiver can change over.
+    # After a change of the secret, deliveries are also signed with the previous secret until
+    # ``previous_until``.
     previous_secret = models.TextField(blank=True)
     previous_until = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
     disabled_because = models.CharField(max_length=10, choices=Disabled, blank=True)
 
-    # The failed attempts since the last success, and the time of the first of them.
+    # The number of failed attempts since the last success, and the time of the first failure.
     failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
-    # No attempt before then: an address that does not respond is rarely tried, however much waits for it.
+    # No attempt is made before this time. The pause limits the attempts to a receiver that does not respond,
+    # independent of the number of pending deliveries.
     paused_until = models.DateTimeField(null=True, db_column="resting_until")
-    # A message about the webhook is on its way; it counts as lost after that time.
+    # A task for the webhook has been sent. If it has not begun by this time, it counts as lost.
     called_until = models.DateTimeField(null=True)
-    # The worker that sends, and the end of its claim: one request at a time.
+    # The worker that is sending, and the end of its claim. A webhook gets one request at a time.
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
 
@@ -84,7 +87,7 @@ class WebhookRelatedQuerySet(TenantQuerySet):
 
 
 class Delivery(models.Model):
-    """One event for one webhook: the exact body, and the log of the attempts."""
+    """An event to send to a webhook: the exact body, and the log of the attempts."""
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -92,7 +95,7 @@ class Delivery(models.Model):
         FAILED = "failed"
 
     class Error(models.TextChoices):
-        """The reasons why an attempt failed."""
+        """The reasons for the failure of an attempt."""
 
         NONE = ""
         STATUS = "status"
@@ -107,7 +110,8 @@ class Delivery(models.Model):
         TLS = "tls"
         NOT_HTTP = "notHttp"
 
-    # Sent as webhook-id, the same with each attempt: a receiver recognises repetitions by it.
+    # The base of the header webhook-id, which is the same in each attempt, so that a receiver can detect
+    # repetitions.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     # None for a test.
@@ -116,7 +120,7 @@ class Delivery(models.Model):
     body = models.TextField()
     created_at = models.DateTimeField()
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
-    # Attempts since it was made or last sent again by hand.
+    # The number of attempts since the delivery was created, or since a user last requested it again.
     tries = models.PositiveSmallIntegerField(default=0)
     next_try_at = models.DateTimeField(null=True)
     # The newest attempts, oldest first: {"at", "status", "error", "took_ms"}.
@@ -154,7 +158,7 @@ class Delivery(models.Model):
 
     @property
     def is_new(self) -> bool:
-        """Return whether it has not been tried since it was made or last sent again by hand."""
+        """Whether the delivery waits for its first attempt after its creation or a user's request."""
         return self.state == self.State.PENDING and self.tries == 0
 
     @property
@@ -163,5 +167,7 @@ class Delivery(models.Model):
 
     @property
     def message_id(self) -> str:
-        """Return the webhook-id header, without a full stop, which separates the signed parts."""
+        """The value of the header webhook-id. It contains no full stop, because that separates signed
+        parts.
+        """
         return f"msg_{self.id.hex}"
