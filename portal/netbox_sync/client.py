@@ -1,6 +1,4 @@
-"""A client of NetBox's REST API, built on pynetbox: it pages through rows and turns each failure into a typed
-error.
-"""
+"""A client of NetBox's REST API, based on pynetbox. It reads lists page by page, and raises typed errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,14 +24,16 @@ from portal.netbox_sync.http_session import TooLarge, session
 
 Row = dict[str, Any]
 OLDEST = (4, 2)
-# L2VPNs have a status since this release (NetBox release notes).
+# The first release in which an L2VPN has a status (NetBox release notes).
 WITH_L2VPN_STATUS = (4, 3)
 _DETAIL = 500
 _LARGEST_VERSION = 9999
 
 
 class Client:
-    """A connection to one NetBox. ``version``: such as (4, 4). Every request may raise NetboxError."""
+    """A client of one NetBox. ``version``: such as (4, 4). All methods and the constructor raise
+    NetboxError.
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         self._page = configuration.page
@@ -47,17 +47,18 @@ class Client:
             raise NetboxTooOld(release=self.release)
 
     def rows(self, path: str, *, fields: Sequence[str], **filters: Any) -> Iterator[Row]:
-        """Yield every object at ``path`` (such as ``dcim.interfaces``) with these fields, page by page.
+        """Yield all objects at ``path`` (such as ``dcim.interfaces``) that match ``filters``, with
+        ``fields``.
 
-        Each page begins after the last id of the previous page. An offset would skip an object if another one
-        is deleted between two pages. The client ignores NetBox's ``next``, which may form a loop or lead to
-        another host. Only one page is in memory at a time.
+        Each page begins after the last id of the previous page. With offsets, an object would be skipped if
+        another object is deleted between two pages. The client ignores ``next`` in NetBox's responses, which
+        might form a loop or lead to another host. Only one page is in memory at a time.
         """
         endpoint, begins, last = self._endpoint(path), dict[str, int](), 0
         while True:
             before = last
             with _typed_errors(path):
-                # With an offset, pynetbox reads one page and ignores ``next``.
+                # If an offset is given, pynetbox reads only one page and ignores ``next``.
                 page = endpoint.filter(
                     limit=self._page, offset=0, ordering="id", fields=",".join(fields), **begins, **filters
                 )
@@ -78,22 +79,22 @@ class Client:
             begins = {"id__gt": last}
 
     def create(self, path: str, values: Mapping[str, Any]) -> Row:
-        """Create an object and return it as NetBox has stored it."""
+        """Create an object. Return it as NetBox has stored it."""
         with _typed_errors(path):
             return dict(self._endpoint(path).create(dict(values)))
 
     def create_all(self, path: str, values: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Create all of these objects, or none."""
+        """Create these objects: all of them, or none. Return them as NetBox has stored them."""
         with _typed_errors(path):
             return [dict(made) for made in self._endpoint(path).create([dict(each) for each in values])]
 
     def change(self, path: str, row_id: int, values: Mapping[str, Any]) -> None:
-        """Write these fields only."""
+        """Change these fields of an object. Its other fields do not change."""
         with _typed_errors(path):
             self._endpoint(path).update([{"id": row_id, **values}])
 
     def remove(self, path: str, ids: Sequence[int]) -> None:
-        """Delete these objects. Missing objects are no error."""
+        """Delete the objects with these ids. Without ids, no request is sent."""
         if ids:
             with _typed_errors(path):
                 self._endpoint(path).delete(list(ids))
@@ -147,7 +148,7 @@ def _why(error: requests.RequestException) -> str:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Return the seconds of a Retry-After header (RFC 9110, 10.2.3). A date is ignored."""
+    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), at most an hour; None for a date."""
     return min(float(retry_after), 3600.0) if retry_after.isdecimal() else None
 
 

@@ -1,4 +1,4 @@
-"""The settings of the NetBox connection (docs/integrate/netbox.md) as one value."""
+"""The settings for NetBox (docs/integrate/netbox.md) as one object."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,10 +8,11 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The configuration. ``ca``: a file of certificates, "" for the system's. Times in seconds, sizes in
-    bytes.
+    """The settings for NetBox.
 
-    ``roles`` and ``device_tags``: slugs. A router has one of the roles and all of the tags.
+    ``ca``: a file with CA certificates; "" for the CAs of the system. ``timeout_s`` and ``total_s``: the
+    limits (s) for one read and for a whole response. ``page``: the number of objects per page. ``roles`` and
+    ``device_tags``: slugs. A device is imported as a router if it has one of the roles and all of the tags.
     """
 
     url: str

@@ -1,10 +1,12 @@
-"""Failures to read or write NetBox. ``user_messages`` has their sentences."""
+"""Failures to read from or write to NetBox. Their sentences are in ``user_messages``."""
 
 from typing import Any
 
 
 class Failure(Exception):
-    """A failure. ``code`` selects the sentence in ``user_messages``; ``facts`` fill it."""
+    """A failure. ``code`` selects the sentence in ``user_messages``. ``facts``: the values in the
+    sentence.
+    """
 
     def __init__(self, code: str, **facts: Any) -> None:
         super().__init__(code, facts)
@@ -12,16 +14,19 @@ class Failure(Exception):
 
     @property
     def record(self) -> dict[str, Any]:
-        """Return the form for database rows, which ``user_messages`` reads: {"code", "facts"}."""
+        """The failure as JSON for database rows: {"code", "facts"}. ``user_messages`` reads it."""
         return {"code": self.code, "facts": self.facts}
 
 
 class CannotExport(Failure):
-    """An obstacle that keeps one line out of NetBox."""
+    """The reason why one line cannot be exported to NetBox."""
 
 
 class NetboxError(Failure):
-    """A failure of NetBox as a whole. ``retry_after_s``: from NetBox's response, if it has one."""
+    """A failure of a request to NetBox.
+
+    ``retry_after_s``: the seconds in the response's header Retry-After; None without the header.
+    """
 
     code = "away"
 
@@ -47,7 +52,7 @@ class NetboxBusy(NetboxError):
 
 
 class NetboxNonsense(NetboxError):
-    """A response that is not NetBox's: not JSON, of another shape, or too large."""
+    """A response that NetBox would not send: not JSON, with an unexpected structure, or too large."""
 
     code = "nonsense"
 
@@ -59,20 +64,23 @@ class NetboxTooOld(NetboxError):
 
 
 class TokenRefused(NetboxError):
-    """A response with status 401, or 403 because the token is unknown, expired or not valid for this
-    address.
+    """A response with status 401, or with status 403 and a message about the token.
+
+    The token is unknown, expired, or not valid for the portal's IP address.
     """
 
     code = "token_refused"
 
 
 class NotPermitted(NetboxError):
-    """A response with status 403: the token is valid and lacks the permission."""
+    """A response with status 403: the token is valid, but does not have the permission."""
 
     code = "not_permitted"
 
 
 class NetboxRefused(NetboxError):
-    """A response with status 4xx about the request: only that object is at fault."""
+    """Another response with status 4xx. It concerns only the object in the request, and not NetBox as a
+    whole.
+    """
 
     code = "refused"

@@ -1,4 +1,4 @@
-"""HTTP to one NetBox only, with limits on time and size."""
+"""HTTP sessions that reach only one NetBox, with limits on time and size."""
 
 import time
 from typing import Any
@@ -22,10 +22,11 @@ class TooSlow(requests.RequestException):
 
 
 class BoundedAdapter(HTTPAdapter):
-    """An adapter with a timeout for every request and a limit for every response.
+    """An adapter that limits the time and the size of each response.
 
-    A timeout of ``requests`` applies to a single read. A server that sends a byte now and then could keep a
-    worker busy for hours. ``total_s`` limits the whole response, and ``MAX_ANSWER`` its unpacked size.
+    The timeout of ``requests`` (``timeout_s``) applies only to a single read. A server that sends one byte at
+    a time could therefore keep a worker busy for hours. ``total_s`` limits the time of the whole response,
+    and ``MAX_ANSWER`` limits its decompressed size.
     """
 
     def __init__(self, *, timeout_s: float, total_s: float) -> None:
@@ -49,14 +50,15 @@ class BoundedAdapter(HTTPAdapter):
             raise requests.ConnectionError(error, request=request) from error
         finally:
             response.close()
-        # The same form as a body that requests has read.
+        # Store the body as requests itself would store it.
         response._content, response._content_consumed = bytes(body), True
         return response
 
 
 def session(configuration: Configuration) -> requests.Session:
-    """Return a session that follows no redirect to another host and ignores proxies and passwords of the
-    environment.
+    """Return a session that can only reach the URL of the configured NetBox, also after redirects.
+
+    Proxies and passwords in the environment are ignored.
     """
     made = requests.Session()
     made.trust_env = False

@@ -1,4 +1,4 @@
-"""Changes of inventory rows, made by the inventory's own operations with their rules, events and audit."""
+"""Changes of inventory rows. They use the inventory's operations, with their rules, events and audit."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -17,7 +17,7 @@ from portal.netbox_sync.models import NetboxObject
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.operations import customer_change
 
-# The user name of scheduled syncs; never stored.
+# The name of the user in events of scheduled syncs. There is no such account.
 ACTOR = "NetBox"
 _CHANGE: dict[str, Callable[..., Any]] = {
     SITE: lambda *, row, **more: operations.site_change(site=row, **more),
@@ -36,12 +36,13 @@ _CREATE: dict[str, Callable[..., Any]] = {
 
 
 class Missing(Exception):
-    """A row that this one refers to could not be created."""
+    """The row refers to another row that does not exist, because it could not be created."""
 
 
 class Applier:
-    """Makes changes one by one, each in its own transaction. An interrupted sync continues where it
-    stopped.
+    """Makes changes one after the other, each in its own transaction.
+
+    Changes that were made before an interruption remain, so that the next sync makes only the rest.
     """
 
     def __init__(self, *, actor: str, now: datetime) -> None:
@@ -53,7 +54,7 @@ class Applier:
         }
 
     def apply(self, change: Change) -> Finding | None:
-        """Make the change. Return None, or the reason for a failure."""
+        """Make a change. Return None if it was made, or a finding with the reason why not."""
         try:
             with transaction.atomic():
                 row_id = self._write(change)
@@ -79,7 +80,9 @@ class Applier:
         return change.row
 
     def _place(self, change: Change) -> dict[str, Any]:
-        """Return the permanent attributes of a new row, which are not among its fields."""
+        """Return the attributes of a new row that never change, and are therefore not in
+        ``change.fields``.
+        """
         if change.kind == ROUTER:
             return {"name": change.place[0]}
         if change.kind == PORT:
@@ -96,7 +99,8 @@ class Applier:
         return row
 
     def _remember(self, change: Change, row_id: int) -> None:
-        # The row may have belonged to another object, and the object to another row that no longer exists.
+        # The row may have belonged to another object. The object may have had another row, which no longer
+        # exists.
         NetboxObject.objects.filter(kind=change.kind, row_id=row_id).exclude(netbox_id=change.id).delete()
         NetboxObject.objects.update_or_create(
             kind=change.kind, netbox_id=change.id, defaults={"row_id": row_id, "taken": change.take}

@@ -1,7 +1,8 @@
-"""A three-way comparison of NetBox's inventory with the portal's; it preserves manual edits. Pure functions.
+"""Pure functions that compare NetBox's inventory with the portal's inventory, without losing manual edits.
 
-The third side is the value that was last imported. If the portal still has that value, NetBox's new value
-replaces it. If the portal has another value, a user has edited it: it is kept and reported.
+Each field has three values: in NetBox, in the portal, and as last imported. If the portal still has the
+imported value, NetBox's value replaces it. If the portal has another value, a user has edited the field. The
+portal then keeps its value and reports the difference.
 """
 
 from collections.abc import Mapping
@@ -21,22 +22,22 @@ from portal.netbox_sync.import_mapping import (
     sides_place,
 )
 
-# Fields that refer to a row of another kind, by the id of its NetBox object.
+# Fields that refer to another row, and the kind of that row. Their value is the id of its NetBox object.
 REFERENCES = {"site": SITE, "customer": CUSTOMER, "a_router": ROUTER, "z_router": ROUTER}
-# Fields without which a row cannot be created.
+# Required fields. A row without them is not created.
 _NEEDED = {PORT: ("speed_bps", "max_frame")}
-# The code for a row whose object NetBox no longer returns.
+# The code of a finding about a row whose object no longer exists in NetBox.
 GONE = "gone"
 _SIDES = ("router", "interface", "ip_mtu")
 
 
 @dataclass(slots=True)
 class LocalRow:
-    """A row of the portal in NetBox's terms: references are NetBox ids, or ``row <n>`` for a row unknown to
-    NetBox.
+    """A row of the portal, in a form that can be compared with NetBox's objects.
 
-    ``id``: its NetBox object, None for a row that a user created here. ``taken``: the values that were last
-    imported.
+    A reference to another row is the id of that row's NetBox object, or ``row <n>`` if it has none. ``id``:
+    the id of the NetBox object; None if a user created the row in the portal. ``taken``: the last imported
+    values.
     """
 
     kind: str
@@ -51,9 +52,10 @@ class LocalRow:
 
 @dataclass(slots=True)
 class Change:
-    """One row to create (``row`` None) or change. ``fields``: name -> (before, after), in NetBox's terms.
+    """A row to create (``row`` is None) or to change.
 
-    ``take``: the values that count as imported afterwards. Without ``fields``, only these are recorded.
+    ``fields``: the values (before, after) by name, with references as in LocalRow. ``take``: the values to
+    record as imported. If ``fields`` is empty, only ``take`` is recorded.
     """
 
     kind: str
@@ -75,26 +77,27 @@ class Change:
 
 @dataclass(slots=True)
 class Difference:
-    """The result of the comparison. ``changes`` are in an order in which they can be made."""
+    """The result of the comparison. Each change comes after the changes that it depends on."""
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    # (kind, id or ``row <n>``) -> name.
+    # The names of rows by (kind, id or ``row <n>``).
     names: dict[tuple[str, Any], str] = field(default_factory=dict)
 
     def shown(self, name: str, value: Any) -> Any:
-        """Return a field's value as text for people."""
+        """Return the value of the field ``name`` for people: for a reference, the name of the other row."""
         kind = REFERENCES.get(name)
         return value if kind is None or value is None else self.names.get((kind, value), str(value))
 
     @property
     def written(self) -> list[Change]:
-        """Return the changes that write fields."""
+        """The changes that create a row or change its fields."""
         return [change for change in self.changes if change.writes]
 
     def record(self, change: Change) -> dict[str, Any]:
-        """Return ``kind``, ``name``, ``creates``, and ``fields``: name -> [before, after], as text for
-        people.
+        """Return a change as JSON: ``kind``, ``name``, ``creates`` and ``fields``.
+
+        ``fields`` has [before, after] by name, as ``shown`` returns them.
         """
         fields = {
             name: [self.shown(name, before), self.shown(name, after)]
@@ -104,13 +107,16 @@ class Difference:
 
 
 def differences(wish: Wish, local: Mapping[str, list[LocalRow]]) -> Difference:
-    """Return the changes that make the portal's inventory equal to NetBox's, except for manual edits."""
+    """Return the changes that make the portal's inventory equal to NetBox's inventory.
+
+    Manual edits are kept, and reported as findings.
+    """
     found = Difference(findings=list(wish.findings), names=_names(wish, local))
     for kind in KINDS:
         rows = local.get(kind, [])
         there = {want.id for want in wish.rows[kind]}
         by_id = {row.id: row for row in rows if row.id in there}
-        # Rows that a user created here, or objects that NetBox has again under another id.
+        # Rows that a user created in the portal, or whose object was created again in NetBox with another id.
         by_place = {row.place: row for row in rows if row.id not in there}
         met = set()
         for want in wish.rows[kind]:
@@ -138,7 +144,7 @@ def _names(wish: Wish, local: Mapping[str, list[LocalRow]]) -> dict[tuple[str, A
 
 
 def _adopt(row: LocalRow, want: Wanted, local: Mapping[str, list[LocalRow]]) -> None:
-    """Identify the row with that object, also in references to the row."""
+    """Connect the row with the object ``want``, also in other rows' references to the row."""
     ours = f"row {row.row}" if row.id is None else row.id
     row.id = want.id
     for others in local.values():
@@ -151,8 +157,9 @@ def _adopt(row: LocalRow, want: Wanted, local: Mapping[str, list[LocalRow]]) -> 
 
 
 def _renamed(place: tuple[Any, ...], before: str | int, after: int) -> tuple[Any, ...]:
-    """Return the place with a new id. A port's place is (router, interface); a link's place is an ordered
-    pair of these.
+    """Return the place with the id ``after`` instead of ``before``.
+
+    The place of a port is (router, interface). The place of a link is an ordered pair of such tuples.
     """
     if place and isinstance(place[0], tuple):
         return sides_place(*(_renamed(side, before, after) for side in place))
@@ -188,8 +195,10 @@ def _compare(want: Wanted, row: LocalRow, is_new: bool, found: Difference) -> No
 
 
 def _follows(name: str, ours: Any, theirs: Any, row: LocalRow) -> bool:
-    """Return whether NetBox's value replaces the portal's: that one is empty or unchanged since the last
-    import.
+    """Return whether NetBox's value of the field ``name`` replaces the portal's value.
+
+    It does if the portal's value has not changed since the last import. If the field was never imported, it
+    does if the portal's value is empty and NetBox's value is not.
     """
     if name in row.taken:
         return bool(ours == row.taken[name])
@@ -197,7 +206,10 @@ def _follows(name: str, ours: Any, theirs: Any, row: LocalRow) -> bool:
 
 
 def _turned(want: Wanted, row: LocalRow) -> dict[str, Any]:
-    """Return the link's sides in the row's order: the portal decides which side is A and which is Z."""
+    """Return the fields of a link, with its sides in the order of the portal's row.
+
+    The portal decides which side is A and which side is Z.
+    """
     theirs = want.fields
     turned = {f"{a}_{name}": theirs[f"{z}_{name}"] for a, z in (("a", "z"), ("z", "a")) for name in _SIDES}
 

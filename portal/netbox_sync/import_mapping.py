@@ -1,7 +1,7 @@
-"""The mapping of NetBox's objects to the portal's inventory. Pure. An object that cannot be mapped is a
-finding.
+"""Pure functions that map NetBox's objects to rows of the portal's inventory.
 
-No value is invented. A null MTU makes a link of unknown MTU, which blocks orders, and makes no port.
+An object that cannot be mapped becomes a finding. Missing values are not guessed. A link whose MTU is null in
+NetBox is imported with an unknown MTU, which blocks orders. A port whose MTU is null is not created.
 """
 
 import re
@@ -16,13 +16,13 @@ from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.netbox_objects import Device, Interface, Named, Observed
 
 SITE, CUSTOMER, ROUTER, PORT, LINK = "site", "customer", "router", "port", "link"
-# Rows can be created in this order: each refers to rows of earlier kinds.
+# Rows are created in this order of kinds, because rows refer only to rows of earlier kinds.
 KINDS = (SITE, CUSTOMER, ROUTER, PORT, LINK)
-# NetBox has the MTU of IP. A port limits frames: Ethernet's header and two tags come on top
-# (docs/integrate/netbox.md).
+# The difference between a port's largest frame and the IP MTU in NetBox: the Ethernet header and two VLAN
+# tags (docs/integrate/netbox.md).
 FRAME_OVER_MTU = 22
 _ROUTER_NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
-# 1000base-t, 2.5gbase-t, 100gbase-x-qsfp28: the name contains the nominal rate (IEEE 802.3).
+# The nominal rate in the name of an interface type (IEEE 802.3): 1000base-t, 2.5gbase-t, 100gbase-x-qsfp28.
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(g|t)?base-")
 _UNIT_BPS = {None: 10**6, "g": 10**9, "t": 10**12}
 _DESCRIPTION = 100
@@ -30,8 +30,9 @@ _DESCRIPTION = 100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An object that was not imported or that needs attention. ``code`` selects its sentence in
-    ``user_messages``.
+    """A message about an object that was not imported, or that needs attention.
+
+    ``code`` selects the sentence in ``user_messages``. ``subject``: the name of the object.
     """
 
     code: str
@@ -41,11 +42,12 @@ class Finding:
 
 @dataclass(slots=True)
 class Wanted:
-    """A row as NetBox has it. ``id``: its object in NetBox; references are such ids as well.
+    """A row that the portal should have, because NetBox has the object.
 
-    * ``place``: the key that identifies it within its kind. It finds a row that a user created here.
-    * ``fields``: the wanted values, without fields that NetBox leaves empty.
-    * ``lacks``: the reason why a missing row cannot be created.
+    * ``id``: the id of the object in NetBox. References in ``fields`` and ``place`` are also such ids.
+    * ``place``: the key of the row within its kind. It also finds a row that a user created in the portal.
+    * ``fields``: the values of the row.
+    * ``lacks``: the code of the reason why the row cannot be created; "" if it can.
     """
 
     kind: str
@@ -58,14 +60,14 @@ class Wanted:
 
 @dataclass(slots=True)
 class Wish:
-    """The wanted inventory, by kind in the order of KINDS."""
+    """The inventory that the portal should have, by kind, and findings."""
 
     rows: dict[str, list[Wanted]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     findings: list[Finding] = field(default_factory=list)
 
 
 def wanted(observed: Observed, configuration: Configuration) -> Wish:
-    """Return the rows that NetBox wants in the portal."""
+    """Return the rows that the portal should have according to NetBox, and findings."""
     wish = Wish()
     routers = _routers(observed, configuration, wish)
     interfaces = _interfaces(observed.interfaces, routers, wish)
@@ -78,7 +80,9 @@ def wanted(observed: Observed, configuration: Configuration) -> Wish:
 
 
 def sides_place(*sides: tuple[Any, str]) -> tuple[Any, ...]:
-    """Return the place of a link: its two (router, interface), always in the same order."""
+    """Return the place of a link: its two sides (router, interface), in an order that does not depend on the
+    order of the arguments.
+    """
     return tuple(sorted(sides, key=repr))
 
 
@@ -114,7 +118,7 @@ def _routers(observed: Observed, configuration: Configuration, wish: Wish) -> di
 def _loopbacks(
     observed: Observed, configuration: Configuration, wish: Wish
 ) -> dict[int, dict[str, str | None]]:
-    """Return loopback addresses by device. A family with two addresses is left out."""
+    """Return the loopback addresses by device. An address family with several addresses is left out."""
     if not configuration.loopback_interface:
         return {
             device.id: {"loopback4": device.primary4, "loopback6": device.primary6}
@@ -142,7 +146,7 @@ def _loopbacks(
 def _interfaces(
     observed: Iterable[Interface], routers: Mapping[int, Device], wish: Wish
 ) -> dict[int, Interface]:
-    """Return the interfaces of routers by id, except those with names that VPP interfaces cannot have."""
+    """Return the interfaces of routers by id, without interfaces whose names are impossible in VPP."""
     good = {}
     for interface in sorted(observed, key=lambda each: each.id):
         if interface.device not in routers:
@@ -187,7 +191,10 @@ def _pairs(
     configuration: Configuration,
     wish: Wish,
 ) -> Iterator[tuple[Interface, Interface, bool]]:
-    """Yield each pair of interfaces that cables join, once, lower id first; for members, their bundles."""
+    """Yield each pair of interfaces that a cable connects, and whether the cable is connected.
+
+    Each pair is yielded once, with the lower id first. For members of a bundle, the bundle is yielded.
+    """
     linked: dict[tuple[int, int], bool] = {}
     of_customers = {configuration.uni_tag, configuration.enni_tag}
     for here in interfaces.values():
@@ -198,7 +205,7 @@ def _pairs(
             continue
         there = interfaces.get(here.far[0])
         if there is None or there.tags & of_customers:
-            # The cable leads to a customer's device, a switch, or a foreign router: not a backbone link.
+            # Not a backbone link: the cable leads to a customer's device, a switch, or a foreign router.
             continue
         a, z = sorted((_bundle(here, interfaces), _bundle(there, interfaces)), key=lambda each: each.id)
         linked[a.id, z.id] = linked.get((a.id, z.id), False) or here.reachable
@@ -213,9 +220,7 @@ def _pairs(
 
 
 def _bundle(interface: Interface, interfaces: Mapping[int, Interface]) -> Interface:
-    """Return the interface of the link: the bundle (LAG) that the interface is a member of, or the interface
-    itself.
-    """
+    """Return the bundle (LAG) that the interface belongs to; the interface itself if it is in no bundle."""
     return interfaces.get(interface.lag, interface) if interface.lag is not None else interface
 
 
@@ -268,7 +273,7 @@ def _ports(
 
 
 def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
-    """Add sites or customers, each name once. Names follow the rules of the portal's forms."""
+    """Add sites or customers. A name that is not plain text or that occurs twice becomes a finding."""
     by_id = {row.id: row for row in rows}
     names = Counter(row.name for row in by_id.values())
     for row in sorted(by_id.values(), key=lambda row: row.id):
@@ -281,7 +286,7 @@ def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
 
 
 def _speed(interface: Interface) -> int | None:
-    """Return the speed in bit/s from NetBox's field, else from the name of the interface's type."""
+    """Return the speed (bit/s) in NetBox; without a speed, the nominal rate of the type; else None."""
     if interface.speed_kbps:
         return interface.speed_kbps * 1000
     named = _RATE.match(interface.type)
@@ -289,13 +294,13 @@ def _speed(interface: Interface) -> int | None:
 
 
 def _within(limit: str, value: int | None) -> int | None:
-    """Return the value; None if the inventory does not accept it."""
+    """Return the value; None if it is outside the inventory's limits."""
     minimum, maximum = LIMITS[limit]
     return value if value is not None and minimum <= value <= maximum else None
 
 
 def _known_as(device: Device) -> str:
-    """Return the device's name for a finding: it may contain any characters."""
+    """Return a device's name as plain text for a finding. Names in NetBox may contain any characters."""
     return made_plain(device.name).strip() or f"device {device.id}"
 
 

@@ -1,4 +1,4 @@
-"""Customers and names for found lines, proposed by NetBox's L2VPNs with the same VNI."""
+"""Proposals of customers and names for found lines, from L2VPNs in NetBox with the same VNI."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from portal.netbox_sync.models import NetboxL2vpn, NetboxObject
 
 _PATH = "vpn.l2vpns"
 _FIELDS = ("id", "identifier", "name", "tenant", "custom_fields")
-# This many identifiers fit into a URL that every proxy accepts.
+# The most identifiers in one request. More might make the URL too long for a proxy.
 _AT_ONCE = 100
 _NAME = 100
 _WITH_VNI = [each.value for each in Encapsulation if each.leases_vni]
@@ -28,8 +28,10 @@ _WITH_VNI = [each.value for each in Encapsulation if each.leases_vni]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposal. ``l2vpn``: NetBox's name. ``customer``: a customer of the portal, "" if the tenant
-    is none.
+    """A proposal for a found line.
+
+    ``l2vpn``: the name of the L2VPN in NetBox. ``customer``: the name of the portal's customer for the
+    L2VPN's tenant; "" if there is none.
     """
 
     l2vpn: str
@@ -37,7 +39,7 @@ class Proposal:
 
 
 class L2vpnProposals:
-    """The proposals for these lines, read together."""
+    """The proposals for some found lines, with a fixed number of queries."""
 
     def __init__(self, lines: Iterable[FoundLine]) -> None:
         vnis = {line.key or 0 for line in lines if _has_vni(line)} if settings.NETBOX_URL else set[int]()
@@ -47,8 +49,9 @@ class L2vpnProposals:
         self._customers = _customers(each for some in self._by_vni.values() for each in some)
 
     def of(self, line: FoundLine) -> Proposal | None:
-        """Return the proposal; None if NetBox has no L2VPN with its VNI, or several: identifiers need not be
-        unique.
+        """Return the proposal for a line; None if NetBox does not have exactly one L2VPN with the line's VNI.
+
+        Identifiers of L2VPNs need not be unique.
         """
         found = self._by_vni.get(line.key or 0, []) if _has_vni(line) else []
         if len(found) != 1:
@@ -57,9 +60,9 @@ class L2vpnProposals:
 
 
 def l2vpns_refresh(client: Client) -> None:
-    """Read the L2VPNs of the VNIs on routers from NetBox, and replace the stored ones.
+    """Read from NetBox the L2VPNs with the VNIs of foreign circuits, and replace the stored L2VPNs.
 
-    Without foreign tunnels on routers, NetBox is not queried. Raises NetboxError.
+    Without foreign circuits with a VNI, NetBox is not queried. Raises NetboxError.
     """
     circuits = ObservedCircuit.objects.filter(encapsulation__in=_WITH_VNI, key__gt=0)
     vnis = sorted({key or 0 for key in circuits.values_list("key", flat=True)})
@@ -72,7 +75,8 @@ def l2vpns_refresh(client: Client) -> None:
 def _read(client: Client, vnis: list[int]) -> Iterator[NetboxL2vpn]:
     try:
         for row in client.rows(_PATH, fields=_FIELDS, identifier=vnis):
-            # NetBox ignores unknown filters. L2VPNs that the portal wrote are not proposals.
+            # Check the identifier, because NetBox ignores unknown filters. L2VPNs that the portal wrote are
+            # not proposals.
             if row.get("identifier") in vnis and not _is_ours(row):
                 yield _kept(row)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -103,7 +107,10 @@ def _has_vni(line: FoundLine) -> bool:
 
 
 def _customers(l2vpns: Iterable[NetboxL2vpn]) -> dict[int, str]:
-    """Return, by L2VPN, the name of the customer for its tenant: by NetBox's id, else by name."""
+    """Return, by L2VPN, the name of the portal's customer for its tenant.
+
+    The customer is the one imported from that tenant, or else the one with the tenant's name.
+    """
     of_tenants = [each for each in l2vpns if each.tenant_id is not None]
     if not of_tenants:
         return {}

@@ -1,9 +1,9 @@
-"""The export of lines to NetBox. Level-triggered: NetBox's state is read, and only differences are written.
+"""The export of lines to NetBox. It reads NetBox's current state, and writes only differences.
 
-A field that the portal owns is written when the portal's value changes. If NetBox has another value than the
-last written one, a user has edited it in NetBox, and it stays. If a worker is killed after it has created an
-object and before it has recorded it, the next worker finds the object by its custom field. Nothing is created
-twice.
+The portal writes a field again only when the portal's own value has changed. If NetBox has another value than
+the last written value, a user has edited the field in NetBox, and the edit is kept. A worker may be killed
+after it has created an object in NetBox and before it has recorded that. The next worker then finds the
+object by its custom field, so that no object is created twice.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,38 +26,40 @@ from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 AT_ONCE = 40
-# How often, in seconds, a long export checks for newly due lines: as often as beat runs exports otherwise.
-# Each check reads all lines (130 ms of PostgreSQL's time with 20,000 lines).
+# The interval (s) between a long export's checks for newly due lines. It equals the interval of exports in
+# Celery's beat. Each check reads all lines (130 ms of PostgreSQL's time with 20,000 lines).
 CHECK_EVERY_S = 15.0
 _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vpn-terminations"
 
 
 def lines_due() -> QuerySet[Vll]:
-    """Return the lines whose newest state is not in NetBox, including lines that ended before their first
-    export.
+    """Return the lines whose current state has not been exported.
+
+    They include lines that ended before their first export.
     """
     stale = ~Q(netbox__revision=F("revision")) | ~Q(netbox__lifecycle=F("lifecycle"))
     return Vll.objects.filter(Q(netbox__isnull=True) | stale)
 
 
 def lines_to_check() -> QuerySet[Vll]:
-    """Return the lines that NetBox should have, and lines that are due or could not be written."""
+    """Return the lines for a full check: lines that have not ended, are due, or could not be exported."""
     still_to_do = Q(pk__in=lines_due().values("pk")) | Q(netbox__error__isnull=False)
     return Vll.objects.filter(~Q(lifecycle__in=TERMINAL_LIFECYCLES) | still_to_do)
 
 
 class Exporter:
-    """Writes lines in small batches and records each line as soon as it is written."""
+    """Writes lines to NetBox in small batches, and records each line as soon as it is written."""
 
     def __init__(self, client: Client, configuration: Configuration, *, now: datetime) -> None:
         self._client, self._configuration, self._now = client, configuration, now
         self._fields_are_there = False
 
     def export(self, lines: QuerySet[Vll], progress: Progress) -> None:
-        """Export these lines and lines that become due meanwhile: no order waits for a whole network.
+        """Export ``lines``, and lines that become due during the export.
 
-        Up to half of a batch are lines that have become due, newest first. The rest are the next of
-        ``lines``. Raises NetboxError if NetBox fails, and not only one line.
+        A new order therefore need not wait until the whole network is exported. Up to half of a batch are
+        lines that have become due, newest first. The other half are the next of ``lines``. An error that
+        concerns a single line is recorded, and the export continues. Raises NetboxError for other errors.
         """
         waiting = dict.fromkeys(lines.order_by("pk").values_list("pk", flat=True))
         done, total, next_check = 0, len(waiting), monotonic()
@@ -90,12 +92,12 @@ class Exporter:
                 noted.error = error.record
             else:
                 noted.error, noted.done_at = None, self._now
-            # Each try is recorded. The next full check tries a line again that failed alone.
+            # Failed attempts are recorded too. The next full check tries a line with an error again.
             noted.revision, noted.lifecycle = line.revision, line.lifecycle
             yield noted
 
     def _custom_fields_exist(self) -> None:
-        """Create missing custom fields. Raises NotPermitted if the token lacks the permission."""
+        """Create missing custom fields in NetBox. Raises NotPermitted if the token has no permission."""
         if self._fields_are_there:
             return
         wanted = {
@@ -119,7 +121,10 @@ class Exporter:
         self._fields_are_there = True
 
     def _l2vpns(self, lines: list[Vll]) -> dict[str, list[Row]]:
-        """Return L2VPNs by line. NetBox ignores unknown filters, so the result is filtered again."""
+        """Return the L2VPNs of these lines, by the line's id.
+
+        The result is filtered again, because NetBox ignores unknown filters.
+        """
         ids = {str(line.pk) for line in lines}
         fields = ["id", "identifier", "tenant", "custom_fields"]
         if self._client.version >= (4, 3):
@@ -132,7 +137,7 @@ class Exporter:
         return found
 
     def _terminations(self, ids: Iterable[int]) -> dict[int, list[Row]]:
-        """Return terminations by L2VPN."""
+        """Return the terminations of L2VPNs, by the L2VPN's id."""
         l2vpns, found = sorted(ids), dict[int, list[Row]]()
         if not l2vpns:
             return found
@@ -150,7 +155,11 @@ class _Line:
         self._vll, self._noted = vll, noted
 
     def write(self, there: list[Row], terminations: dict[int, list[Row]]) -> None:
-        """Write the line. Raises CannotExport, NetboxError."""
+        """Write the line's L2VPN, interfaces and terminations, or remove them if the line has ended.
+
+        ``there``: the L2VPNs with the line's id. ``terminations``: terminations by L2VPN. Raises CannotExport
+        or NetboxError.
+        """
         if len(there) > 1:
             raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))
         row = there[0] if there else None
@@ -196,7 +205,10 @@ class _Line:
         return found
 
     def _ends(self, l2vpn_id: int, ends: dict[str, line_mapping.End], terminations: list[Row]) -> None:
-        """Put each end on its interface. Old terminations are removed first, because NetBox allows two."""
+        """Terminate the L2VPN on the interface of each end.
+
+        Old terminations are removed first, because NetBox allows at most two.
+        """
         noted: dict[str, Any] = self._noted.written.get("ends", {})
         on = {
             row["assigned_object_id"]: row["id"]
@@ -237,10 +249,9 @@ class _Line:
         self._note(ends=now_noted)
 
     def _interface(self, end: line_mapping.End, l2vpn_id: int) -> int:
-        """Return the id of the end's interface, and create it if needed.
+        """Return the id of the end's interface in NetBox. Create the interface if it does not exist.
 
-        An existing interface is used if the portal made it for this line, or if a user made it and nothing
-        else ends on it.
+        Raises CannotExport if another L2VPN ends on the interface, or if it belongs to another line.
         """
         fields = ("id", "name", "parent", "type", "l2vpn_termination", "custom_fields")
         for row in self._client.rows(_INTERFACES, fields=fields, device_id=[end.device], name=[end.name]):
@@ -263,7 +274,10 @@ class _Line:
         return int(self._client.create(_INTERFACES, values)["id"])
 
     def _interfaces_remove(self, *, but: set[int]) -> None:
-        """Remove the interfaces that the portal made for this line. Interfaces that users made stay."""
+        """Remove the interfaces that the portal created for this line, except those in ``but``.
+
+        Interfaces that users created in NetBox are kept.
+        """
         rows = self._client.rows(
             _INTERFACES,
             fields=("id", "custom_fields"),
@@ -278,7 +292,11 @@ class _Line:
         self._client.remove(_INTERFACES, ours)
 
     def _end(self, row: Row | None, terminations: dict[int, list[Row]]) -> None:
-        """Remove the line's ends, and the L2VPN unless it is to stay as a record."""
+        """Remove the line's terminations and interfaces from NetBox, and its L2VPN.
+
+        If the setting NETBOX_AT_END is not ``remove``, the L2VPN is kept and gets the status of an ended
+        line. This needs NetBox 4.3, because L2VPNs have no status in older releases.
+        """
         if row is None:
             if self._noted.written:
                 self._interfaces_remove(but=set())
@@ -293,8 +311,9 @@ class _Line:
             self._client.remove(_L2VPNS, [row["id"]])
 
     def _interface_id(self, device: int, name: str) -> int | None:
-        """Return the NetBox id of a port that a user created in the portal and that NetBox has under the same
-        name.
+        """Return the NetBox id of a device's interface with this name; None if there is none.
+
+        It is used for ports that a user created in the portal, so that the portal does not know their id.
         """
         rows = self._client.rows(_INTERFACES, fields=("id", "name"), device_id=[device], name=[name])
         return next((row["id"] for row in rows if row["name"] == name), None)
@@ -303,8 +322,9 @@ class _Line:
         return _object_of(CUSTOMER, self._vll.customer_id)
 
     def _note(self, **written: Any) -> None:
-        """Record written values immediately: if the worker is killed, the next one must not take them for a
-        user's edit.
+        """Record written values immediately.
+
+        Otherwise, if this worker is killed, the next worker would mistake the values for a user's edit.
         """
         self._noted.written = {**self._noted.written, **written}
         self._noted.save()
@@ -316,7 +336,7 @@ def _object_of(kind: str, row_id: int) -> int | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a choice's value, a nested object's id, and anything else unchanged."""
+    """Return the value of a choice field or the id of a nested object. Return other values unchanged."""
     if isinstance(value, dict):
         return value["value"] if "value" in value else value.get("id")
     return value

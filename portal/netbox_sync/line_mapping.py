@@ -1,4 +1,4 @@
-"""The form of a line in NetBox: an L2VPN and two virtual interfaces. Pure functions."""
+"""Pure functions that map a line to NetBox's objects: an L2VPN and two virtual interfaces."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +8,15 @@ from portal.netbox_sync.client import WITH_L2VPN_STATUS
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
-# Custom fields of L2VPNs and interfaces that identify an object of a line.
+# The custom fields of L2VPNs and interfaces that identify the line and link to its page.
 ID_FIELD, URL_FIELD = "longline_id", "longline_url"
-# Few of NetBox's types allow exactly two terminations. This one is a pseudowire (RFC 4664).
+# The type of L2VPNs: a pseudowire (RFC 4664). It is one of the few types of NetBox with exactly two
+# terminations.
 TYPE = "vpws"
 _STATUS = {
     Lifecycle.PENDING_ACTIVE: "planned",
     Lifecycle.ACTIVE: "active",
-    # Its resources stay booked, and it can be resumed unchanged.
+    # A suspended line keeps its resources and can be resumed unchanged, so NetBox shows it as active.
     Lifecycle.SUSPENDED: "active",
     Lifecycle.PENDING_TERMINATE: "decommissioning",
     Lifecycle.TERMINATED: "decommissioning",
@@ -26,7 +27,7 @@ _NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A virtual interface below the port's interface, by NetBox's ids."""
+    """A virtual interface of an end. ``device`` and ``parent`` (the port's interface) are NetBox's ids."""
 
     device: int
     parent: int
@@ -34,13 +35,13 @@ class End:
 
 
 def is_over(vll: Vll) -> bool:
-    """Return whether nothing of the line should end on interfaces any more."""
+    """Return whether the line has ended, so that its terminations and interfaces are to be removed."""
     return vll.lifecycle in TERMINAL_LIFECYCLES
 
 
 def first_values(vll: Vll, base_url: str) -> dict[str, Any]:
-    """Return the values that are written only at creation. Users of NetBox may change them afterwards."""
-    # Names are unique in NetBox. 48 bits of the id distinguish 100,000 lines with the same description.
+    """Return the values that are written only when the L2VPN is created. Users may change them in NetBox."""
+    # Names must be unique in NetBox. 48 bits of the id distinguish 100,000 lines with the same description.
     short = str(vll.pk)[:13]
     return {
         "name": f"{vll.description or 'VLL'} ({short})"[-_NAME:],
@@ -56,8 +57,10 @@ def custom_fields(vll: Vll, base_url: str) -> dict[str, str]:
 
 
 def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, Any]:
-    """Return the values that are kept up to date: the VNI or GRE key (null without one), tenant and
-    status.
+    """Return the values that the portal keeps up to date: identifier, tenant, and status.
+
+    The identifier is the VNI or the GRE key; None for a line with neither. ``version``: NetBox's release.
+    L2VPNs have a status from 4.3 on.
     """
     found: dict[str, Any] = {"identifier": vll.gre_key if vll.vni is None else vll.vni, "tenant": tenant}
     if version >= WITH_L2VPN_STATUS:
@@ -66,8 +69,9 @@ def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, 
 
 
 def interface_name(end: VllEnd) -> str:
-    """Return a sub-interface name in the routers' form: port, dot, VLANs; ``.0`` for an untagged whole
-    port.
+    """Return the name of an end's interface in NetBox: port, dot and VLANs, as on the router.
+
+    For a whole port, ``.0`` follows the port.
     """
     if end.tagging == Tagging.UNTAGGED:
         vlans = "0"

@@ -1,4 +1,4 @@
-"""The portal's inventory in NetBox's terms."""
+"""The portal's inventory in the form that is compared with NetBox's inventory."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ MODELS: dict[str, Any] = {SITE: Site, CUSTOMER: Customer, ROUTER: Router, PORT: 
 
 
 def local_inventory() -> dict[str, list[LocalRow]]:
-    """Return every row, by kind."""
+    """Return all rows of the portal's inventory, by kind."""
     known: dict[str, dict[int, NetboxObject]] = {kind: {} for kind in MODELS}
     for each in NetboxObject.objects.all().iterator(_AT_ONCE):
         known[each.kind][each.row_id] = each

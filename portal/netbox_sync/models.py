@@ -1,4 +1,4 @@
-"""Stored state between syncs: the NetBox objects of the portal's rows, and the results of runs."""
+"""The state of the synchronization with NetBox: objects of rows, exported lines, and results of runs."""
 
 from datetime import datetime
 
@@ -9,11 +9,11 @@ from portal.vll.models import Vll
 
 
 class NetboxObject(models.Model):
-    """The identity of a row and a NetBox object, by ids: a rename in NetBox renames the row.
+    """The connection between a row of the portal and a NetBox object.
 
-    ``kind`` is one of mapping.KINDS and determines the tables of ``row_id`` and ``netbox_id``. A link uses
-    the lower id of its two interfaces. ``taken``: field -> the last imported value, to distinguish users'
-    edits from earlier values of NetBox.
+    It uses ids, so that a renamed object keeps its row. ``kind`` is one of import_mapping.KINDS, and
+    determines the tables of ``row_id`` and ``netbox_id``. A link has the lower id of its two interfaces.
+    ``taken``: the last imported values by field. They distinguish users' edits from earlier values of NetBox.
     """
 
     kind = models.CharField(max_length=10)
@@ -32,22 +32,24 @@ class NetboxObject(models.Model):
 
 
 class NetboxState(models.Model):
-    """One row: the working worker, the times of the last read and write, and the current failure."""
+    """The only row with the state: the worker's claim, the last import and export, and the current
+    failure.
+    """
 
-    # Only the worker with this claim works. The claim of a killed worker expires.
+    # The worker with this claim is the only one that may use NetBox. The claim of a killed worker expires.
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
-    # The time of NetBox's last webhook about a change.
+    # When NetBox last announced a change by webhook.
     wanted_at = models.DateTimeField(null=True)
-    # The beginning of the last import, and of the last import that read all of NetBox.
+    # When the last import began, and when the last complete import began.
     tried_at = models.DateTimeField(null=True)
     imported_at = models.DateTimeField(null=True)
-    # The time of the last check that found every line in NetBox up to date.
+    # When the last check of all lines was completed.
     exported_at = models.DateTimeField(null=True)
     release = models.CharField(max_length=50, blank=True)
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)
-    # The beginning and the reason of the current failure: {"code", "facts"}; null without a failure.
+    # When the current failure began, and its reason: {"code", "facts"}. Null without a failure.
     failing_since = models.DateTimeField(null=True)
     error = models.JSONField(null=True)
 
@@ -63,12 +65,12 @@ class NetboxState(models.Model):
         return self.wanted_at is not None and (self.tried_at is None or self.wanted_at > self.tried_at)
 
     def may_be_tried(self, now: datetime) -> bool:
-        """Whether the last try did not fail, or the pause after the failure is over."""
+        """Return whether an attempt is allowed: no failure, or the pause after the last failure is over."""
         return self.retry_at is None or self.retry_at <= now
 
 
 class NetboxRun(models.Model):
-    """One run with NetBox: its requester, its findings and its changes."""
+    """A synchronization with NetBox: requester, progress, findings and changes."""
 
     class Why(models.TextChoices):
         SCHEDULE = "schedule"
@@ -76,21 +78,21 @@ class NetboxRun(models.Model):
         PERSON = "person"
 
     why = models.CharField(max_length=10, choices=Why)
-    # The requester, "" for a scheduled run.
+    # The name of the user who requested the run; "" if no user did.
     requested_by = models.CharField(max_length=150, blank=True, db_column="asked_by")
     requested_at = models.DateTimeField(db_column="asked_at")
     dry = models.BooleanField(default=False)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    # The current phase and progress. A null total is unknown.
+    # The current phase, the number of handled objects, and the total number; null if unknown.
     phase = models.CharField(max_length=30, blank=True)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(null=True)
-    # The first findings and changes, and the total number of each.
+    # The first changes and findings (at most run_queue.KEPT_ROWS), and the total numbers.
     changes = models.JSONField(default=list)
     findings = models.JSONField(default=list)
     counts = models.JSONField(default=dict)
-    # The reason for an early end: {"code", "facts"}.
+    # The reason why the run failed: {"code", "facts"}. Null if it did not fail.
     error = models.JSONField(null=True)
 
     class Meta:
@@ -107,10 +109,11 @@ class NetboxRun(models.Model):
 
 
 class ExportedVll(models.Model):
-    """A line in NetBox. It is due while ``revision`` or ``lifecycle`` differs from the line's.
+    """The record of a line's last export.
 
-    ``written``: the L2VPN's id, the last written fields, and each end's interface (see ``line_export``).
-    ``error``: the obstacle that keeps only this line out of NetBox: {"code", "facts"}.
+    The line is due if its ``revision`` or ``lifecycle`` differs from this record. ``written``: the id of the
+    L2VPN, the last written fields, and the interface of each end (see ``line_export``). ``error``: the reason
+    why this line could not be exported: {"code", "facts"}. ``done_at``: the last successful export.
     """
 
     vll = models.OneToOneField(Vll, on_delete=models.CASCADE, primary_key=True, related_name="netbox")
@@ -130,9 +133,10 @@ class ExportedVll(models.Model):
 
 
 class NetboxL2vpn(models.Model):
-    """A foreign L2VPN in NetBox whose identifier is the VNI of a found line, as of the last run.
+    """An L2VPN in NetBox that the portal did not create, with the VNI of a foreign circuit.
 
-    ``tenant``: its name and NetBox id, "" and null for none.
+    It is as the last run read it. ``tenant`` and ``tenant_id``: the tenant's name and id; "" and null without
+    a tenant.
     """
 
     netbox_id = models.BigIntegerField(unique=True)

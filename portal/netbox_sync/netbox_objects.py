@@ -1,4 +1,4 @@
-"""Objects from NetBox in a compact form: 5,000 interfaces need a few megabytes."""
+"""Objects read from NetBox, in a compact form. 5,000 interfaces need a few megabytes of memory."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device. ``primary4`` and ``primary6``: its primary addresses, without prefix lengths."""
+    """A device. ``primary4`` and ``primary6``: the primary IP addresses, without prefix lengths."""
 
     id: int
     name: str
@@ -24,10 +24,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """An interface. MTU in bytes, speed in kbit/s as in NetBox; None if unknown.
+    """An interface. The MTU is in bytes, and the speed is in kbit/s as in NetBox; None if unknown.
 
-    ``far``: the interfaces at the other end of its cables, through patch panels and circuits. ``reachable``:
-    all parts of these connections are connected, and none is only planned.
+    ``lag``: the id of its bundle. ``far``: the ids of the interfaces at the other end of its cable, through
+    patch panels and circuits. ``reachable``: whether all parts of this connection have the status connected.
     """
 
     id: int
@@ -46,7 +46,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host address (4 or 6) on an interface of a device."""
+    """An IP address of an interface, without its prefix length. ``family``: 4 or 6."""
 
     device: int
     interface: str
@@ -56,7 +56,7 @@ class Address:
 
 @dataclass(slots=True)
 class Observed:
-    """All objects that the import uses."""
+    """All objects of NetBox that an import uses."""
 
     devices: list[Device] = field(default_factory=list)
     interfaces: list[Interface] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The reader of NetBox: it selects objects and fields, and keeps the needed parts of the responses."""
+"""The reader of NetBox. It requests the needed objects and fields, and keeps only what the import uses."""
 
 from collections.abc import Callable, Iterator
 from ipaddress import ip_interface
@@ -9,9 +9,9 @@ from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.errors import NetboxNonsense
 from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named, Observed
 
-# (phase, number so far, total; None: unknown)
+# A function that gets the phase, the number of handled objects, and the total number (None if unknown).
 Progress = Callable[[str, int, int | None], None]
-# This many ids fit into a URL that every proxy accepts.
+# The most device ids in one request. More might make the URL too long for a proxy.
 DEVICES_AT_ONCE = 100
 _DEVICE = ("id", "name", "site", "primary_ip4", "primary_ip6")
 _INTERFACE = (
@@ -33,9 +33,9 @@ _ADDRESS = ("id", "address", "assigned_object")
 
 
 def read(client: Client, configuration: Configuration, progress: Progress) -> Observed:
-    """Read everything, page by page, and drop objects that are no part of a router, port or link immediately.
+    """Read all objects for an import, page by page. Interfaces that are not used are discarded immediately.
 
-    Raises NetboxError: a partial result is never returned.
+    Raises NetboxError. It never returns a partial result.
     """
     reader = _Reader(client, configuration, progress)
     observed = Observed()
@@ -76,7 +76,10 @@ class _Reader:
             )
 
     def interfaces(self, devices: list[int]) -> Iterator[Interface]:
-        """Yield ports, sides of cables and bundles, without sub-interfaces, which may be many."""
+        """Yield the ports, cabled interfaces and bundles of these devices.
+
+        Sub-interfaces are not requested, because there may be many.
+        """
         for filters in ({"kind": "physical"}, {"type": ["lag"]}):
             for row in self._rows("dcim.interfaces", "interfaces", _INTERFACE, device_id=devices, **filters):
                 interface = self._interface(row)
@@ -134,7 +137,7 @@ def _batched(ids: list[int]) -> Iterator[list[int]]:
 
 
 def _named(row: Any) -> Named | None:
-    """Return a nested object; None if there is none, or if the field has another type."""
+    """Return a nested object with its id and name; None if the field is empty or of another type."""
     if not isinstance(row, dict) or not isinstance(row.get("id"), int) or not row.get("name"):
         return None
     return Named(row["id"], str(row["name"]))
@@ -145,7 +148,7 @@ def _choice(value: Any) -> str:
 
 
 def _host(address: Any) -> str | None:
-    """Return ``10.0.0.1`` for ``10.0.0.1/32``."""
+    """Return an address without its prefix length: ``10.0.0.1`` for ``10.0.0.1/32``; None if it is empty."""
     if not address:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The state of the NetBox synchronization, for pages, alarms and the API."""
+"""The state of the synchronization with NetBox, for pages, alarms and the API."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +13,11 @@ from portal.netbox_sync.run_queue import stale_after
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetboxStatus:
-    """The state. ``stale``: the last import is older than two intervals. ``waiting``: lines not yet in
-    NetBox.
+    """The state of the synchronization.
+
+    ``stale``: whether the last complete import is older than two intervals. ``waiting``: the number of lines
+    that are due for export. ``in_error``: the number of lines that could not be exported. ``error``: the
+    sentence of the current failure, or "".
     """
 
     url: str
@@ -26,7 +29,7 @@ class NetboxStatus:
 
 
 def netbox_status(now: datetime) -> NetboxStatus | None:
-    """Return the state; None if no NetBox is configured. Writes nothing."""
+    """Return the state; None if no NetBox is configured. The function writes nothing to the database."""
     at = configuration()
     if at is None:
         return None
@@ -43,10 +46,10 @@ def netbox_status(now: datetime) -> NetboxStatus | None:
 
 
 def last_complete_run() -> NetboxRun | None:
-    """Return the last run that read all of NetBox. Its findings are the current ones."""
+    """Return the last run that ended without an error. Its findings are the current findings."""
     return NetboxRun.objects.filter(finished_at__isnull=False, error__isnull=True).order_by("-id").first()
 
 
 def lines_in_error() -> Any:
-    """Return the lines that NetBox refuses, with reasons."""
+    """Return the lines that could not be exported, with the reasons."""
     return ExportedVll.objects.filter(error__isnull=False).select_related("vll__customer").order_by("vll_id")

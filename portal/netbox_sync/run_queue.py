@@ -1,4 +1,4 @@
-"""Runs: requests, the next run, progress, and stored results."""
+"""Runs with NetBox: requests, the choice of the next run, progress, and stored results."""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.sync_lock import Claim, state
 from portal.netbox_sync.task_names import SYNC
 
-# Rows stored per run, enough for a reader; the counts are complete.
+# The most changes and findings that are stored per run. The stored counts include all of them.
 KEPT_ROWS = 500
 KEPT_RUNS = 100
 _EVERY_S = 1.0
@@ -25,7 +25,7 @@ _EVERY_S = 1.0
 
 @transaction.atomic
 def run_request(*, dry: bool, requester: str, now: datetime) -> None:
-    """Request a run. An existing waiting request is sufficient."""
+    """Request a run. If a request of the same kind (dry or not) is waiting, no other is stored."""
     try:
         with transaction.atomic():
             NetboxRun.objects.create(
@@ -38,8 +38,9 @@ def run_request(*, dry: bool, requester: str, now: datetime) -> None:
 
 @transaction.atomic
 def change_announced(*, now: datetime) -> None:
-    """Record NetBox's announcement of a change: the next import starts immediately. Several announcements
-    make one.
+    """Record that NetBox announced a change, and send a task for an import.
+
+    Further announcements before the import begins send no further task.
     """
     state()
     row = NetboxState.objects.select_for_update().get(pk=1)
@@ -49,10 +50,11 @@ def change_announced(*, now: datetime) -> None:
 
 
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
-    """Return the oldest requested run; else a run for NetBox's announcement or the schedule, when a try is
-    allowed.
+    """Return the run to make now; None if no run is due.
 
-    A requested run waits until the worker is free. It is dropped if its requester may no longer request it.
+    Requested runs come first, oldest first. A request is ended with an error if its requester no longer has
+    the permission. Otherwise a run is due because NetBox announced a change, or because of the schedule or
+    an earlier failure. After a failure, such runs wait until the pause is over.
     """
     for requested in NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id"):
         person = User.objects.filter(username=requested.requested_by).first()
@@ -75,7 +77,9 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
 
 
 class Report:
-    """A run's row while it runs: progress about once a second, and the complete result at the end."""
+    """The row of a run while the run is in progress. It stores progress once a second, and then the
+    result.
+    """
 
     def __init__(self, run: NetboxRun, claim: Claim) -> None:
         self.run, self._claim, self._next = run, claim, 0.0
@@ -83,7 +87,7 @@ class Report:
         run.save()
 
     def progress(self, phase: str, done: int, total: int | None) -> None:
-        """Record progress. Raises ClaimLost."""
+        """Store the progress and extend the claim. Raises ClaimLost."""
         if phase == self.run.phase and monotonic() < self._next:
             return
         self._next = monotonic() + _EVERY_S
@@ -97,7 +101,7 @@ class Report:
         difference: Difference | None = None,
         error: dict[str, Any] | None = None,
     ) -> None:
-        """Store the findings: the first rows and the total number."""
+        """Store the result: the first changes and findings, their total numbers, and the error."""
         difference = difference or Difference()
         written, found = difference.written, difference.findings
         counts: dict[str, int] = {"changes": len(written), "findings": len(found)}
@@ -112,14 +116,14 @@ class Report:
 
 
 def runs_abandoned_end(*, now: datetime) -> None:
-    """Mark runs whose worker was killed as ended."""
+    """Mark all begun runs as ended. Call it with the claim: their workers were then killed."""
     cut_off = {"code": "cut_off", "facts": {}}
     begun = NetboxRun.objects.filter(started_at__isnull=False, finished_at=None)
     begun.update(finished_at=now, error=cut_off, phase="")
 
 
 def stale_after(configuration: Configuration) -> timedelta:
-    """Return the age after which data is stale: two missed runs plus a margin."""
+    """Return the age from which on the last import is stale: two intervals and a margin of one minute."""
     return 2 * configuration.every + timedelta(minutes=1)
 
 

@@ -1,6 +1,4 @@
-"""A lock that lets one worker at a time use NetBox, and the time of the next try (as for routers in
-provisioning).
-"""
+"""A lock that lets only one worker use NetBox at a time, and the time of the next attempt after a failure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,39 +11,43 @@ from portal.core.backoff import backoff
 from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.models import NetboxState
 
-# Longer than one response may take (NETBOX_TOTAL_S). Each step extends it.
+# The duration of a claim. It must be longer than a response may take (NETBOX_TOTAL_S). Each step of a run
+# extends the claim.
 CLAIM = timedelta(seconds=180)
 FIRST_RETRY = timedelta(seconds=15)
 LONGEST_RETRY = timedelta(minutes=15)
 
 
 def state() -> NetboxState:
-    """Return the only row."""
+    """Return the only row of NetboxState. Create it if it does not exist."""
     found, _ = NetboxState.objects.get_or_create(pk=1)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to use NetBox."""
+    """The right of one worker to use NetBox."""
 
     token: UUID
 
     def extend(self) -> None:
-        """Extend the claim. Raises ClaimLost if it has expired and another worker has begun."""
+        """Extend the claim. Raises ClaimLost if another worker has taken over after the claim expired."""
         if not self._mine().update(claimed_until=clock.now() + CLAIM):
             raise ClaimLost
 
     def release(self) -> None:
-        """Release the claim."""
+        """Release the claim, so that another worker may use NetBox."""
         self._mine().update(claim=None, claimed_until=None)
 
     def note(self, **changes: object) -> None:
-        """Write to the state while the claim is valid."""
+        """Change fields of NetboxState. Has no effect if another worker has taken over."""
         self._mine().update(**changes)
 
     def failed(self, error: NetboxError) -> None:
-        """Record a failure. The pause grows with each failure, or is as long as NetBox requests."""
+        """Record a failure, and the pause before the next attempt.
+
+        The pause doubles with each failure. If NetBox's response contained a pause, that pause is used.
+        """
         row, now = state(), clock.now()
         wait = backoff(row.failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
         if error.retry_after_s is not None:
@@ -58,7 +60,7 @@ class Claim:
         )
 
     def succeeded(self) -> None:
-        """Record that NetBox responds and accepts writes."""
+        """Record that NetBox responds and accepts writes: the failure is over."""
         self.note(failures=0, retry_at=None, failing_since=None, error=None)
 
     def _mine(self) -> "QuerySet[NetboxState]":
@@ -66,11 +68,11 @@ class Claim:
 
 
 class ClaimLost(Exception):
-    """Another worker has taken over."""
+    """The claim has expired, and another worker has taken over."""
 
 
 def claim(now: datetime) -> Claim | None:
-    """Return a new claim; None while another worker has one."""
+    """Return a new claim; None while another worker has a claim that has not expired."""
     state()
     free = Q(claimed_until=None) | Q(claimed_until__lte=now)
     token = uuid4()

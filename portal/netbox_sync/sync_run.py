@@ -1,4 +1,4 @@
-"""One run with NetBox: read it, import changes, and export lines that are not yet there."""
+"""One run with NetBox: read its objects, import changes, and export lines."""
 
 import logging
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 
 def sync_due(*, now: datetime) -> None:
-    """Do all due work: requested and scheduled runs, and lines to write. Does nothing while another worker
-    does it.
+    """Make the run that is due. If none is due, export the lines that are due.
 
-    Failures of NetBox end here: orders never wait for it, and the next run continues the work.
+    Does nothing while another worker uses NetBox. Failures of NetBox are recorded and not raised. They never
+    delay orders, and the next call continues the work.
     """
     at = configuration()
     if at is None:
@@ -51,7 +51,11 @@ def sync_due(*, now: datetime) -> None:
 
 
 def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
-    """Make a whole run and record its progress. Raises NetboxError after recording it, and ClaimLost."""
+    """Make a run: import, and export of all lines. Record its progress and result.
+
+    A dry run makes no changes in the portal. If a user requested the dry run, no lines are exported either.
+    Raises NetboxError, after it is recorded, or ClaimLost.
+    """
     report = Report(run, mine)
     mine.note(tried_at=report.run.started_at)
     difference = Difference()
@@ -71,15 +75,15 @@ def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
 
 
 def difference_with_netbox(at: Configuration, progress: Progress) -> Difference:
-    """Return the changes that a run would make; record nothing. Raises NetboxError."""
+    """Return the changes that an import would make, without storing anything. Raises NetboxError."""
     return _checked_difference(Client(at), at, progress)
 
 
 def _checked_difference(client: Client, at: Configuration, progress: Progress) -> Difference:
-    """Read NetBox and compare. A newly missing object is reported only if a second read does not find it
-    either.
+    """Read NetBox, and compare its inventory with the portal's.
 
-    A row can be missing from one response while a user edits its status, a tag or a cable.
+    If an object is newly missing, NetBox is read a second time. The object is reported as missing only if
+    both reads did not find it. One read can miss an object while a user edits its status, a tag or a cable.
     """
     found = differences(wanted(read(client, at, progress), at), local_inventory())
     if not _missing(found.findings) - _reported_missing():
@@ -99,7 +103,7 @@ def _key(finding: Finding) -> tuple[str, str]:
 
 
 def _reported_missing() -> set[tuple[str, str]]:
-    """Return the missing objects that the last complete run reported: they were already checked twice."""
+    """Return the missing objects that the last complete run reported. They need no second read."""
     last = (
         NetboxRun.objects.filter(finished_at__isnull=False, error__isnull=True)
         .order_by("-finished_at")

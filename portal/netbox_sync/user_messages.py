@@ -1,4 +1,4 @@
-"""Sentences about findings, failures and progress, and names of NetBox's kinds of object."""
+"""Sentences about findings, failures and progress, and the names of kinds of inventory rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-# Failures of NetBox as a whole, and of single lines.
+# Failures of NetBox, of runs and of single lines, by code.
 _ERRORS = {
     "away": gettext_noop(
         "NetBox does not answer ({what}): {why}. Nothing is lost: this is retried automatically. "
@@ -46,7 +46,7 @@ _ERRORS = {
         "Port {port} is not in NetBox. Add its interface there, then check again."
     ),
 }
-# Findings of an import.
+# Findings of an import, by code.
 _FINDINGS = {
     "router_name": gettext_noop(
         "Its name cannot be a router's name: 1 to 63 of a–z, 0–9 and hyphens. Rename the device, or leave "
@@ -122,12 +122,12 @@ PHASES = {
 
 
 def error_sentence(error: Mapping[str, Any]) -> str:
-    """Return the sentence for ``{"code", "facts"}`` of a failure."""
+    """Return the sentence for a failure, given as ``{"code", "facts"}``."""
     return _sentence(_ERRORS, error)
 
 
 def finding_sentence(finding: Mapping[str, Any]) -> str:
-    """Return the sentence for ``{"code", "subject", "facts"}`` of a finding, without its subject."""
+    """Return the sentence for a finding, given as ``{"code", "subject", "facts"}``, without the subject."""
     return _sentence(_FINDINGS, finding)
 
 
@@ -137,7 +137,7 @@ def _sentence(texts: Mapping[str, str], failure: Mapping[str, Any]) -> str:
 
 
 class _Facts(dict[str, Any]):
-    """Facts of a sentence: one that an older release did not record becomes a dash."""
+    """The facts for a sentence. A missing fact, which an older release did not record, becomes a dash."""
 
     def __missing__(self, name: str) -> str:
         return "–"
@@ -147,6 +147,6 @@ class _Facts(dict[str, Any]):
         if name == "what" and value in KIND_NAMES:
             return str(KIND_NAMES[value])
         if name == "detail" and value:
-            # Some facts are sentences of NetBox that end with a period; another sentence follows here.
+            # The detail is a text of NetBox, and another sentence follows it. So it must end with a period.
             return str(value) if str(value).rstrip().endswith((".", "!", "?")) else f"{value}."
         return "–" if value in (None, "") else str(value)

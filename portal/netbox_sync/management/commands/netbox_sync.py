@@ -1,4 +1,4 @@
-"""The command ``netbox_sync``: make a run with NetBox immediately, or show its changes."""
+"""The command ``netbox_sync``: synchronize with NetBox now, or show the changes that this would make."""
 
 import getpass
 from argparse import ArgumentParser
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(changes)} changes, {len(findings)} findings; nothing was done")
 
     def _print(self, changes: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
-        """Print changes and findings in the form that a run stores."""
+        """Print changes and findings. Their form is the one in which a run stores them."""
         for change in changes:
             creates = change["creates"]
             self.stdout.write(f"{'+' if creates else '~'} {change['kind']} {change['name']}")
