@@ -16,11 +16,11 @@ from portal.accounts.tokens import tokens_end
 
 @transaction.atomic
 def account_close(*, person: User, now: datetime) -> None:
-    """End the sessions, API tokens, open invitations and password of an account.
+    """Close an account: end its sessions and API tokens, withdraw its invitations, and remove its password.
 
-    Roles and memberships stay, for the record. Raises LastNocAdmin, and LastAdmin if a customer would lose
-    its only admin. Sessions are bound to the password. Without it, no old session works after the account is
-    reopened.
+    Roles and memberships are kept for the record. Sessions depend on the password, so that no old session
+    works after the account is reopened. Raises LastNocAdmin, or LastAdmin if a customer would lose its only
+    admin.
     """
     runs = person.memberships.filter(role=Membership.Role.ADMIN, customer__retired_at__isnull=True)
     for membership in runs.select_related("customer").order_by("customer"):
@@ -34,9 +34,10 @@ def account_close(*, person: User, now: datetime) -> None:
 
 @transaction.atomic
 def account_reopen(*, person: User, now: datetime) -> None:
-    """Reopen an account with its former roles, and mail a link to choose a password. Raises NoAddress.
+    """Reopen an account with its former roles, and mail the user a link to choose a password.
 
-    An open account stays as it is. An account that was closed with a customer has kept its password.
+    The old password no longer works. An account that is open does not change. Raises NoAddress if the account
+    has no mail address.
     """
     if not person.email:
         raise NoAddress(username=person.username)

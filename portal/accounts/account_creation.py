@@ -1,4 +1,4 @@
-"""Creating accounts. Every caller gets the same error for a taken name or address."""
+"""Creation of accounts, with the same errors for taken names and addresses everywhere."""
 
 from portal.accounts.errors import AddressTaken, UsernameTaken
 from portal.accounts.models import User
@@ -8,10 +8,10 @@ from portal.core.integrity_errors import integrity_errors_as
 def account_make(
     *, username: str, email: str, password: str | None, noc_role: str = User.NocRole.NONE
 ) -> User:
-    """Create an account. ``password`` has passed the validators; None allows no sign-in by password until the
-    user chooses one.
+    """Create an account.
 
-    Raises UsernameTaken, AddressTaken. Names and addresses are compared without regard to case.
+    ``password``: a password that the caller has validated. With None, the user cannot sign in by password
+    before choosing one. Raises UsernameTaken or AddressTaken. Upper and lower case are not distinguished.
     """
     taken = {
         "accounts_user_username_key": lambda: UsernameTaken(username=username),

@@ -1,4 +1,4 @@
-"""Adapters of django-allauth: who may sign in, from where, and how secrets are stored."""
+"""Adapters that configure django-allauth: sign-up, sign-in, client addresses, and encryption of secrets."""
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
@@ -20,17 +20,17 @@ from portal.core.client_address import client_address
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Accounts come from invitations and from the NOC. There is no sign-up page."""
+    """The adapter for accounts. There is no sign-up: accounts come from invitations and from the NOC."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return the address by which rate limits count; callers on a Unix socket share one name."""
+        """Return the caller's address for rate limits. All callers on a Unix socket count as ``local``."""
         return str(client_address(request) or "local")
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """Store the language of the browser at the first sign-in, as the language of the account."""
+        """Sign in the user. At the first sign-in, the browser's language becomes the account's language."""
         super().login(request, user)
         language_keep_first(user=user, language=translation.get_language())
         translation.activate(language_of(user))
@@ -40,31 +40,32 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):
-    """OpenID Connect verifies the identity of users; the portal alone decides on their rights."""
+    """The adapter for OpenID Connect. The provider verifies users' identity; rights come from the portal."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Link an identity by its verified e-mail address only, never to the user who is
-        currently signed in.
+        """Refuse to connect an identity with the signed-in user.
+
+        Identities are linked only by their verified e-mail address.
         """
         if sociallogin.state.get("process") == AuthProcess.CONNECT:
             raise ImmediateHttpResponse(redirect("socialaccount_login_error"))
 
     def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
-        """Return the user of the address that the provider has verified.
+        """Return the active user with an address that the provider has verified, and that address.
 
-        Addresses of users are unique. They are set by the NOC or by an invitation that was mailed to them, so
-        the portal trusts them like addresses that it verified itself.
+        Addresses of users are unique. The portal trusts them as if it had verified them itself, because they
+        come from the NOC or from an invitation that was mailed to the address.
         """
         for address in sociallogin.email_addresses:
             if not address.verified or not address.email:
                 continue
             user = account_at(address.email, among=User.objects.filter(is_active=True))
             if user is not None:
-                # Without the mark as verified, allauth removes the password, because others may know the
-                # account.
+                # Mark the address as verified. Otherwise allauth removes the password, because somebody else
+                # might have created the account.
                 EmailAddress.objects.update_or_create(
                     user=user, email=user.email.lower(), defaults={"verified": True}
                 )
@@ -73,7 +74,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """TOTP seeds and recovery codes are encrypted: the database alone does not open an account."""
+    """The adapter for second factors. It encrypts TOTP seeds and recovery codes in the database."""
 
     def encrypt(self, text: str) -> str:
         return secret_encryption.encrypt_secret(text)

@@ -1,4 +1,4 @@
-"""Fields that PostgreSQL checks by type."""
+"""A field for IP networks, of PostgreSQL's type ``cidr``."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
@@ -11,7 +11,10 @@ Network = IPv4Network | IPv6Network
 
 
 def network_of(text: str) -> Network:
-    """Parse ``192.0.2.0/24`` or a single address. Raises ValidationError, also if host bits are set."""
+    """Return the network for a text such as ``192.0.2.0/24``, or for a single address.
+
+    Raises ValidationError, also if host bits are set.
+    """
     try:
         return ip_network(text.strip())
     except ValueError as error:

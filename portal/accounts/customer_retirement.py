@@ -1,4 +1,4 @@
-"""Retirement of a customer, and its reversal. Members keep the rights that other customers give them."""
+"""Retirement of a customer, and its reversal. Members keep their rights in other customers."""
 
 from datetime import datetime
 
@@ -7,10 +7,10 @@ from portal.accounts.tokens import tokens_end
 
 
 def customer_retire(*, customer: Customer, now: datetime) -> None:
-    """Close ``customer``. The caller has locked it and checked that nothing uses it.
+    """Retire a customer. The caller must have locked its row and checked that the customer is not in use.
 
-    Open invitations are revoked. Members who belong to no other customer and are not NOC staff can no longer
-    sign in, and their API tokens are revoked. Memberships stay, for the record.
+    Open invitations are revoked. The accounts of members who belong to no other customer and are not NOC
+    staff are closed, and their API tokens are revoked. Memberships are kept for the record.
     """
     Customer.objects.filter(pk=customer.pk).update(retired_at=now)
     open_invitations = Invitation.objects.filter(accepted_at__isnull=True, revoked_at__isnull=True)
@@ -23,11 +23,11 @@ def customer_retire(*, customer: Customer, now: datetime) -> None:
 
 
 def customer_reopen(*, customer: Customer, now: datetime) -> None:
-    """Undo the retirement of ``customer``, which the caller has locked.
+    """Undo the retirement of a customer. The caller must have locked its row.
 
-    Reopen accounts of its members that were closed with it, or with another customer since. They have their
-    former roles and passwords, and sessions that have not expired. Tokens and invitations stay revoked,
-    because their owners may have passed them on.
+    Accounts of its members that were closed with any retired customer are reopened. They keep their roles,
+    passwords, and sessions that have not expired. API tokens and invitations remain revoked, because their
+    owners may have given them to others.
     """
     Customer.objects.filter(pk=customer.pk).update(retired_at=None)
     closed = User.objects.filter(closed_with__isnull=False, memberships__customer=customer)

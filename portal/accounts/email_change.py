@@ -1,5 +1,7 @@
-"""Change of a user's e-mail address. A mail verifies the new address before it is used, and the old address
-is notified. The link is created when the mail is sent, so no table and no queue contains it.
+"""Change of a user's e-mail address.
+
+A link in a mail to the new address verifies that address. After the change, a mail notifies the old address.
+The link is created only when the mail is sent, so that no table and no queue contains it.
 """
 
 from datetime import datetime, timedelta
@@ -16,9 +18,9 @@ from portal.accounts.models import User
 from portal.core.integrity_errors import integrity_errors_as
 from portal.events.outbox import announce
 
-# ``data``: {"user": <id>, "to": the new address}. That address gets the link.
+# The event for the mail with the link. ``data``: {"user": <id>, "to": the new address, which gets the mail}.
 EMAIL_CHANGE_REQUESTED = "account.email_change_asked"
-# ``data``: {"user": <id>, "to": the old address}. That address gets the notification.
+# The event for the notification. ``data``: {"user": <id>, "to": the old address, which gets the mail}.
 EMAIL_CHANGED = "account.email_changed"
 GOOD_FOR = timedelta(days=1)
 _SALT = "email-change"
@@ -26,14 +28,18 @@ _SALT = "email-change"
 
 @transaction.atomic
 def email_change_request(*, user: User, email: str, now: datetime) -> None:
-    """Mail ``email`` a link. The response does not reveal whether the address belongs to an account."""
+    """Request a mail with a link to the new address ``email``.
+
+    Addresses of other accounts get the same mail, so that a user cannot find out which addresses have one.
+    """
     announce(EMAIL_CHANGE_REQUESTED, data={"user": user.pk, "to": email}, now=now)
 
 
 @transaction.atomic
 def email_change(*, user: User, signed: str, now: datetime) -> str:
-    """Set the address that a link was mailed to, for mails and sign-in; return it. Raises EmailChangeOver,
-    AddressTaken.
+    """Set the new address of a user, for mails and sign-in, and return it. ``signed``: from the link.
+
+    Raises EmailChangeOver or AddressTaken.
     """
     email, before = email_change_of(signed, user=user), user.email
     taken = dict.fromkeys(
@@ -42,7 +48,7 @@ def email_change(*, user: User, signed: str, now: datetime) -> str:
     with integrity_errors_as(taken):
         if not User.objects.filter(pk=user.pk, email=before, is_active=True).update(email=email):
             raise EmailChangeOver
-        # Users sign in by both tables; the old address must stop working.
+        # Users can sign in with the addresses in both tables. The old address must stop working in both.
         EmailAddress.objects.filter(user=user).exclude(email=email.lower()).delete()
         EmailAddress.objects.update_or_create(
             user=user, email=email.lower(), defaults={"verified": True, "primary": True}
@@ -53,10 +59,10 @@ def email_change(*, user: User, signed: str, now: datetime) -> str:
 
 
 def email_change_of(signed: str, *, user: User) -> str:
-    """Return the address that a link of this user verifies.
+    """Return the new address in a link. ``signed``: the signed part of the link.
 
-    Raises EmailChangeOver if the link belongs to another user or is too old, or if the address or the
-    password has changed since.
+    Raises EmailChangeOver if the link belongs to another user or is older than a day. The same applies if the
+    user's address or password has changed since the link was created.
     """
     try:
         bound_to: dict[str, Any] = signing.loads(signed, salt=_SALT, max_age=GOOD_FOR)
@@ -69,14 +75,15 @@ def email_change_of(signed: str, *, user: User) -> str:
 
 
 def email_change_path(user: User, *, to: str) -> str:
-    """Return the path of the link."""
+    """Return the path of the link that verifies the new address ``to``."""
     signed = signing.dumps({**_bound_to(user), "to": to}, salt=_SALT)
     return reverse("web:email-change-confirm", kwargs={"signed": signed})
 
 
 def _bound_to(user: User) -> dict[str, Any]:
-    """Return the facts of the account that a link is bound to. A user who changes the password thus
-    invalidates links that an attacker requested.
+    """Return the facts of the account that must not change while a link is valid.
+
+    If an attacker has requested a link, the user can invalidate it with a new password.
     """
     password = salted_hmac(_SALT, user.password, algorithm="sha256").hexdigest()[:16]
     return {"user": user.pk, "from": user.email, "password": password}

@@ -1,4 +1,4 @@
-"""Lookup of a user by an e-mail address, which identifies the user."""
+"""Lookup of the user who has an e-mail address."""
 
 from django.db.models import QuerySet
 
@@ -6,10 +6,11 @@ from portal.accounts.models import User
 
 
 def account_at(email: str, *, among: QuerySet[User] | None = None) -> User | None:
-    """Return the user with that address; the case of letters is ignored.
+    """Return the user with that address; None if there is none. Upper and lower case are not distinguished.
 
-    The comparison of the database only narrows the candidates. It treats a dotless ı and a dotted İ as I, and
-    domains with these letters may belong to somebody else.
+    Python compares the addresses again, because the database's comparison is not exact enough. It treats the
+    letters ı (without a dot) and İ (with a dot) as I, and a domain with such a letter may belong to somebody
+    else.
     """
     found = (User.objects.all() if among is None else among).filter(email__iexact=email)
     return next((user for user in found if user.email.lower() == email.lower()), None)

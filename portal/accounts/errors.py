@@ -4,21 +4,21 @@ from portal.core.errors import Conflict, DomainError, TooSoon
 
 
 class LastAdmin(Conflict):
-    """A customer without an admin could never invite anybody again."""
+    """The user is the customer's only admin. Without an admin, nobody could invite members."""
 
     customer: str
     field: str = "role"
 
 
 class LastNocAdmin(Conflict):
-    """A NOC without an admin could neither remove anything nor help anybody."""
+    """The user is the NOC's only admin. Without an admin, nobody could manage the NOC's accounts."""
 
     username: str
     field: str = "role"
 
 
 class AccountClosed(Conflict):
-    """A person who cannot sign in gets no role."""
+    """The account is closed, so it cannot get a role."""
 
     username: str
     field: str = "username"
@@ -46,14 +46,14 @@ class AlreadyInvited(Conflict):
 
 
 class TooManyInvitations(TooSoon):
-    """The customer has sent the maximum of invitations for a day."""
+    """The customer has sent the maximum number of invitations in 24 hours."""
 
     customer: str
     maximum: int
 
 
 class InvitedTooOften(TooSoon):
-    """The customer has invited that address the maximum of times for a day."""
+    """The customer has invited that address the maximum number of times in 24 hours."""
 
     email: str
     maximum: int
@@ -61,23 +61,23 @@ class InvitedTooOften(TooSoon):
 
 
 class InvitationUsed(Conflict):
-    """The invitation was accepted, was revoked or has expired. Only the admin learns which of these."""
+    """The invitation was accepted or revoked, or has expired. Only the customer's admins see which."""
 
 
 class InvitationForSomebodyElse(Conflict):
-    """The reader is signed in with another address than the invited one."""
+    """The signed-in user has another address than the invited address."""
 
     email: str
 
 
 class AccountNotClosed(Conflict):
-    """The account of that address is open, so its owner signs in instead of reopening it."""
+    """The account with that address is open. Its owner can sign in and need not reopen it."""
 
     email: str
 
 
 class UsernameTaken(Conflict):
-    """Another user signs in by that name, perhaps written in other case."""
+    """Another user has that name, perhaps with other upper and lower case."""
 
     username: str
     field: str = "username"
@@ -91,14 +91,16 @@ class AddressTaken(Conflict):
 
 
 class EmailChangeOver(Conflict):
-    """The link that verifies an address is too old or belongs to another user, or the account has changed
-    since.
+    """The link that verifies a new address is no longer valid.
+
+    It is too old, or belongs to another user, or the account has changed since.
     """
 
 
 class ScopeNotForYou(DomainError):
-    """Users cannot give a token rights that they lack: the token would gain the rights when the user gets
-    them.
+    """The user does not have the rights of a scope, and therefore cannot give the scope to a token.
+
+    Otherwise the token would get these rights as soon as the user gets them.
     """
 
     scope: str
@@ -106,37 +108,37 @@ class ScopeNotForYou(DomainError):
 
 
 class ScopeNotHeld(DomainError):
-    """A token passes on only scopes that it has itself."""
+    """A token cannot create a token with a scope that it does not have."""
 
     scope: str
     field: str = "scopes"
 
 
 class NetworkNotHeld(DomainError):
-    """A token passes on only networks that it may be used from."""
+    """A token cannot create a token for networks from which it may not be used itself."""
 
     network: str
     field: str = "allowed_networks"
 
 
 class OutlivesItsMaker(DomainError):
-    """A token made with a token ends no later than that token."""
+    """A token that was created with another token cannot expire later than the other token."""
 
     latest: str
     field: str = "expires_at"
 
 
 class MakerRevoked(Conflict):
-    """The token that requests another one was revoked meanwhile, and with it all tokens that it makes."""
+    """The token that requests a new token has been revoked. So are all tokens that it created."""
 
 
 class TooManyTokens(Conflict):
-    """The user has the maximum of live API tokens."""
+    """The user has the maximum number of API tokens that are neither revoked nor expired."""
 
     maximum: int
 
 
 class ExpiryInThePast(DomainError):
-    """A token must expire in the future."""
+    """The requested expiry of the token is in the past."""
 
     field = "expires_at"

@@ -1,4 +1,4 @@
-"""The limits on a customer's invitations: each invitation mails a person who did not request it."""
+"""Limits on invitations, because each invitation sends a mail to a person who did not request it."""
 
 from datetime import datetime, timedelta
 
@@ -12,10 +12,11 @@ PER_CUSTOMER, PER_ADDRESS = 100, 3
 
 
 def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
-    """Check the limits. The caller has locked ``customer``. Raises TooManyInvitations, InvitedTooOften.
+    """Check the limits on invitations. Raises TooManyInvitations or InvitedTooOften.
 
-    Sent invitations count, whether accepted or not. The limit per address counts only invitations of the same
-    customer. Otherwise a customer could detect invitations of another, and use up its limit.
+    The caller must have locked the row of ``customer``. All invitations of the last 24 hours count, also
+    accepted and revoked ones. The limit per address counts only invitations of the same customer. Otherwise a
+    customer could detect the invitations of other customers, and could use up their limit.
     """
     sent = Invitation.objects.filter(customer=customer, created_at__gt=now - WINDOW)
     if (again_at := _free_at(sent, PER_CUSTOMER)) is not None:
@@ -25,8 +26,10 @@ def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
 
 
 def _free_at(sent: QuerySet[Invitation], maximum: int) -> datetime | None:
-    """Return the time when the oldest of the newest ``maximum`` leaves the window; None if
-    there are fewer.
+    """Return the time when the next invitation is allowed.
+
+    This is when the oldest of the newest ``maximum`` invitations is older than WINDOW. Return None if there
+    are fewer invitations.
     """
     moments = sent.order_by("-created_at").values_list("created_at", flat=True)
     last = moments[maximum - 1 : maximum].first()

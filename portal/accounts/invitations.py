@@ -1,4 +1,4 @@
-"""Invitations by e-mail. The row decides whether one is valid; the link only carries its signed number."""
+"""Invitations by e-mail. The link contains only the signed id. The row decides whether it is valid."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -30,7 +30,8 @@ from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_task
 
 GOOD_FOR = timedelta(days=7)
-# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two processes send the same mail.
+# The time for which a sender claims a mail. It is longer than EMAIL_TIMEOUT, the timeout of the mail server,
+# so that two processes do not send the same mail.
 _SENDING = timedelta(seconds=60)
 _SIGNER = signing.Signer(salt="invitation")
 
@@ -45,12 +46,12 @@ def invite(
     now: datetime,
     made_with: ApiToken | None = None,
 ) -> Invitation:
-    """Offer ``role`` to the reader of ``email``.
+    """Invite the owner of the address ``email`` to ``customer`` with ``role``.
 
-    An invitation made with a token ends with the token. Raises AlreadyMember, AlreadyInvited,
-    TooManyInvitations, InvitedTooOften, MakerRevoked.
+    ``made_with``: the API token that ``by`` uses, if any. If that token is revoked, the invitation is revoked
+    too. Raises AlreadyMember, AlreadyInvited, TooManyInvitations, InvitedTooOften or MakerRevoked.
     """
-    # The lock serializes invitations, so that two cannot exceed the limits together.
+    # The lock prevents concurrent invitations from exceeding the limits.
     Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if Membership.objects.filter(customer=customer, user__email__iexact=email).exists():
         raise AlreadyMember(email=email, customer=customer.name)
@@ -76,7 +77,7 @@ def invite(
 
 
 def invitation_revoke(*, invitation: Invitation, now: datetime) -> None:
-    """Invalidate the link. Raises InvitationUsed."""
+    """Revoke an invitation, so that its link no longer works. Raises InvitationUsed if it is not open."""
     if not open_invitations(now).filter(pk=invitation.pk).update(revoked_at=now):
         raise InvitationUsed
 
@@ -84,14 +85,18 @@ def invitation_revoke(*, invitation: Invitation, now: datetime) -> None:
 def invitations_withdraw(
     *, invited_by: User, customers: QuerySet[Customer] | Collection[Customer], now: datetime
 ) -> None:
-    """Revoke the invitations that a user sent for ``customers``, because the user loses the
-    right to invite.
+    """Revoke the open invitations to ``customers`` that the user ``invited_by`` sent.
+
+    Call it when the user loses the right to invite.
     """
     open_invitations(now).filter(invited_by=invited_by, customer__in=customers).update(revoked_at=now)
 
 
 def invitation_of(signed: str, *, now: datetime) -> Invitation:
-    """Return the invitation of a link. Raises InvitationUsed, also for a link that the portal never made."""
+    """Return the open invitation of a link. ``signed``: the signed id in the link.
+
+    Raises InvitationUsed, also if the portal did not create the link.
+    """
     try:
         number = int(_SIGNER.unsign(signed))
     except (signing.BadSignature, ValueError) as error:
@@ -104,7 +109,7 @@ def invitation_of(signed: str, *, now: datetime) -> Invitation:
 
 @transaction.atomic
 def accept_as(*, user: User, invitation: Invitation, now: datetime) -> None:
-    """Accept with an existing account. Raises InvitationUsed, InvitationForSomebodyElse."""
+    """Accept an invitation with an existing account. Raises InvitationUsed or InvitationForSomebodyElse."""
     if user.email.lower() != invitation.email.lower():
         raise InvitationForSomebodyElse(email=invitation.email)
     _take(invitation, now)
@@ -113,9 +118,10 @@ def accept_as(*, user: User, invitation: Invitation, now: datetime) -> None:
 
 @transaction.atomic
 def accept_as_new(*, username: str, password: str, invitation: Invitation, now: datetime) -> User:
-    """Create an account for the invited address, and accept.
+    """Create an account for the invited address, and accept the invitation.
 
-    ``password`` has passed the validators. Raises InvitationUsed, UsernameTaken, AddressTaken.
+    ``password``: a password that the caller has validated. Raises InvitationUsed, UsernameTaken or
+    AddressTaken.
     """
     _take(invitation, now)
     user = account_make(username=username, email=invitation.email, password=password)
@@ -126,10 +132,12 @@ def accept_as_new(*, username: str, password: str, invitation: Invitation, now: 
 
 @transaction.atomic
 def accept_reopening(*, password: str, invitation: Invitation, now: datetime) -> User:
-    """Reopen the account of the invited address, which was closed with its customer, and accept.
+    """Accept an invitation, and reopen the account of the invited address.
 
-    The mail verifies the address. Sessions end with the old password, API tokens stay revoked, and a second
-    factor stays. ``password`` has passed the validators. Raises InvitationUsed, AccountNotClosed.
+    The account must have been closed because its customer was retired. The link in the mail verifies the
+    address. The account gets a new password, so that old sessions do not work. API tokens remain revoked, and
+    the second factor is kept. ``password``: a password that the caller has validated. Raises InvitationUsed
+    or AccountNotClosed.
     """
     _take(invitation, now)
     closed = User.objects.select_for_update().filter(closed_with__isnull=False)
@@ -145,13 +153,14 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
 
 
 def account_of(invitation: Invitation) -> User | None:
-    """Return the account of the invited address, or None."""
+    """Return the account with the invited address; None if there is none."""
     return account_at(invitation.email)
 
 
 def invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
-    """Return the open invitations of customers that this user may know of; the view checks who
-    may read them.
+    """Return the open invitations of all customers in ``visible_customers(user)``.
+
+    The caller must check whether the user may read them.
     """
     found = open_invitations(now).filter(customer__in=visible_customers(user))
     return found.select_related("customer", "invited_by")
@@ -163,12 +172,12 @@ def managed_invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
 
 
 def open_invitations(now: datetime) -> QuerySet[Invitation]:
-    """Return the invitations whose link still works."""
+    """Return the invitations that can be accepted: not accepted, not revoked, and not expired."""
     return Invitation.objects.filter(accepted_at__isnull=True, revoked_at__isnull=True, expires_at__gt=now)
 
 
 def invitation_path(invitation: Invitation) -> str:
-    """Return the path of the link."""
+    """Return the path of the link in the mail."""
     return reverse("web:invitation", kwargs={"signed": _SIGNER.sign(str(invitation.pk))})
 
 
@@ -193,9 +202,7 @@ def invitation_send(*, invitation_id: int, now: datetime) -> None:
 
 
 def invitations_resend(*, now: datetime) -> list[int]:
-    """Request mails again that no server has accepted within a minute; return the ids of their
-    invitations.
-    """
+    """Send tasks again for mails that were not sent within a minute. Return the ids of the invitations."""
     waiting = _unsent(now).filter(created_at__lt=now - _SENDING)
     due = sorted(waiting.values_list("pk", flat=True))
     for invitation_id in due:
@@ -209,8 +216,9 @@ def _unsent(now: datetime) -> QuerySet[Invitation]:
 
 
 def _take(invitation: Invitation, now: datetime) -> None:
-    """Mark the invitation as accepted, by compare-and-swap: if two readers use the link at once, one
-    succeeds.
+    """Mark the invitation as accepted. Raises InvitationUsed if it is not open.
+
+    The check and the change are one statement. If two users use the link at the same time, only one succeeds.
     """
     if not open_invitations(now).filter(pk=invitation.pk).update(accepted_at=now):
         raise InvitationUsed

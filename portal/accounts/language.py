@@ -1,4 +1,4 @@
-"""The language of a user, in which pages and mails are written."""
+"""The language of a user's pages and mails."""
 
 from contextlib import AbstractContextManager
 
@@ -9,23 +9,23 @@ from portal.accounts.models import User
 
 
 def language_of(*people: User | None) -> str:
-    """Return the language of the first person with a known language; English if there is none."""
+    """Return the language of the first person who has a known language; otherwise LANGUAGE_CODE."""
     known = dict(settings.LANGUAGES)
     return next((each.language for each in people if each and each.language in known), settings.LANGUAGE_CODE)
 
 
 def writing_to(*people: User | None) -> AbstractContextManager[None]:
-    """Write texts of the block in ``language_of(*people)``."""
+    """Return a context manager that activates ``language_of(*people)`` for texts in its block."""
     return translation.override(language_of(*people))
 
 
 def language_choose(*, user: User, language: str) -> None:
-    """Set the language of ``user``, one of LANGUAGES."""
+    """Store the language of ``user``. It must be one of LANGUAGES."""
     User.objects.filter(pk=user.pk).update(language=language)
     user.language = language
 
 
 def language_keep_first(*, user: User, language: str | None) -> None:
-    """Store the language of the first visit, unless ``user`` already has a language."""
+    """Store ``language`` for ``user``, unless the user already has a language or it is unknown."""
     if language in dict(settings.LANGUAGES) and not user.language:
         language_choose(user=user, language=language)

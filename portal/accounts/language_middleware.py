@@ -1,4 +1,4 @@
-"""The language of the signed-in user, which takes precedence over the language of the browser."""
+"""Activation of the signed-in user's language, which takes precedence over the browser's language."""
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
@@ -11,7 +11,7 @@ from portal.core.view_permission import View
 class OwnLanguageMiddleware:
     """Activate the language of the signed-in user, after LocaleMiddleware has activated the browser's.
 
-    It runs right before the view, which reads the user anyway: it costs no extra statement.
+    It reads the user just before the view, which needs the user anyway. So it causes no additional query.
     """
 
     def __init__(self, get_response: View) -> None:
@@ -26,13 +26,13 @@ class OwnLanguageMiddleware:
 
 
 def without_text(view: View) -> View:
-    """Declare that a view's response contains no text, so that the middleware need not read the user."""
+    """Mark a view whose response contains no text. The middleware then does not read the user."""
     view.has_no_text = True  # type: ignore[attr-defined]
     return view
 
 
 def own_language_use(request: HttpRequest) -> None:
-    """Activate the language of the signed-in user, if it is known."""
+    """Activate the language of the signed-in user, if the user has one."""
     user = request.user
     if isinstance(user, User) and user.language:
         translation.activate(language_of(user))

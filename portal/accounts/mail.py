@@ -1,7 +1,7 @@
-"""The only way to send a mail: text and HTML with the same content, and an id that survives a retry.
+"""The only function that sends mails. A mail has text and HTML with the same content, and a stable id.
 
-Each mail is a folder below ``templates/mail`` with ``subject.txt``, ``body.txt`` and ``body.html``. Each mail
-ends with the provider's signature.
+Each kind of mail is a folder below ``templates/mail`` with ``subject.txt``, ``body.txt`` and ``body.html``.
+The provider's signature is at the end of each mail.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,12 @@ from django.template.loader import render_to_string
 def send(
     *, to: str, template: str, event: str, headers: Mapping[str, str] | None = None, **values: Any
 ) -> None:
-    """Hand a mail to EMAIL_URL's server. Raises any error of Django's mail backend if the server refuses.
+    """Send a mail to the server in EMAIL_URL. Raises the errors of Django's mail backend.
 
-    ``event`` is a stable name of the subject. Together with the recipient it determines the Message-ID, so
-    that a mailbox shows only one of two copies. Users choose some of ``values``. Each becomes one line,
-    because a line break in a subject would start a header, and the HTML escapes it.
+    ``event``: a stable name of the occasion. The Message-ID depends on ``event`` and the recipient, so that a
+    mailbox shows only one copy if the mail is sent twice. ``values``: the values in the template. Each text
+    is converted to one line, because users choose some texts, and a line break in a subject would begin a
+    header.
     """
     plain = {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}
     context = {"portal": portal_address(), "provider": settings.LONGLINE_PROVIDER, **plain}
@@ -38,19 +39,20 @@ def send(
 
 
 def message_id(event: str, to: str) -> str:
-    """Return the same id for the same event and recipient, without revealing the recipient (RFC
-    5322, 3.6.4).
+    """Return a Message-ID (RFC 5322, 3.6.4) that is the same for the same event and recipient.
+
+    The recipient cannot be read from the id.
     """
     host = urlsplit(settings.BASE_URL).hostname
     return f"<{uuid5(NAMESPACE_URL, f'{event} {to.lower()}')}@{host}>"
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` without control characters and line breaks."""
+    """Return ``text`` as one line, without control characters and line breaks."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def portal_address() -> str:
-    """Return the public URL of the portal."""
+    """Return the host of the portal's public URL, with the port if there is one."""
     netloc: str = urlsplit(settings.BASE_URL).netloc
     return netloc

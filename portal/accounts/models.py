@@ -1,4 +1,4 @@
-"""The models of access: users, customers, memberships and API tokens."""
+"""The models of access: customers, users, memberships, invitations and API tokens."""
 
 from typing import Any
 
@@ -13,15 +13,16 @@ from portal.accounts.cidr_field import CidrField
 
 
 class Customer(models.Model):
-    """A tenant: every port, VLL and order belongs to at most one."""
+    """A tenant of the portal. Each port, VLL and order belongs to at most one customer."""
 
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField()
-    # Orders above this rate (bit/s) need the NOC's approval; null: no order does.
+    # Orders above this rate (bit/s) need the NOC's approval. Null: no order needs approval.
     approve_up_to_bps = models.BigIntegerField(null=True, blank=True)
-    # How long a removal can be undone, in seconds; null: the setting of the deployment.
+    # The time in seconds during which a removal can be undone. Null: the value in the settings.
     cooling_off_s = models.PositiveIntegerField(null=True, blank=True)
-    # Since when the customer is kept for the record only: nobody orders, and its members do not sign in.
+    # When the customer was retired. A retired customer is kept for the record: nobody can order for it, and
+    # members of no other customer cannot sign in.
     retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -41,7 +42,7 @@ class Customer(models.Model):
 
 
 class User(AbstractUser):
-    """A person. NOC staff see every tenant; everyone else sees the customers they are members of."""
+    """A user. NOC staff see all customers. Other users see the customers that they are members of."""
 
     class NocRole(models.TextChoices):
         NONE = "none"
@@ -49,16 +50,18 @@ class User(AbstractUser):
         NOC_ADMIN = "nocAdmin"
 
     noc_role = models.CharField(max_length=10, choices=NocRole, default=NocRole.NONE)
-    # The customer whose retirement closed this account; undoing the retirement reopens the account.
+    # The customer whose retirement closed this account. If the retirement is undone, the account is reopened.
     closed_with = models.ForeignKey(
         Customer, on_delete=models.SET_NULL, null=True, blank=True, related_name="closed_accounts"
     )
-    # When the stored hash last changed; the audit trail shows this time instead of the hash. The cause is a
-    # new password, or a stronger hash of the same one. Only a trigger writes it (sql/password_set_at.sql).
+    # When the stored password hash last changed: by a new password, or by a stronger hash of the same
+    # password. The audit trail shows this time instead of the hash. Only a trigger writes it
+    # (sql/password_set_at.sql).
     password_set_at = models.DateTimeField(null=True, editable=False)
     # The language of pages and mails, one of LANGUAGES; "" until the user signs in or chooses one.
     language = models.CharField(max_length=10, blank=True, default="", db_default="")
-    # Rights that the API token of this request lacks; never stored.
+    # Whether this request uses an API token without the scope ``noc``, so that the user's NOC rights do not
+    # apply. The value is never stored.
     noc_powers_left_behind = False
 
     class Meta(AbstractUser.Meta):
@@ -70,10 +73,10 @@ class User(AbstractUser):
                 condition=Q(closed_with__isnull=True) | Q(is_active=False),
                 name="an_account_that_was_closed_is_not_active",
             ),
-            # Single sign-on and invitations find users by the address.
+            # Single sign-on and invitations find users by their address.
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_address"),
-            # Users may type their name in any case: of two such names neither would be found. UPPER matches
-            # the lookup, because Σ has two small letters.
+            # Users may type their names in upper or lower case. If two names differed only in case, neither
+            # would be found. The lookup uses UPPER, because Σ has two lower-case letters.
             models.UniqueConstraint(Upper("username"), name="one_user_per_name"),
         ]
 
@@ -87,7 +90,7 @@ class User(AbstractUser):
 
 
 class Membership(models.Model):
-    """A user's role with a customer."""
+    """The membership of a user in a customer, with a role."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", _("Viewer")
@@ -111,13 +114,14 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A mailed offer of a role. Its link is signed, works once and until ``expires_at``."""
+    """An offer of a role, sent by mail. Its signed link works once, and only until ``expires_at``."""
 
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Membership.Role)
     invited_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    # The API token that made the invitation, which ends with it; null: made on a page.
+    # The API token that created the invitation; null if it was created on a page. If the token is revoked,
+    # the invitation is revoked too.
     made_with = models.ForeignKey(
         "ApiToken", on_delete=models.SET_NULL, null=True, blank=True, related_name="invitations"
     )
@@ -125,7 +129,7 @@ class Invitation(models.Model):
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
-    # A sender has claimed the mail until then. Afterwards it is sent again unless sent_at is set.
+    # The end of a sender's claim. After that, the mail is sent again unless ``sent_at`` is set.
     sending_until = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
 
@@ -154,22 +158,23 @@ class Invitation(models.Model):
 
 
 class Scope(models.TextChoices):
-    """The permitted uses of a token. The rights of its user limit it further."""
+    """The permitted uses of a token. A token never has more rights than its user."""
 
     READ = "read"
     ORDER = "order"
     NOC = "noc"
-    # Members of a customer and their roles. Roles that such a token grants stay when it is revoked.
+    # Manage the members of a customer and their roles. Roles that the token grants remain when it is revoked.
     TEAM = "team"
-    # Webhook addresses. A receiver gets events as long as the webhook exists, even if the token is revoked.
+    # Manage webhooks. A webhook that the token creates continues to work when the token is revoked.
     WEBHOOKS = "webhooks"
 
 
 class ApiToken(models.Model):
-    """A secret that acts as its user. Only the peppered HMAC of the secret is stored."""
+    """An API token of a user. Only a peppered HMAC of its secret is stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
-    # The token that made this one, which ends with it; null: made on a page.
+    # The token that created this token; null if it was created on a page. If that token is revoked, this
+    # token is revoked too.
     made_with = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, blank=True, related_name="offspring"
     )
@@ -177,7 +182,7 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=12, unique=True)
     digest = models.BinaryField(max_length=32)
     scopes: Any = ArrayField(models.CharField(max_length=10, choices=Scope))
-    # Networks from which the token may be used; empty: anywhere.
+    # The networks from which the token may be used. Empty: it may be used from any address.
     allowed_networks: Any = ArrayField(CidrField(), default=list, blank=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""NOC staff: their accounts, roles and rights. The NOC always has an admin."""
+"""Accounts and roles of NOC staff. The NOC always has at least one admin."""
 
 from datetime import datetime
 
@@ -18,17 +18,17 @@ _RISING = (User.NocRole.NONE, User.NocRole.NOC, User.NocRole.NOC_ADMIN)
 
 
 def noc_staff() -> QuerySet[User]:
-    """Return all NOC staff; closed accounts come last."""
+    """Return all NOC staff by user name. Closed accounts are last."""
     return User.objects.exclude(noc_role=User.NocRole.NONE).order_by("-is_active", "username")
 
 
 @transaction.atomic
 def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
-    """Give ``role`` to the account with that name and address, or create it and mail a link to choose a
-    password.
+    """Give a NOC role to the account with this name and address. If there is none, create the account.
 
-    Both must match an existing account, so that a typing error gives no rights to another person. Raises
-    UsernameTaken, AddressTaken, and the errors of ``noc_role_change``.
+    A new user gets a mail with a link to choose a password. An existing account must have both the name and
+    the address, so that a typing error does not give rights to another person. Raises UsernameTaken,
+    AddressTaken, or the errors of ``noc_role_change``.
     """
     existing = account_at(email, among=User.objects.filter(username__iexact=username))
     if existing is not None:
@@ -41,10 +41,10 @@ def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
 
 @transaction.atomic
 def noc_role_change(*, person: User, role: str, now: datetime) -> None:
-    """Make a user NOC user, NOC admin or neither. Raises AccountClosed, LastNocAdmin.
+    """Change the NOC role of a user. Raises AccountClosed or LastNocAdmin.
 
-    Old tokens do not gain rights: a higher role revokes tokens with the scope ``noc``. A lower role revokes
-    open invitations that the user may no longer send.
+    If the new role is higher, the user's tokens with the scope ``noc`` are revoked, so that old tokens do not
+    get more rights. Open invitations that the user may no longer send are also revoked.
     """
     if role != User.NocRole.NOC_ADMIN:
         another_noc_admin_stays(person)
@@ -60,10 +60,10 @@ def noc_role_change(*, person: User, role: str, now: datetime) -> None:
 
 
 def another_noc_admin_stays(person: User) -> None:
-    """Raise LastNocAdmin if ``person`` is the only NOC admin. Call it in the transaction that removes the
-    role.
+    """Raise LastNocAdmin if ``person`` is the only NOC admin.
 
-    The admins are locked in one order, so that of two transactions none relies on the other admin to stay.
+    Call it in the transaction that removes the role. The rows of all admins are locked in the same order.
+    Therefore two concurrent transactions cannot remove the last two admins.
     """
     admins = User.objects.filter(noc_role=User.NocRole.NOC_ADMIN, is_active=True).order_by("pk")
     found = admins.select_for_update(no_key=True).values_list("pk", flat=True)

@@ -1,5 +1,6 @@
-"""Links to reset a forgotten password or to choose a first one. The link is created when the mail is sent, so
-no table and no queue contains it.
+"""Links to reset a forgotten password or to choose a first password.
+
+A link is created only when the mail is sent, so that no table and no queue contains it.
 """
 
 from datetime import datetime
@@ -17,13 +18,13 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.outbox import announce
 
-# The owner of the account gets the link; ``data`` of both: {"user": <id>}.
+# The events for mails with a link to the owner of an account. ``data`` of both: {"user": <id>}.
 PASSWORD_RESET_REQUESTED = "account.password_reset_asked"  # noqa: S105 (an event's kind)
 ACCOUNT_OPENED = "account.opened"
 
 
 class ResetPasswordForm(AllauthForm):
-    """Respond in the same way to known and unknown addresses."""
+    """The form for a forgotten password. Its response is the same for known and unknown addresses."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -38,11 +39,11 @@ class ResetPasswordForm(AllauthForm):
 
 
 def account_opened_announce(*, user: User, now: datetime) -> None:
-    """Request a mail with the link to choose a password, for an account without one."""
+    """Request a mail with a link to choose a password, for an account that has no password."""
     announce(ACCOUNT_OPENED, data={"user": user.pk}, now=now)
 
 
 def password_path(user: User) -> str:
-    """Return the path of the link, valid for PASSWORD_RESET_TIMEOUT and until the password changes."""
+    """Return the path of the link. It works for PASSWORD_RESET_TIMEOUT, but not after a password change."""
     key = default_token_generator.make_token(user)
     return reverse("account_reset_password_from_key", kwargs={"uidb36": user_pk_to_url_str(user), "key": key})

@@ -1,6 +1,7 @@
-"""Permission rules, as predicates that views declare and operations check.
+"""Permission rules, as functions that views declare and operations check.
 
-A closed account may do nothing, regardless of its roles. Deferred work checks the rules again when it runs.
+A closed account has no permissions, regardless of its roles. Scheduled work checks the rules again when it
+runs.
 """
 
 from collections.abc import Collection
@@ -17,14 +18,14 @@ _ORDERING_MEMBERSHIPS = CompiledQuery[Membership](
 
 
 def may_see(user: User, customer: Customer) -> bool:
-    """Return whether the user may see the customer: NOC staff see every customer, members their own."""
+    """Return whether the user may see the customer. NOC staff see all customers; members see their own."""
     return user.is_noc or (user.is_active and user.memberships.filter(customer=customer).exists())
 
 
 def may_order(user: User, customer: Customer) -> bool:
-    """Return whether the user may order: operators and admins of the customer, and NOC staff on its behalf.
+    """Return whether the user may order for the customer.
 
-    Nobody may order for a retired customer.
+    The customer's operators and admins may, and NOC staff. Nobody may order for a retired customer.
     """
     return customer.retired_at is None and (
         user.is_noc or (user.is_active and bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
@@ -32,7 +33,7 @@ def may_order(user: User, customer: Customer) -> bool:
 
 
 def may_order_each(pairs: Collection[tuple[User, Customer]]) -> list[bool]:
-    """Return ``may_order`` of each pair, with one statement for all of them."""
+    """Return the result of ``may_order`` for each pair of user and customer, with a single query."""
     members = Membership.objects.filter(
         user__in={user.pk for user, _ in pairs},
         user__is_active=True,
@@ -47,7 +48,9 @@ def may_order_each(pairs: Collection[tuple[User, Customer]]) -> list[bool]:
 
 
 def may_sign_in(user: User) -> bool:
-    """Return whether the account is open, for pages that show only the user's own scope."""
+    """Return whether the account is open. It is the permission of pages that show only the user's own
+    data.
+    """
     return user.is_active
 
 
@@ -60,14 +63,14 @@ def orderable_customers(user: User) -> QuerySet[Customer]:
 
 
 def may_order_for_anyone(user: User) -> bool:
-    """Return whether there is any customer that this user may order for."""
+    """Return whether the user may order for at least one customer. NOC staff always may."""
     return user.is_noc or orderable_customers(user).exists()
 
 
 def may_manage_team(user: User, customer: Customer) -> bool:
-    """Return whether the user may manage the team: admins of the customer, and NOC admins on their behalf.
+    """Return whether the user may manage the members of the customer.
 
-    Nobody may for a retired customer.
+    The customer's admins may, and NOC admins. Nobody may manage a retired customer.
     """
     return customer.retired_at is None and (
         user.is_noc_admin
@@ -78,12 +81,12 @@ def may_manage_team(user: User, customer: Customer) -> bool:
 
 
 def may_manage_teams(user: User) -> bool:
-    """Return whether there is any customer whose team this user manages, or could manage."""
+    """Return whether the user manages at least one customer. NOC admins always do."""
     return user.is_noc_admin or managed_customers(user).exists()
 
 
 def managed_customers(user: User) -> QuerySet[Customer]:
-    """Return the customers whose team and webhooks this user manages."""
+    """Return the customers whose members and webhooks this user manages."""
     customers = Customer.objects.filter(retired_at__isnull=True)
     if user.is_noc_admin:
         return customers
@@ -91,58 +94,64 @@ def managed_customers(user: User) -> QuerySet[Customer]:
 
 
 def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
-    """Return whether the user may manage webhooks: of a customer as its team, because they send all its
-    events.
+    """Return whether the user may manage the webhooks of the customer; of the NOC if ``customer`` is None.
 
-    Only NOC admins may manage the NOC's own webhooks.
+    A customer's webhooks need the same permission as its members, because they send all its events. Only NOC
+    admins may manage the NOC's own webhooks.
     """
     return user.is_noc_admin if customer is None else may_manage_team(user, customer)
 
 
 def may_see_webhooks(user: User, customer: Customer | None) -> bool:
-    """Return whether the user may see webhooks: those who manage them, and NOC staff, for troubleshooting."""
+    """Return whether the user may see the webhooks of the customer; of the NOC if ``customer`` is None.
+
+    Users who manage the webhooks may, and NOC staff for troubleshooting.
+    """
     return user.is_noc or may_manage_webhooks(user, customer)
 
 
 def may_add_webhooks(user: User) -> bool:
-    """Return whether there is any customer, or the NOC, whose webhooks this user may add to."""
+    """Return whether the user may add a webhook to at least one customer, or to the NOC."""
     return may_manage_teams(user)
 
 
 def visible_customers(user: User) -> QuerySet[Customer]:
-    """Return the customers that this user may know of."""
+    """Return the customers that this user may see."""
     if user.is_noc:
         return Customer.objects.all()
     return Customer.objects.filter(_is_open(user), memberships__user=user)
 
 
 def _is_open(user: User) -> Q:
-    """Match everything for an open account, nothing for a closed one."""
+    """Return a filter that matches all rows if the account is open, and no rows if it is closed."""
     return Q() if user.is_active else Q(pk__in=[])
 
 
 def may_run_the_network(user: User) -> bool:
-    """Return whether the user is NOC staff, who see routers, agents and their last reports."""
+    """Return whether the user may see routers, agents and their reports, and operate the network: NOC
+    staff.
+    """
     return user.is_noc
 
 
 def may_manage_people(user: User) -> bool:
-    """Return whether the user is a NOC admin, who manages NOC staff, accounts and lost second factors."""
+    """Return whether the user may manage NOC staff, accounts and lost second factors: NOC admins."""
     return user.is_noc_admin
 
 
 def may_enrol_routers(user: User) -> bool:
-    """Return whether the user is a NOC admin: an enrolled certificate outlives the token or user that
-    requested it.
+    """Return whether the user may enrol routers: NOC admins.
+
+    The certificate of an enrolled router remains valid when the user or token that requested it is gone.
     """
     return user.is_noc_admin
 
 
 def may_let_go(user: User, customer: Customer) -> bool:
-    """Return whether the user is a NOC admin, who may release a customer's line from the portal."""
+    """Return whether the user may release a customer's line from the portal: NOC admins."""
     return user.is_noc_admin
 
 
 def may_remove_from_the_network(user: User) -> bool:
-    """Return whether the user is a NOC admin, who may remove objects from the inventory."""
+    """Return whether the user may remove objects from the inventory: NOC admins."""
     return user.is_noc_admin

@@ -1,4 +1,4 @@
-"""The second factor of NOC staff, who see every tenant and need more than a password to sign in."""
+"""The second factor of NOC staff. They see all customers, so a password alone is not enough to sign in."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from portal.accounts.models import User
 
 SETUP = "mfa_activate_totp"
 _TOTP = Authenticator.objects.filter(type=Authenticator.Type.TOTP)
-# Pages that a user without a second factor needs to set one up, or to sign out.
+# The views that a user without a second factor can open, to set up a second factor or to sign out.
 _ALWAYS_OPEN = {
     SETUP,
     "mfa_index",
@@ -27,23 +27,22 @@ _ALWAYS_OPEN = {
 
 
 def second_factor_reset(*, person: User) -> None:
-    """Delete the authenticator app and the recovery codes of a user who lost both.
+    """Delete the authenticator app and the recovery codes of a user who has lost both.
 
-    The portal then directs NOC staff to the set-up page. Until they finish, the password opens only that
-    page.
+    After the next sign-in, NOC staff can open only the page to set up a new second factor.
     """
     Authenticator.objects.filter(user=person).delete()
 
 
 def with_second_factor(people: QuerySet[User]) -> QuerySet[User]:
-    """Return ``people`` annotated with ``has_second_factor``."""
+    """Return ``people`` with the annotation ``has_second_factor``."""
     return people.annotate(has_second_factor=Exists(_TOTP.filter(user=OuterRef("pk"))))
 
 
 class SecondFactorMiddleware:
-    """Redirect NOC staff without TOTP to its set-up page (LONGLINE_NOC_NEEDS_TOTP), from any page.
+    """Redirect NOC staff without TOTP from other pages to the page that sets it up.
 
-    API tokens need no second factor and have no session.
+    The setting LONGLINE_NOC_NEEDS_TOTP enables this. API tokens need no second factor.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

@@ -1,4 +1,4 @@
-"""Encryption of secrets that must be readable, with a key derived from SECRET_KEY."""
+"""Encryption of stored secrets that the portal must be able to read, with a key derived from SECRET_KEY."""
 
 import base64
 
@@ -11,12 +11,12 @@ SECOND_FACTOR = "second factor"
 
 
 def encrypt_secret(text: str, *, purpose: str = SECOND_FACTOR) -> str:
-    """Encrypt and authenticate ``text`` (Fernet), with a separate key for each purpose."""
+    """Return ``text`` encrypted and authenticated (Fernet). Each purpose has a separate key."""
     return _fernet(purpose).encrypt(text.encode()).decode()
 
 
 def decrypt_secret(sealed: str, *, purpose: str = SECOND_FACTOR) -> str:
-    """Decrypt the secret, also with a key in SECRET_KEY_FALLBACKS. Raises InvalidToken."""
+    """Return the decrypted secret. Keys in SECRET_KEY_FALLBACKS also work. Raises InvalidToken."""
     return _fernet(purpose).decrypt(sealed.encode()).decode()
 
 

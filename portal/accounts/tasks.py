@@ -11,7 +11,7 @@ from portal.core import clock
 
 @shared_task(name=task_names.CLEAR_SESSIONS, time_limit=60)
 def clear_sessions() -> None:
-    """Delete expired sessions, which Django keeps."""
+    """Delete expired sessions, which Django does not delete automatically."""
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
 
 

@@ -1,4 +1,4 @@
-"""The scope of a user as ids of customers."""
+"""The customers of a user as a filter with constant ids."""
 
 from django.db.models import Q
 
@@ -6,9 +6,10 @@ from portal.accounts.models import User
 
 
 def customers_named(user: User) -> Q:
-    """Return a filter for rows of this user's customers, for rows that are already narrowed to the scope.
+    """Return a filter for the rows of this user's customers, in addition to the tenant scope.
 
-    With constant ids, PostgreSQL knows how many rows each customer has. It can then read a page in the order
-    of an index, instead of sorting all rows that the user may see.
+    The filter does not change the result, but makes the query faster. With constant ids, PostgreSQL knows how
+    many rows each customer has. It can then read a page in the order of an index, instead of sorting all rows
+    that the user may see.
     """
     return Q() if user.is_noc else Q(customer__in=list(user.memberships.values_list("customer", flat=True)))

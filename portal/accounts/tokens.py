@@ -1,4 +1,7 @@
-"""API tokens: ``ll_<prefix>_<secret>``; the secret is shown once and stored as a peppered HMAC-SHA256."""
+"""API tokens of the form ``ll_<prefix>_<secret>``.
+
+The secret is shown only once. The portal stores its peppered HMAC-SHA256.
+"""
 
 import hashlib
 import hmac
@@ -26,7 +29,7 @@ from portal.core.client_address import Address
 from portal.core.compiled_query import CompiledQuery
 
 _SCHEME = "ll"
-# Each request looks up its token; a prefix is unique.
+# The query for the token of a request. Prefixes are unique.
 _LIVE_TOKENS = CompiledQuery[ApiToken](
     lambda prefix: ApiToken.objects.select_related("user").filter(prefix=prefix, revoked_at__isnull=True)
 )
@@ -38,8 +41,9 @@ def _digest(secret: str) -> bytes:
 
 
 def scopes_for(user: User) -> list[str]:
-    """Return the scopes that a user may grant: ``noc`` for NOC staff, ``team`` and ``webhooks`` for team
-    managers.
+    """Return the scopes that the user may give to a token.
+
+    ``noc`` is only for NOC staff. ``team`` and ``webhooks`` are only for users who manage a customer.
     """
     runs = may_manage_teams(user)
     beyond = {Scope.NOC: user.is_noc, Scope.TEAM: runs, Scope.WEBHOOKS: runs}
@@ -57,13 +61,14 @@ def token_create(
     allowed_networks: Sequence[Network] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Create a token; return it with its plain text, which is not stored.
+    """Create a token. Return it and its plain text, which is not stored.
 
-    Without ``scopes`` the token gets all scopes that the user may grant. A token made with another one has no
-    more rights and ends with it.
+    If ``scopes`` is None, the token gets all scopes that the user may give. ``made_with``: the token that the
+    user uses to create the new token, if any. The new token has at most the rights of ``made_with``, and does
+    not expire later.
 
-    Raises ScopeNotForYou, ExpiryInThePast, TooManyTokens; and for a token made with another one ScopeNotHeld,
-    NetworkNotHeld, OutlivesItsMaker, MakerRevoked.
+    Raises ScopeNotForYou, ExpiryInThePast or TooManyTokens; with ``made_with`` also ScopeNotHeld,
+    NetworkNotHeld, OutlivesItsMaker or MakerRevoked.
     """
     offered = scopes_for(user)
     scopes = offered if scopes is None else scopes
@@ -93,13 +98,14 @@ def token_create(
 
 
 def _check_room(user: User, now: datetime) -> None:
-    """Check that the user may have another live token; the row lock serializes callers. Raises
-    TooManyTokens.
+    """Check that the user may have another token. Raises TooManyTokens.
+
+    Tokens that are revoked or expired do not count.
     """
     most = settings.LONGLINE_API_TOKENS_EACH
     if not most:
         return
-    # Lock the user's row, so that two requests at one moment do not count the same tokens.
+    # The lock on the user's row prevents concurrent requests from exceeding the limit.
     User.objects.select_for_update(no_key=True).filter(pk=user.pk).values_list("pk").first()
     expired = Q(expires_at__isnull=False, expires_at__lte=now)
     if ApiToken.objects.filter(user=user, revoked_at__isnull=True).exclude(expired).count() >= most:
@@ -107,9 +113,10 @@ def _check_room(user: User, now: datetime) -> None:
 
 
 def maker_lock(maker: ApiToken) -> None:
-    """Lock the token with which the caller creates something that ends with it.
+    """Lock the token ``maker``, with which the caller is about to create an object. Raises MakerRevoked.
 
-    A revocation then either finds the new object, or is visible here. Raises MakerRevoked.
+    The object must be revoked together with the token. Because of the lock, a concurrent revocation either
+    comes later and finds the new object, or comes first and is detected here.
     """
     if not ApiToken.objects.select_for_update().filter(pk=maker.pk, revoked_at__isnull=True):
         raise MakerRevoked
@@ -131,7 +138,11 @@ def _check_within(
 
 
 def token_find(plain: str, *, now: datetime) -> ApiToken | None:
-    """Return the live token of ``plain``, or None; record its last use to the minute."""
+    """Return the token with the plain text ``plain``; None if it is unknown, revoked or expired.
+
+    Tokens of closed accounts are not returned either. The time of the token's last use is stored, at most
+    once a minute.
+    """
     scheme, _, rest = plain.partition("_")
     prefix, _, secret = rest.partition("_")
     if scheme != _SCHEME or not prefix or not secret:
@@ -148,8 +159,9 @@ def token_find(plain: str, *, now: datetime) -> ApiToken | None:
 
 
 def token_allows_address(token: ApiToken, address: Address | None) -> bool:
-    """Return whether the token may be used from this address. A caller without an address is in
-    no network.
+    """Return whether the token may be used from this address.
+
+    A caller without an address may only use a token without networks.
     """
     return not token.allowed_networks or (
         address is not None and any(address in network for network in token.allowed_networks)
@@ -158,10 +170,10 @@ def token_allows_address(token: ApiToken, address: Address | None) -> bool:
 
 @transaction.atomic
 def token_revoke(*, token: ApiToken, now: datetime) -> None:
-    """Revoke the token, all tokens made with it or with those, and the open invitations that any of them
-    made.
+    """Revoke a token, its descendants, and the open invitations that were created with any of these tokens.
 
-    Revoking a token twice has no further effect.
+    Descendants are the tokens that were created with the token, directly or indirectly. A second call has no
+    effect.
     """
     _end_with_offspring([token.pk], now)
 
@@ -169,21 +181,24 @@ def token_revoke(*, token: ApiToken, now: datetime) -> None:
 def tokens_end(users: Collection[int], *, now: datetime) -> None:
     """Revoke all tokens of these users.
 
-    Call it in the transaction that closes their accounts or reopens them: a request may have created a token
-    while the account was being closed.
+    Call it in the transaction that closes or reopens their accounts. It is also needed when an account is
+    reopened, because a request may have created a token while the account was being closed.
     """
     ApiToken.objects.filter(user__in=users, revoked_at__isnull=True).update(revoked_at=now)
 
 
 @transaction.atomic
 def noc_tokens_revoke(*, user: User, now: datetime) -> None:
-    """Revoke the user's tokens that act for the NOC, with all tokens that were made with them."""
+    """Revoke the user's tokens with the scope ``noc``, and their descendants."""
     tokens = ApiToken.objects.filter(user=user, scopes__contains=[Scope.NOC], revoked_at__isnull=True)
     _end_with_offspring(list(tokens.values_list("pk", flat=True)), now)
 
 
 def _end_with_offspring(ending: list[int], now: datetime) -> None:
-    """Revoke tokens and their descendants. Each token is locked before its descendants are read."""
+    """Revoke these tokens, their descendants, and their open invitations.
+
+    The update locks each token before its descendants are read.
+    """
     for tokens in _generations(ending):
         ApiToken.objects.filter(pk__in=tokens, revoked_at__isnull=True).update(revoked_at=now)
         Invitation.objects.filter(
@@ -192,13 +207,14 @@ def _end_with_offspring(ending: list[int], now: datetime) -> None:
 
 
 def lineage(token: ApiToken) -> list[int]:
-    """Return the ids of the token and all its descendants, including revoked ones."""
+    """Return the ids of a token and all its descendants, including revoked tokens."""
     return [pk for tokens in _generations([token.pk]) for pk in tokens]
 
 
 def _generations(tokens: list[int]) -> Iterator[list[int]]:
-    """Yield these tokens, those made with them, and so on. Each generation is read after the caller has
-    processed the previous one.
+    """Yield the ids of these tokens, then of the tokens created with them, and so on.
+
+    Each generation is read after the caller has processed the previous generation.
     """
     while tokens:
         yield tokens

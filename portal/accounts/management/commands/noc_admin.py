@@ -1,6 +1,7 @@
-"""Create the first account, which creates all others: ``manage.py noc_admin nina nina@example.net``.
+"""Create the first account, a NOC admin: ``manage.py noc_admin nina nina@example.net``.
 
-The command also restores access if every NOC admin has lost the second factor.
+The NOC admin can create all other accounts. The command also restores access if all NOC admins have lost
+their second factors.
 """
 
 import getpass
