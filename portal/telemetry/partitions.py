@@ -106,7 +106,7 @@ def months_unfrozen() -> list[date]:
 
 
 def undecided_months() -> set[date]:
-    """Return the first days of the months to which quarantined samples may still be added."""
+    """Return the first days of the months that may still get quarantined samples, if the NOC accepts them."""
     waiting = Quarantine.objects.filter(
         counted_at=None,
         state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),

@@ -1,7 +1,7 @@
 """Quarantine of samples that cannot be true as reported, until the NOC decides (ADR 27).
 
 If a router's clock is wrong, the times of its samples are wrong, but the counts are right. The report shows
-the error of the clock: the time at which the portal received the report, minus the report's ``sent_ms``. The
+the error of the clock: the time when the portal received the report, minus the report's ``sent_ms``. The
 times of the samples are corrected by that offset. The counts are stored, added up by 5 minutes.
 
 The time of a sample cannot be corrected if the sample contradicts itself, or if the clock was set between

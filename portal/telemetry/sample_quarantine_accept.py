@@ -61,8 +61,8 @@ def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitt
     for vll, side, start, covered_ms in covers:
         place = (vll, side, start)
         known_ms = counted.get(place, 0)
-        # A sample that arrives days late may already be stored: its agent may have been killed before it noted
-        # the portal's response.
+        # A sample that arrives days late may already be stored: its agent may have been killed before it
+        # noted the portal's response.
         room_ms = 0 if known_ms and quarantine.reason == TOO_OLD else _STEP_MS - known_ms
         (fits if covered_ms <= room_ms else left_out).add(place)
     return Fitting(fits, left_out)

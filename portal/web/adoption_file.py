@@ -1,4 +1,4 @@
-"""Read found lines to adopt from a file: the portal's CSV, or vppcfg's YAML."""
+"""Read the found lines to adopt from a file: the portal's CSV, or the YAML of vppcfg."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ from portal.vll.operations.adopt_line import MOST_ADOPTIONS
 from portal.web.forms.adoption import proposed_mtu, proposed_name, tag_of
 from portal.web.forms.numbers import shown
 
-# The first two columns name the line by either of its ends. The last four are its new values.
+# The first two columns identify the line by one of its ends. The last four columns are its new values.
 COLUMNS = (
     "router",
     "interface",
@@ -38,14 +38,14 @@ _MBIT = 10**6
 
 @dataclass(slots=True)
 class AdoptionFile:
-    """The lines of a file, with the fields of their form rows, and the problems of the file."""
+    """The content of a file: each found line with the values of its form row, and problems for the user."""
 
     lines: list[tuple[FoundLine, dict[str, str]]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def of_csv(data: bytes) -> AdoptionFile:
-    """Read a CSV. Raises one of portal.uploads.errors."""
+    """Read the portal's CSV. Raises one of portal.uploads.errors."""
     rows = read_table(data, columns=COLUMNS, required=("router", "interface"), max_rows=MOST_ADOPTIONS)
     result, seen = AdoptionFile(), set[int]()
     lines = _lines_at(_place(row) for row in rows)
@@ -70,9 +70,10 @@ def of_csv(data: bytes) -> AdoptionFile:
 
 
 def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
-    """Read vppcfg's YAML.
+    """Read the YAML of vppcfg for ``router``.
 
-    Return the lines with an end on ``router`` whose interface has a description in the file.
+    Return the found lines with an end on an interface that has a description in the file. At most
+    MOST_ADOPTIONS lines are returned.
     """
     named = vppcfg_descriptions(data)
     lines = _lines_at((router, interface) for interface in named)
@@ -92,7 +93,7 @@ def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
 
 
 def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:
-    """Yield the header, and a row for each line with its present and proposed values."""
+    """Yield the rows of the portal's CSV: the header, and a row for each line with its proposed values."""
     ports, netbox = FoundPorts(lines), L2vpnProposals(lines)
     yield list(COLUMNS)
     for line in lines:
@@ -114,7 +115,7 @@ def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:
 
 
 def _lines_at(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], FoundLine]:
-    """Return the lines that can be adopted, by each of their ends."""
+    """Return the lines that can be adopted, by (router, interface) of each of their ends."""
     found = found_lines(circuits_at(found_circuits(), set(places)))
     return {
         (end.router.name, end.interface): line for line in found if line.may_be_adopted for end in line.ends
@@ -126,7 +127,7 @@ def _place(row: TableRow) -> tuple[str, str]:
 
 
 def _fields(row: TableRow) -> dict[str, Any]:
-    """Return the fields of a form row. The form reports a number that the file leaves ambiguous."""
+    """Return the values of a form row. Ambiguous numbers remain as written, so that the form refuses them."""
     fields = {name: row.cells[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
     with suppress(DomainError):
         fields["svc_mtu"] = str(whole_size(fields["svc_mtu"]))
@@ -134,11 +135,11 @@ def _fields(row: TableRow) -> dict[str, Any]:
         fields["cir_bps"] = _mbit(whole_rate(fields["cir_bps"]))
     except DomainError:
         if fields["cir_bps"][-1:].isdigit():
-            # Without a unit the form would read Mbit/s.
+            # In the form, a number without a unit is in Mbit/s.
             fields["cir_bps"] += " bit/s"
     return fields
 
 
 def _mbit(bps: int) -> str:
-    """Return a rate (bit/s) as the form shows it."""
+    """Return a rate in bit/s as the form shows it, in Mbit/s."""
     return shown(f"{Decimal(bps) / _MBIT:f}")

@@ -24,9 +24,9 @@ _LOSSES = (Kind.LOSSES, Kind.FEW_BUFFERS)
 
 
 def address_of(alarm: Alarm) -> str:
-    """Return the address of the page for an alarm that is up, "" without one.
+    """Return the address of the page for an active alarm; "" if the alarm is cleared or has no page.
 
-    A newer release may name objects in a format that this release has no page for.
+    A newer release may have stored alarms of kinds or objects that this release does not know.
     """
     if alarm.cleared_at is not None:
         return ""

@@ -1,11 +1,9 @@
-"""Place routers in columns by their distance (in links) from a first router.
+"""A layout that places routers in columns by their distance (in links) from a first router. Pure functions.
 
-A pure function: same input, same output.
-
-Within a column the barycentre heuristic of Sugiyama, Tagawa and Toda (1981) orders the routers, so that few
-links cross. A drawing wider than the page is folded: after the last column that fits, the next columns follow
-below, in the opposite direction. Routers without a path to the first router are placed below in the same way.
-Routers without any link come last, side by side.
+Within a column, the barycentre heuristic of Sugiyama, Tagawa and Toda (1981) orders the routers, so that few
+links cross. A drawing that is wider than the page is folded: after the last column that fits, the next
+columns follow below, in the opposite direction. Routers without a path to the first router are placed below
+these in the same way. Routers without any link are at the bottom, side by side.
 """
 
 from collections import defaultdict
@@ -25,8 +23,9 @@ def column_layout(
 ) -> dict[Hashable, tuple[int, float]]:
     """Return the column and the row of each router, both from 0.
 
-    ``pairs``: the two ends of each link. ``fitting``: the maximum number of columns side by side. ``first``:
-    the leftmost router; by default one at the edge of the network, which makes the drawing wide.
+    ``names``: the names of the routers. ``pairs``: the two ends of each link. ``fitting``: the maximum number
+    of columns side by side. ``first``: the leftmost router. If it is None, a router at the edge of the
+    network is chosen, which makes the drawing wide.
     """
     around: dict[Hashable, set[Hashable]] = {router: set() for router in names}
     for a, z in pairs:
@@ -52,7 +51,10 @@ def _fold(
     *,
     turning: bool = True,
 ) -> int:
-    """Set the places of these columns from the row ``below`` on. Return the next free row."""
+    """Store the places of these columns, from the row ``below`` on. Return the next free row.
+
+    ``turning``: whether every second band of columns runs from right to left.
+    """
     for band, at in enumerate(range(0, len(columns), fitting)):
         some = columns[at : at + fitting]
         rows = max(len(column) for column in some)
@@ -65,7 +67,7 @@ def _fold(
 
 
 def _starts(around: Around, rank: Mapping[Hashable, int], first: Hashable | None) -> Iterable[Hashable]:
-    """Return a first router for each part of the network. The part that contains ``first`` comes first."""
+    """Yield the first router of each connected part of the network. The part with ``first`` comes first."""
     left = {router for router in around if around[router]}
     if first is not None:
         yield first
@@ -110,10 +112,10 @@ def _ordered(columns: list[Column], around: Around, rank: Mapping[Hashable, int]
 
 
 def _heights(column: Column) -> dict[Hashable, float]:
-    """Return the heights in a column, from 0 to 1, for any length of the column."""
+    """Return the relative height of each router in its column, from 0 (top) to 1 (bottom)."""
     return {router: (row + 0.5) / len(column) for row, router in enumerate(column)}
 
 
 def _centre(router: Hashable, others: set[Hashable], height: dict[Hashable, float]) -> float:
-    # Sums of floats depend on their order; the drawing must not.
+    # The sum is rounded, because a sum of floats depends on the order, and the drawing must not.
     return round(sum(height[there] for there in others) / len(others), 6) if others else height[router]

@@ -1,4 +1,4 @@
-"""The command palette: one list of pages, objects and actions that match the typed text."""
+"""The command palette: a list of pages, objects and actions that match the typed text."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,15 +21,18 @@ from portal.web.list_filters import Text
 from portal.web.navigation import pages_of
 from portal.web.views.search import lines_found, others_found
 
-# The maximum for each kind of object. The search page shows more.
+# The maximum number of entries for each kind of object. The search page shows more.
 SHOWN = 5
-# A shorter text matches too many objects. It still finds pages.
+# The minimum length of a text that searches for objects. A shorter text finds only pages and actions.
 _LEAST_LETTERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An entry of the list: a link to a page, or ``press``: the id of a button that every page has."""
+    """An entry of the list. It either links to ``url``, or presses the button with the id ``press``.
+
+    All pages have that button.
+    """
 
     title: Text
     url: str = ""
@@ -39,7 +42,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Entries of one kind, with a title."""
+    """The entries of one kind, and the title of the kind."""
 
     title: Text
     options: list[Option]
@@ -47,10 +50,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class _LineAction:
-    """An entry of a verb and a line's name.
+    """An action on a line, which users enter as a verb and the line's name.
 
-    ``action``: one of ``actions_of``; "" for an action that every user who sees a line in existence may
-    perform.
+    ``action``: the action in ``actions_of`` that must be possible; "" if all users who can see the line may
+    perform it.
     """
 
     verb: Text
@@ -69,9 +72,9 @@ _LINE_ACTIONS = (
 
 
 def options_of(user: User, q: str) -> list[Options]:
-    """Return the entries that match ``q`` for ``user``, without empty kinds.
+    """Return the entries for ``user`` that match ``q``, by kind. Kinds without entries are left out.
 
-    "" returns all pages and actions, but no objects.
+    If ``q`` is "", all pages and actions are returned, but no objects.
     """
     of_lines = [option for verb in _LINE_ACTIONS for option in _on_lines(user, verb, q)]
     kinds = [
@@ -87,7 +90,7 @@ def options_of(user: User, q: str) -> list[Options]:
 
 
 def _fits(option: Option, q: str) -> bool:
-    """Return whether the title contains every word of the text."""
+    """Return whether the title contains all words of ``q``. Upper and lower case are not distinguished."""
     title = str(option.title).casefold()
     return all(word in title for word in q.casefold().split())
 
@@ -115,9 +118,9 @@ def _actions(user: User) -> Iterator[Option]:
 
 
 def _on_lines(user: User, do: _LineAction, q: str) -> Iterator[Option]:
-    """Yield the action for the lines that match and allow it: ``suspend zur`` finds lines by name.
+    """Yield an action for each line that matches ``q`` and allows the action.
 
-    A verb alone finds the newest lines.
+    ``suspend zur`` finds lines with "zur" in their name. A verb alone finds the newest lines.
     """
     verb, _space, name = q.partition(" ")
     if len(verb) < _LEAST_LETTERS or not str(do.verb).casefold().startswith(verb.casefold()):

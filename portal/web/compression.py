@@ -1,18 +1,18 @@
-"""Compress pages and their files. A first visit then transfers a fifth of the bytes."""
+"""Compression of pages and static files. With it, a first visit transfers a fifth of the bytes."""
 
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
-# The API's ETags are strong: they identify bytes, and compression changes the bytes (RFC 9110, section
-# 8.8.3.3).
+# Paths without compression. The APIs have strong ETags, which identify exact bytes, and compression changes
+# the bytes (RFC 9110, section 8.8.3.3).
 _THE_API = ("/api/v1/", "/api/agent/")
 _WHOLE = 200
 
 
 class PageGZipMiddleware(GZipMiddleware):
-    """Django's middleware, for all paths except the API.
+    """Django's GZipMiddleware, for all successful responses except those of the APIs.
 
-    It hides the length of pages with secrets (BREACH).
+    It adds random bytes, so that the length of a page does not reveal secrets on it (BREACH).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""The next steps for a customer, derived from the objects that are still missing, with a form for each."""
+"""The next steps to set up a customer, derived from missing objects, with a link to the form of each step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ from portal.web.forms.port_choice import orderable_ports
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step. ``why``: the reason. ``action`` and ``address``: the form, "" where another person must act."""
+    """A step. ``why``: the reason for it. ``action`` and ``address``: the text and the address of the link.
+
+    Both are "" if another user has to act.
+    """
 
     why: str
     action: str = ""
@@ -25,16 +28,16 @@ class Step:
 
 
 def steps_of(customer: Customer, *, user: User, has_lines: bool, now: datetime) -> list[Step]:
-    """Return the steps in the recommended order; none for a retired customer."""
+    """Return the steps in the recommended order; an empty list for a retired customer."""
     if customer.retired_at is not None:
         return []
     return [*_of_people(customer, user, now), *_of_service(customer, user, has_lines)]
 
 
 def add_port_address(customer: Customer) -> str:
-    """Return the address of the form for a port of this customer.
+    """Return the address of the form to add a port of this customer.
 
-    The form leads back to the customer's page.
+    After saving, the form returns to the customer's page.
     """
     return f"{reverse('web:noc-ports-add')}?{urlencode({'customer': customer.name})}"
 

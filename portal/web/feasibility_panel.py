@@ -1,7 +1,7 @@
-"""The preview of an order: whether it is possible, over which path, and why not.
+"""The preview of an order: whether it is possible, its path, and the reasons against it.
 
-Each function returns the context of orders/_feasibility.html for a valid form. It adds each refusal to its
-field.
+The functions return the context of orders/_feasibility.html for a valid form. They add each refusal to the
+form's field that it concerns.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from portal.web.path_drawing import LinePath, line_path
 
 
 def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
-    """Return the preview of a new line."""
+    """Return the context for the preview of a new line."""
     request, now = form.line_request(), clock.now()
     found = feasibility_of(user=user, request=request, now=now, hold=form.hold_id)
     ends = [found.ends[side] for side in "az" if side in found.ends]
@@ -34,9 +34,9 @@ def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
 
 
 def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
-    """Return the preview of a change.
+    """Return the context for the preview of a change.
 
-    ``change``: the effect of the change; ``diff_rows``: each old and new value.
+    ``change``: the effect of the change. ``diff_rows``: the old and the new value of each changed field.
     """
     now = clock.now()
     vlans = {end.side: end.outer_vlan for end in vll.ends.all()}
@@ -62,12 +62,15 @@ def _context(found: Feasibility, form: OrderForm, request: LineRequest, now: dat
 
 
 def _each_once(problems: Iterable[Problem]) -> list[Problem]:
-    """Return each field only once. Its errors are listed below the field."""
+    """Return one problem for each field. The field itself shows all of its errors."""
     return list({problem.html_id or problem.text: problem for problem in problems}.values())
 
 
 def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath | None:
-    """Return the path of the order. For a refused line return the path that was refused."""
+    """Return the path of the ordered line; None if it is unknown.
+
+    If the line was refused, return the path that was checked and refused.
+    """
     transport = found.selected.transport if found.selected else _checked_transport(found, request)
     if transport is None or len(found.ends) < len("az"):
         return None
@@ -89,7 +92,7 @@ def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath |
 def _checked_transport(found: Feasibility, request: LineRequest) -> Transport | None:
     if request.transport != AUTO:
         return Transport(request.transport)
-    # Choose the transport with the largest MTU: the refusal is about it.
+    # Choose the transport with the largest MTU, because the refusal is about that transport.
     carrying = [option for option in found.options if option.largest_svc_mtu is not None]
     best = max(carrying, key=lambda option: option.largest_svc_mtu or 0, default=None)
     return best.transport if best else None

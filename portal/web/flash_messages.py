@@ -11,7 +11,10 @@ from portal.web.page_guard import SignedInRequest
 
 @contextmanager
 def result_message(request: SignedInRequest, *, done: str) -> Iterator[None]:
-    """Run an operation and show ``done``, or the refusal. A refusal raises no error."""
+    """Run the block. Then show the message ``done``, or the sentence of a DomainError.
+
+    A DomainError is not raised further.
+    """
     try:
         yield
     except DomainError as error:

@@ -11,7 +11,7 @@ from portal.web.forms.base import TablerForm
 
 
 class NameForm(TablerForm):
-    """The user's name, as others read it."""
+    """The user's name, as other users see it."""
 
     first_name = forms.CharField(
         label=_("First name"),
@@ -30,7 +30,7 @@ class NameForm(TablerForm):
 class LanguageForm(TablerForm):
     """The language of pages and mails.
 
-    Each language has its own name in the list, for users who read no other.
+    The list names each language in that language, so that users can always find their own.
     """
 
     language = forms.ChoiceField(
@@ -39,7 +39,7 @@ class LanguageForm(TablerForm):
 
 
 class EmailForm(TablerForm):
-    """Another e-mail address for the account."""
+    """A new e-mail address for the account. It must differ from the present address."""
 
     email = forms.EmailField(
         label=_("New e-mail address"),

@@ -1,4 +1,4 @@
-"""Forms to adopt found lines: name and terms of each line."""
+"""Forms to adopt found lines: the customer, name, MTU and bandwidth of each line."""
 
 from typing import Any
 
@@ -39,9 +39,9 @@ def _name_field() -> forms.CharField:
 
 
 class AdoptionForm(BandwidthForm):
-    """Adopt one line.
+    """The form to adopt one line.
 
-    Cleans to ``customer``, ``description``, ``svc_mtu`` (bytes) and ``cir_bps`` (bit/s).
+    Its ``cleaned_data`` has ``customer``, ``description``, ``svc_mtu`` (bytes) and ``cir_bps`` (bit/s).
     """
 
     customer = _customer_field(
@@ -64,7 +64,7 @@ class AdoptionForm(BandwidthForm):
 
 
 class AdoptionsForm(TablerForm):
-    """The common values of several lines. A row may override them."""
+    """The common values of several lines. The row of a line may have other values."""
 
     customer = _customer_field(
         help_text=gettext_lazy("Used where a line’s ports belong to nobody, or are not in the portal yet")
@@ -74,7 +74,7 @@ class AdoptionsForm(TablerForm):
 
 
 class AdoptionRowForm(TablerForm):
-    """The values of one of several lines. An empty field takes the common value."""
+    """The row of one of several lines. If a field is empty, the common value applies."""
 
     take = forms.BooleanField(label=gettext_lazy("Take over"), required=False, initial=True)
     customer = _customer_field()
@@ -85,7 +85,7 @@ class AdoptionRowForm(TablerForm):
     def __init__(self, data: Any, *, line: FoundLine, initial: dict[str, Any] | None = None) -> None:
         super().__init__(data, prefix=str(line.id), initial=initial or {})
         self._line = line
-        # Share the suggestions of the common field: a hundred separate lists would be too long.
+        # Use the suggestions of the common field, because a hundred separate lists would be too long.
         self.fields["customer"].widget = forms.TextInput(
             attrs={"class": "form-control", "list": "id_customer-names", "maxlength": "100"}
         )
@@ -97,9 +97,9 @@ class AdoptionRowForm(TablerForm):
         return [self[name] for name in self.fields if name != "take"]
 
     def adoption(self, for_all: AdoptionsForm) -> Adoption | None:
-        """Return the requested adoption.
+        """Return the requested adoption; None if the line is not selected, or a value is missing or invalid.
 
-        None where the line is not selected, or a value is missing or invalid.
+        Errors about missing values are added to the form. ``for_all``: the form with the common values.
         """
         if not (self.is_valid() and for_all.is_valid() and self.cleaned_data["take"]):
             return None
@@ -121,15 +121,15 @@ def where(line: FoundLine) -> str:
 
 
 def tag_of(line: FoundLine) -> str:
-    """Return the description found on one of the line's ends, "" without one."""
+    """Return the description of the line on a router, from the first end that has one; "" without one."""
     return next((end.tag for end in line.ends if end.tag), "")
 
 
 def proposed_name(line: FoundLine, netbox: Proposal | None) -> str:
-    """Return the name from NetBox, else the description found on an end, else ""."""
+    """Return the name of the L2VPN in NetBox; without one, the description on a router."""
     return netbox.l2vpn if netbox else tag_of(line)
 
 
 def proposed_mtu(line: FoundLine) -> int:
-    """Return the smaller MTU of the ports that report one, but at most the usual MTU."""
+    """Return the smallest IP MTU that the ends' interfaces report, but at most 1500."""
     return min([_USUAL_MTU, *(end.ip_mtu for end in line.ends if end.ip_mtu)])

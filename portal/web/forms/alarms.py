@@ -1,4 +1,4 @@
-"""The forms of an alarm: acknowledge, assign, silence; and the filters of the alarm history."""
+"""The forms to acknowledge, assign and silence an alarm, and the filters of the alarm history."""
 
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ _MORNING = time(8, 0)
 
 
 class AcknowledgeForm(TablerForm):
-    """The note of an acknowledgement, for colleagues."""
+    """The form to acknowledge an alarm, with a note for colleagues."""
 
     note = forms.CharField(
         label=_("Note"),
@@ -30,7 +30,7 @@ class AcknowledgeForm(TablerForm):
 
 
 class AssignForm(TablerForm):
-    """The assignee: a member of the NOC, or nobody."""
+    """The form to assign an alarm to a member of the NOC, or to nobody."""
 
     to = forms.CharField(label=_("Assigned to"), required=False, max_length=150, widget=forms.Select)
 
@@ -41,7 +41,7 @@ class AssignForm(TablerForm):
 
 
 class SilenceForm(TablerForm):
-    """The duration of a silence. "Tomorrow" is a day in the reader's time zone."""
+    """The form to silence an alarm for some time. "Tomorrow" is a day in the reader's time zone."""
 
     HOUR, SHIFT, MORNING, TIME = "hour", "shift", "morning", "time"
 
@@ -65,7 +65,7 @@ class SilenceForm(TablerForm):
         return cleaned
 
     def ends_at(self, now: datetime) -> datetime:
-        """Return the end of the silence. Needs a valid form."""
+        """Return the end of the silence. The form must be valid."""
         chosen = self.cleaned_data["lasting"]
         if chosen == self.HOUR:
             return now + timedelta(hours=1)
@@ -79,7 +79,7 @@ class SilenceForm(TablerForm):
 
 
 class AlarmHistoryForm(TablerForm):
-    """The filters of the alarm history. An empty field filters nothing."""
+    """The filters of the alarm history. An empty field does not filter."""
 
     UP, CLEARED = "up", "cleared"
 

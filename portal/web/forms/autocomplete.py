@@ -1,6 +1,7 @@
-"""A text field that names a row, with suggestions while the user types.
+"""A text field for the name or id of a row, with suggestions while the user types.
 
-A select of all customers is unusable above some hundreds. Without scripts the user types the name or the id.
+It replaces a select, which is unusable with more than some hundred rows. Without JavaScript there are fewer
+suggestions, and the user types the name or the id.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from portal.web.row_id import row_id
 
 SHOWN = 20
 
-# The rows to choose from, by their address below /noc/suggest/. Names are unique in each.
+# The rows to choose from, by the last part of their address /noc/suggest/<of>/. Names are unique within each.
 ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
     "sites": Site.objects.all,
     "customers": lambda: Customer.objects.filter(retired_at__isnull=True),
@@ -30,14 +31,17 @@ ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
 
 
 def suggestions(of: str, text: str = "") -> list[str]:
-    """Return the first names that contain ``text``, or belong to an object with a name that contains it."""
+    """Return the first SHOWN names of the rows that portal.inventory.search finds for ``text``.
+
+    If ``text`` is "", return the first names of all rows.
+    """
     rows = ROWS[of]()
     narrowed = found(rows, text) if text else rows
     return list(narrowed.order_by("name").values_list("name", flat=True)[:SHOWN])
 
 
 def row_named(of: str, text: str) -> Any:
-    """Return the row with this name, else the row with this id, else None."""
+    """Return the row with this name. Without one, return the row with this id, or None."""
     rows = ROWS[of]()
     row = rows.filter(name=text).first()
     number = row_id(text)
@@ -45,7 +49,7 @@ def row_named(of: str, text: str) -> Any:
 
 
 def options(names: list[str]) -> SafeString:
-    """Return the options of a datalist."""
+    """Return the HTML options of a datalist with these names."""
     return format_html_join("", '<option value="{}"></option>', ((name,) for name in names))
 
 
@@ -72,7 +76,7 @@ class AutocompleteInput(forms.TextInput):
 
 
 class AutocompleteField(LookupField):
-    """Cleans to the row with this name, else the row with this id; None for an empty field."""
+    """A field for a row. Its cleaned value is the row with the entered name or id; None if it is empty."""
 
     default_error_messages = {"unknown": _("Nothing has this name. Enter a name from the list, or an id.")}
 

@@ -1,4 +1,4 @@
-"""The rate fields of the forms: a number and its unit, cleaned to bit/s."""
+"""Forms with rates. The user enters a number and a unit, and the cleaned value is in bit/s."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -20,9 +20,9 @@ _LARGEST_BPS = 10**18
 
 
 class BandwidthForm(TablerForm):
-    """The bandwidth of a line; cleans to ``cir_bps``, in bit/s."""
+    """A form with the bandwidth of a line. Its ``cleaned_data`` has ``cir_bps`` (bit/s)."""
 
-    # The fields with rates. Each has a select of its unit; a unit in the text takes precedence.
+    # The names of the fields with rates. Each has a select with units. A unit in the text takes precedence.
     rates: ClassVar[tuple[str, ...]] = ("cir",)
 
     cir = RateField(
@@ -46,7 +46,7 @@ class BandwidthForm(TablerForm):
 
 
 class OtherBandwidthForm(BandwidthForm):
-    """Change only the bandwidth of an existing line. The field has the focus."""
+    """The form to change only the bandwidth of an existing line. The field has the focus."""
 
     def __init__(self, data: Any, *, cir_bps: int, customer: Customer) -> None:
         super().__init__(data, initial=rate_initial("cir", cir_bps))
@@ -55,9 +55,9 @@ class OtherBandwidthForm(BandwidthForm):
 
 
 def approval_help(customers: Iterable[Customer]) -> str:
-    """Return the bandwidth from which an order of these customers needs approval.
+    """Return a sentence with the bandwidth above which orders of these customers need approval.
 
-    "" where no order needs it, or where the customers have different limits.
+    Return "" if no order needs approval, or if the customers have different limits.
     """
     limits = {customer.approve_up_to_bps for customer in customers}
     limit = limits.pop() if len(limits) == 1 else None
@@ -67,6 +67,6 @@ def approval_help(customers: Iterable[Customer]) -> str:
 
 
 def rate_initial(name: str, bps: int) -> dict[str, Any]:
-    """Return a rate (bit/s) as number and unit, for the fields of the form."""
+    """Return the initial values of a rate's two fields, number and unit, for a rate in bit/s."""
     unit = GBIT if bps % GBIT == 0 else MBIT
     return {name: (Decimal(bps) / unit).normalize(), f"{name}_unit": unit}

@@ -1,4 +1,4 @@
-"""The base of all forms: Tabler's classes on Django's widgets, and plain text fields."""
+"""The base of all forms: it adds Tabler's CSS classes to widgets, and accepts only plain text."""
 
 from functools import partial
 from typing import Any
@@ -9,14 +9,15 @@ from portal.core.plain_text import plain_line, plain_lines
 
 
 class LookupField(forms.CharField):
-    """A search text. It is never stored, so any character of a name is valid."""
+    """A field for a text to search for. The text is never stored, so all characters are valid."""
 
 
 class TablerForm(forms.Form):
-    """A form with the portal's look and with plain text fields.
+    """A form with the portal's design that accepts only plain text.
 
-    A stored text that the form itself showed is accepted unchanged, so that it never blocks changes of other
-    fields. When the form is shown again, the first field with an error has the focus.
+    A text that was already stored and that the user has not changed is accepted in any case. Otherwise the
+    user could not change other fields. When the form is shown again, the first field with an error has the
+    focus.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -40,13 +41,16 @@ class TablerForm(forms.Form):
 
 
 def _is_kept_text(field: forms.Field) -> bool:
-    """Return whether the field's stored text may be shown. A password is never shown."""
+    """Return whether the field's text is stored and shown, so that it must be plain text.
+
+    Search texts are not stored, and passwords are not shown.
+    """
     never_shown = isinstance(field, LookupField) or isinstance(field.widget, forms.PasswordInput)
     return isinstance(field, forms.CharField) and not never_shown
 
 
 def class_of(widget: forms.Widget) -> str:
-    """Return Tabler's class for a widget."""
+    """Return Tabler's CSS class for a widget."""
     if isinstance(widget, forms.CheckboxInput):
         return "form-check-input"
     return "form-select" if isinstance(widget, forms.Select) else "form-control"

@@ -7,7 +7,7 @@ from portal.web.forms.base import TablerForm
 
 
 class TroubleForm(TablerForm):
-    """The reporter's description. The portal adds the findings of its diagnosis automatically."""
+    """The user's description of the trouble. The portal adds its diagnosis automatically."""
 
     note = forms.CharField(
         label=_("What do you see?"),

@@ -1,6 +1,7 @@
-"""A field for an interface, chosen from the router's reports or typed.
+"""A field for an interface. The user chooses it from the router's reported interfaces, or types its name.
 
-The list below the field appears once the router is named: by htmx immediately, or else with a button.
+The list below the field appears when the user has entered the router. With htmx it appears immediately, and
+without JavaScript after the user presses a button.
 """
 
 from typing import Any, Self
@@ -15,12 +16,12 @@ from portal.inventory.reported_interfaces import reported_interfaces
 from portal.web.forms.autocomplete import row_named
 from portal.web.forms.version_field import VersionedForm
 
-# The form's buttons: one requests the lists, the others choose an interface for a field.
+# The names of the form's buttons. One shows the lists; the others choose an interface for a field.
 _SHOW, _PICK = "show", "pick_"
 
 
 class InterfaceInput(forms.TextInput):
-    """A text field with the interfaces of ``router`` below it."""
+    """A text input with a list of the interfaces of ``router`` below it."""
 
     def __init__(self, router_field: str) -> None:
         super().__init__(attrs={"autocomplete": "off", "spellcheck": "false"})
@@ -33,9 +34,10 @@ class InterfaceInput(forms.TextInput):
 
 
 class InterfaceField(forms.CharField):
-    """An interface of the router that ``router_field`` names.
+    """A field for an interface of the router in the field ``router_field``.
 
-    A chosen interface fills other empty fields. ``fills`` maps them to the observed values of the interface.
+    When the user chooses an interface, other empty fields are filled. ``fills``: for each of these fields,
+    the attribute of the observed interface.
     """
 
     def __init__(self, *, router_field: str, fills: dict[str, str], **kwargs: Any) -> None:
@@ -44,7 +46,7 @@ class InterfaceField(forms.CharField):
 
 
 class PicksInterfaces(VersionedForm):
-    """A form with interface fields."""
+    """A form with fields for interfaces."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -53,9 +55,9 @@ class PicksInterfaces(VersionedForm):
 
     @classmethod
     def half_written(cls, sent: QueryDict) -> Self | None:
-        """Return the form as filled in so far, without validation, with the chosen interface.
+        """Return the form with the values entered so far, and the chosen interface, without validation.
 
-        None for a form that the user saves.
+        Return None if the user pressed the button to save.
         """
         picks = {name.removeprefix(_PICK): str(sent[name]) for name in sent if name.startswith(_PICK)}
         if not picks and _SHOW not in sent:
@@ -81,16 +83,16 @@ class PicksInterfaces(VersionedForm):
 
 
 def router_named(written: Any) -> Router | None:
-    """Return the router that the form names so far, or None."""
+    """Return the router with the entered name or id; None if there is none."""
     text = str(written or "").replace("\0", "").strip()
     router: Router | None = row_named("routers", text) if text else None
     return router
 
 
 def reported_list(field: str, router_field: str, router: Router | None) -> SafeString:
-    """Return the list below the field ``field``.
+    """Return the HTML list of the router's interfaces below the field ``field``.
 
-    htmx requests it again when the user names another router.
+    htmx requests it again when the user enters another router.
     """
     context = {
         "field": field,
