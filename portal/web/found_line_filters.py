@@ -1,4 +1,4 @@
-"""The filters of the list of found lines. They also select the lines to adopt together."""
+"""The filters of the list of found lines. The same filters select the lines to adopt together."""
 
 from typing import Any
 
@@ -26,10 +26,10 @@ STANDINGS: dict[Standing, Any] = {
 
 
 def found_line_filters(query: QueryDict) -> ListFilters:
-    """Return the filters.
+    """Return the filters of a request.
 
-    ``?q=`` and ``?standing=`` come from the form; ``?router=`` selects lines with an end on the router of
-    that name.
+    ``?q=`` (search) and ``?standing=`` (status) come from the form. ``?router=`` selects the lines with an
+    end on the router with that name.
     """
     router = query.get("router", "").replace("\0", "")[:_LONGEST_NAME]
     choices = [Choice("standing", _("Status"), _options, _narrowed)]

@@ -1,7 +1,7 @@
-"""Place routers at their sites on an equirectangular projection, with the routers of a site side by side.
+"""A layout that places routers at their sites on an equirectangular projection. Pure functions.
 
-Sites without coordinates follow in rows below the map. Input in degrees, output in pixels. A pure function:
-the order of the input does not matter.
+The routers of a site are side by side. Sites without coordinates are in rows below the map. The input is in
+degrees, and the output is in pixels. The order of the input has no effect.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -11,20 +11,22 @@ from math import ceil, cos, pi, radians, sin, sqrt
 
 from portal.web.map_geometry import Plane, Rect, Spot
 
-# The height of a map. A map with many sites is up to twice as high.
+# The height of a map in pixels. A map with many sites is up to twice as high.
 _TALL = 560.0
-# The minimum gap between two sites, and the share of the map that they may fill before the map grows.
+# The minimum gap between two sites in pixels, and the share of the map that sites may fill before the map
+# grows.
 _GAP, _FULL = 34.0, 0.4
-# The maximum horizontal stretch of a country that is taller than wide, so that its map fills the page.
+# The maximum horizontal stretch of a network that is higher than wide, so that its map fills the page.
 _STRETCH = 1.6
 CAPTION = 18.0
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlace:
-    """The place of a site.
+    """The place of a site on the map.
 
-    ``routers``: the centre of each; ``block``: all of them, with space for a name above and below.
+    ``routers``: the centre of each router. ``block``: the rectangle around all routers of the site, with
+    space for a name above and below.
     """
 
     name: str
@@ -34,7 +36,7 @@ class SitePlace:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site. ``routers``: the size of each, ordered by name."""
+    """A site. ``routers``: the width and height of each router, ordered by name."""
 
     name: str
     routers: Mapping[Hashable, tuple[float, float]]
@@ -43,13 +45,16 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class LocatedSite(Site):
-    """A site on the map. ``coordinates``: latitude and longitude in degrees."""
+    """A site with coordinates. ``coordinates``: latitude and longitude in degrees."""
 
     coordinates: tuple[float, float]
 
 
 def geographic_layout(sites: Sequence[LocatedSite], *, width: float) -> list[SitePlace]:
-    """Place the sites with north at the top. Sites move apart where their routers would overlap."""
+    """Return the places of sites with coordinates, with north at the top.
+
+    If sites would overlap, some of them are moved away from their coordinates.
+    """
     sites = sorted(sites, key=lambda site: (-site.coordinates[0], site.coordinates[1], site.name))
     blocks = [_Block(site) for site in sites]
     area = sum((block.width + _GAP) * (block.height + _GAP) for block in blocks) / _FULL
@@ -64,7 +69,7 @@ def geographic_layout(sites: Sequence[LocatedSite], *, width: float) -> list[Sit
 
 
 def rows_layout(sites: Sequence[Site], *, left: float, top: float, width: float) -> list[SitePlace]:
-    """Place the sites in rows, ordered by name, from this corner on."""
+    """Return the places of sites in rows, ordered by name. ``left`` and ``top``: the corner of the rows."""
     placed: list[SitePlace] = []
     x, y, tall = left, top, 0.0
     for site in sorted(sites, key=lambda each: each.name):
@@ -77,14 +82,14 @@ def rows_layout(sites: Sequence[Site], *, left: float, top: float, width: float)
 
 
 class _Block:
-    """The routers of a site, in rows."""
+    """The block of a site: its routers in rows."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
         sizes = list(site.routers.values())
         self._columns = max(ceil(sqrt(len(sizes) / 2)), 1)
         self._cell = (max(w for w, _h in sizes), max(h for _w, h in sizes))
-        # Leave space to show a link between two of them.
+        # Leave space for a link between two routers of the site.
         self._gaps = (56.0, self._cell[1] * 0.9)
         rows = ceil(len(sizes) / self._columns)
         across = self._columns * (self._cell[0] + self._gaps[0]) - self._gaps[0]
@@ -111,7 +116,7 @@ class _Block:
 def _projected(
     sites: Sequence[LocatedSite], blocks: Sequence[_Block], wide: float, tall: float
 ) -> list[Spot]:
-    """Return the middle of each site's block, within ``wide`` and ``tall``."""
+    """Return the centre of each site's block, so that all blocks are within ``wide`` and ``tall``."""
     latitudes = [site.coordinates[0] for site in sites]
     longitudes = _unrolled([site.coordinates[1] for site in sites])
     north, south = max(latitudes), min(latitudes)
@@ -133,9 +138,9 @@ def _projected(
 
 
 def _unrolled(longitudes: Sequence[float]) -> list[float]:
-    """Return the longitudes, cut at the widest gap.
+    """Return the longitudes with the map's edge at the widest gap between sites.
 
-    Sites on both sides of 180 degrees are therefore neighbours.
+    Sites on both sides of the 180th meridian are therefore next to each other.
     """
     around = sorted(set(longitudes))
     gaps = [(after - before, after) for before, after in pairwise([*around, around[0] + 360])]
@@ -144,7 +149,7 @@ def _unrolled(longitudes: Sequence[float]) -> list[float]:
 
 
 def _around(spot: Spot) -> Iterator[Spot]:
-    """Yield the spot, then spots around it at growing distance. A free spot is always found."""
+    """Yield the spot, and then spots around it at growing distances, without end."""
     yield spot
     ring = 0
     while True:

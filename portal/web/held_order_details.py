@@ -1,4 +1,4 @@
-"""The page for an order pending approval: its path, its ports, and the plan of each router."""
+"""The details of an order that waits for approval: its path, its ports, and the plan of each router."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,9 +13,10 @@ from portal.web.path_drawing import LinePath, line_path
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The resources of a line.
+    """The resources that the line of an order needs.
 
-    ``ports``: by side, with this order booked; ``path``: None within one router.
+    ``ports``: by side. Their booked bandwidth includes this order. ``path``: None if both ends are on the
+    same router.
     """
 
     ports: dict[str, Port]
@@ -24,7 +25,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """The plan of one router. ``sides``: the ends of the line that it changes, such as ``["a"]``."""
+    """The plan of one router. ``sides``: the ends of the line that the plan changes, such as ``["a"]``."""
 
     router: int
     name: str
@@ -37,12 +38,12 @@ class PlanPart:
 
     @property
     def replaces(self) -> bool:
-        """Return whether the plan replaces an existing value on the router."""
+        """Whether the plan replaces an existing value on the router."""
         return any(each["before"] is not None and each["after"] is not None for each in self.differences)
 
 
 def needs_of(order: Order, *, now: datetime) -> Needs:
-    """Return the resources that the order's line needs once approved."""
+    """Return the resources that the line needs after the order is approved."""
     content = Content.from_json(order.after) if order.after else content_of(order.vll)
     rows = with_link_speed(Port.objects.select_related("router"))
     found = rows.in_bulk({end.port for end in content.ends.values()})
@@ -59,9 +60,9 @@ def needs_of(order: Order, *, now: datetime) -> Needs:
 
 
 def plan_parts(plan: PlanResult) -> list[PlanPart]:
-    """Return the plans of the routers, the A end's first.
+    """Return the plans of the routers. The plan of the A end is first.
 
-    A plan that names no end gets the end that the other plan does not name.
+    If one plan names no end, it gets the end that no other plan names.
     """
     parts = [_part(part) for part in plan.routers]
     unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))

@@ -11,7 +11,7 @@ from portal.vll.models.hold import MAX_RENEWALS
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A hold. ``ends``: by side, the port and the frames as an unsaved end of a line."""
+    """A hold for display. ``ends``: its ports and VLANs, as ends of a line that are not stored."""
 
     hold: Hold
     ends: list[VllEnd]
@@ -20,7 +20,7 @@ class Held:
 
 
 def held_of(hold: Hold, user: User) -> Held:
-    """Return ``hold`` with its ports."""
+    """Return ``hold`` for display, with its ports and the user's permission to order."""
     ports = Port.objects.select_related("router").in_bulk([hold.ends[side]["port"] for side in "az"])
     return Held(
         hold=hold,

@@ -1,4 +1,4 @@
-"""The kinds of inventory objects that the NOC manages: their pages and operations."""
+"""The kinds of inventory objects that the NOC manages, with their pages, forms and operations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,11 +40,12 @@ Text = str | Promise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of object.
+    """A kind of inventory object.
 
-    ``keyword``: the parameter name of the row in ``change`` and ``remove``. ``columns``: each heading with a
-    function for its cells. ``by``: the order of the list, the last column unique. ``choices``: its filters in
-    addition to the search.
+    * ``keyword``: the name of the parameter for the row in ``change`` and ``remove``.
+    * ``columns``: the columns of the list, each with a heading and a function that returns a row's cell.
+    * ``by``: the fields that order the list. The last field must be unique.
+    * ``choices``: the filters of the list, in addition to the search.
     """
 
     slug: str
@@ -55,24 +56,24 @@ class Kind:
     by: tuple[str, ...]
     choices: tuple[Choice, ...] = ()
     searchable: bool = True
-    # The page of a row, by its id; "" where the form is the only page.
+    # The name of the view with a row's page, by the row's id; "" if a row has only the page with its form.
     page: str = ""
     columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
-    # Facts about a row that its form does not contain.
+    # Facts about a row that the page shows in addition to the form.
     facts: Callable[[Any], list[tuple[Text, Any]]] = lambda _row: []
     create_form: type[VersionedForm]
     change_form: type[VersionedForm]
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]
-    # Whether a removal ends access of people, so that the user has to enter the password or a code.
+    # Whether a removal ends people's access. The user then has to enter the password or a code.
     removal_ends_access: bool = False
-    # The page after a new row was created, from the form's values and the query of the form's address; "" for
-    # the list.
+    # The address of the page that follows after a row was created; "" for the list. The arguments are the
+    # form's values and the query of the form's address.
     leads_to: Callable[[dict[str, Any], QueryDict], str] = lambda _wanted, _opened: ""
-    # Warnings about a new row that was accepted, from the form's values.
+    # Warnings about a row that was created. The argument is the form's values.
     doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
-    # The losses of a row (portal.web.loss_rows), shown below its form.
+    # The losses of a row (portal.web.loss_rows), which the page shows below the form.
     losses: Callable[[Any, datetime], list[LossRow]] | None = None
 
 
@@ -103,7 +104,7 @@ def _reported_mtu(link: Any) -> Text:
 
 
 def _link_facts(link: Any) -> list[tuple[Text, Any]]:
-    """Return the MTU in bytes: declared, reported by agents, and verified by test frames."""
+    """Return the IP MTUs of a link (bytes): declared, reported by agents, and verified by test frames."""
     declared = [mtu for mtu in (link.a_ip_mtu, link.z_ip_mtu) if mtu is not None]
     now = clock.now()
     verified = verified_link_mtus(topology=current_topology(now=now), now=now).get(link.pk)
@@ -140,7 +141,7 @@ def _of_new_customer(wanted: dict[str, Any], _opened: QueryDict) -> str:
 
 
 def _back_to_customer(wanted: dict[str, Any], opened: QueryDict) -> str:
-    """Return the customer's page where the port was added from there."""
+    """Return the address of the customer's page if the user came from there; otherwise ""."""
     customer = wanted["customer"] if "customer" in opened else None
     return reverse("web:noc-customer", args=[customer.pk]) if customer is not None else ""
 

@@ -7,12 +7,15 @@ from itertools import chain, count
 from portal.accounts.models import User
 from portal.vll import queries
 
-# Leaves space for a number at the end.
+# The maximum length of a name without a number, so that there is space for a number.
 _LONGEST = 90
 
 
 def name_after(places: Sequence[str], *, user: User) -> str:
-    """Return a name such as ``Zurich – Basel``, numbered where ``user`` sees another line of that name."""
+    """Return a name such as ``Zurich – Basel``.
+
+    If ``user`` can see another line with this name, a number follows the name.
+    """
     name = " – ".join(places)[:_LONGEST]
     alike = queries.vlls(user)
     for place in set(places):
@@ -23,5 +26,5 @@ def name_after(places: Sequence[str], *, user: User) -> str:
 
 
 def _without_dashes(name: str) -> str:
-    """Return a key for comparison: people read ``Zurich – Basel`` and ``Zurich-Basel`` as the same name."""
+    """Return a key to compare names. ``Zurich – Basel`` and ``Zurich-Basel`` have the same key."""
     return " ".join(re.split(r"[\s–-]+", name)).casefold()

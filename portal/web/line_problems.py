@@ -1,4 +1,4 @@
-"""The problems of the lines in a reader's scope, with a limited query for each kind."""
+"""The problems of the lines that a user can see. Each kind of problem has a query with a limit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SHOWN = 5
 
 
 class Trouble(models.TextChoices):
-    """The kinds of trouble, worst first. The overview lists the lines of one kind with ``?trouble=``."""
+    """The kinds of problems, worst first. With ``?trouble=``, the overview lists the lines with one kind."""
 
     DOWN = "down", _("Down")
     FAILED = "failed", _("Order failed in the last day")
@@ -30,9 +30,9 @@ _TONES = {Trouble.DOWN: "danger", Trouble.FAILED: "danger", Trouble.DRIFT: "warn
 
 @dataclass(frozen=True, slots=True)
 class LineAlarm:
-    """The lines with one kind of trouble.
+    """The lines with one kind of problem.
 
-    ``vlls``: at most ``SHOWN`` of them; ``more``: the number of others.
+    ``vlls``: the first lines, at most ``SHOWN``. ``more``: the number of further lines.
     """
 
     trouble: Trouble
@@ -42,9 +42,10 @@ class LineAlarm:
 
 
 def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[LineAlarm]:
-    """Return the kinds of trouble that exist, worst first.
+    """Return the kinds of problems that exist, worst first.
 
-    ``down`` and ``out_of_sync`` say whether such lines can exist. If not, no query reads lines for that kind.
+    ``down`` and ``out_of_sync``: whether there can be lines that are down or not in sync. If False, the query
+    for that kind is left out.
     """
     lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
     failed = queries.failed_lately(queries.orders(user), now=now)
@@ -57,7 +58,7 @@ def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> li
 
 
 def lines_with(trouble: Trouble, rows: QuerySet[Vll], user: User, *, now: datetime) -> QuerySet[Vll]:
-    """Return the ``rows`` that ``attention`` counts for this kind of trouble."""
+    """Return the lines in ``rows`` that have this kind of problem, by the rules of ``attention``."""
     if trouble == Trouble.FAILED:
         failed = queries.failed_lately(queries.orders(user), now=now)
         return rows.filter(pk__in=failed.order_by().values("vll"))

@@ -1,4 +1,4 @@
-"""The progress of a VLL: its newest order, and the state of each end compared with the requested state."""
+"""The progress of a VLL: its newest order, and the state of each end compared with the ordered state."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -26,19 +26,23 @@ from portal.vll.states import (
 )
 from portal.web.status_labels import END_LOOKS, end_look
 
-# Agents report every 10 s, so the oper status follows an order after about that time.
+# The time after the end of an order during which the page waits for the oper status. Agents report every 10
+# s.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
-# Reachable routers answer an order within one or two seconds.
+# The time after an order's last change during which the page polls often. Reachable routers confirm an order
+# within one or two seconds.
 STEPS_FOLLOW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class EndStep:
-    """The state of one end.
+    """The state of one end, for display.
 
-    ``note``: why the end is not ready, or "". ``agent_words``: the agent's message about it, for the NOC.
-    ``carries``: false where the line is suspended as ordered. ``unpoliced``: why the end is not policed, or
-    "". ``reporting``: its router reports now, so this state is current.
+    * ``note``: the reason why the end is not ready, or "".
+    * ``agent_words``: the agent's message about the end, for the NOC.
+    * ``carries``: False if the line is suspended as ordered.
+    * ``unpoliced``: the reason why the end is not policed, or "".
+    * ``reporting``: whether the router reports now, so that this state is current.
     """
 
     end: VllEnd
@@ -55,8 +59,8 @@ class EndStep:
 class Progress:
     """The progress of a line.
 
-    ``settled``: no change of the page is expected soon. Otherwise the page polls every ``poll_every``.
-    ``actions``: the possible orders: change, test, suspend, resume, remove, restore, cancel, retry.
+    ``settled``: whether no change is expected soon. If False, the page polls every ``poll_every``.
+    ``actions``: the possible actions: change, test, suspend, resume, remove, restore, cancel, retry.
     """
 
     order: Order | None
@@ -68,7 +72,7 @@ class Progress:
 
 
 def progress_of(vll: Vll, *, now: datetime) -> Progress:
-    """Return the progress of ``vll``, which comes from ``queries.with_last_order``."""
+    """Return the progress of ``vll``. The caller must read ``vll`` with ``queries.with_last_order``."""
     order = vll.orders.order_by("-ordered_at", "-id").first()
     return Progress(
         order=order,
@@ -110,7 +114,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
 
 
 def _as_last_reported(step: EndStep, now: datetime) -> EndStep:
-    """Return ``step``, without a green badge where neither its router nor VPP reports."""
+    """Return ``step``. If its router or VPP does not report, a green badge becomes grey."""
     seen = getattr(step.end.port.router, "observed", None)
     if seen is None or seen.is_current(reported_since=now - FRESH):
         return step
@@ -123,7 +127,7 @@ def _unpoliced(end: VllEnd) -> str:
 
 
 def _agent_words(reason: dict[str, Any] | None) -> str:
-    """Return the agent's message with the object that it concerns."""
+    """Return the agent's message in ``reason``, with the object that it concerns."""
     if not reason:
         return ""
     message = str(reason.get("message") or reason.get("code") or "")
@@ -134,7 +138,8 @@ def _agent_words(reason: dict[str, Any] | None) -> str:
 def _poll_every(order: Order | None, now: datetime) -> str:
     """Return the polling interval in htmx's notation.
 
-    Orders that wait for people, or have not changed for long, need fewer polls than two a second.
+    It is half a second after a change of the order. It is longer if the order waits for people, or has not
+    changed for some time.
     """
     if order is None or order.state == OrderState.HELD:
         return "10s"
@@ -142,10 +147,10 @@ def _poll_every(order: Order | None, now: datetime) -> str:
 
 
 def _all_is_read(vll: Any, order: Order | None) -> bool:
-    """Return whether the line, read first, already includes the result of its newest order.
+    """Return whether ``vll`` already shows the result of its newest order, if that order has ended.
 
-    Two statements may see different states. If an order ends between them, the order has ended but the line
-    is still the old one.
+    The line is read before the order. If the order ends between the two queries, ``order`` has ended, but
+    ``vll`` still has the earlier state.
     """
     return order is None or vll.last_order_state in TERMINAL_ORDER_STATES
 
@@ -163,13 +168,13 @@ def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:
 
 
 def actions_of(vll: Vll, order: Order | None) -> frozenset[str]:
-    """Return the possible orders of a line, given its newest order (``Progress.actions``)."""
+    """Return the possible actions on a line (see ``Progress.actions``). ``order``: its newest order."""
     if order is not None and not order.is_terminal:
         letting_go = vll.handover == Handover.RELEASE
         ending = order.state == OrderState.PENDING_CANCELLATION or order.failure or letting_go
         return frozenset() if ending else frozenset({"cancel"})
     test = {"test"} if vll.family is not None else set()
-    # A line that could not be adopted is a found line again.
+    # If an adoption fails, the line becomes a found line again, and is handled as a released line.
     lost = vll.handover == Handover.RELEASE
     again = {"retry"} if order is not None and not lost and _may_be_retried(order) else set()
     match vll.lifecycle:

@@ -1,4 +1,6 @@
-"""The filters of a list, as a form above it: ``?q=`` and selects. Links to other pages keep them."""
+"""The filters of a list: a form above the list with ``?q=`` and selects. Links of the list keep the
+filters.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ LONGEST_SEARCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A select. ``options``: values and labels; ``narrow(rows, value)`` filters by one of these values."""
+    """A select. ``options``: returns values and labels. ``narrow``: filters rows by one of the values."""
 
     name: str
     label: Text
@@ -32,9 +34,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ListFilters:
-    """The filters.
+    """The result of filtering a list.
 
-    ``selects``: name, label, options and chosen value of each; ``keep``: the query for links.
+    ``rows``: the matching rows. ``q``: the search text. ``selects``: the name, label, options and chosen
+    value of each select. ``keep``: the query string that keeps the filters in links.
     """
 
     rows: QuerySet[Any]
@@ -53,7 +56,7 @@ def filtered(
     choices: tuple[Choice, ...] = (),
     search: Callable[[QuerySet[Any], str], QuerySet[Any]] = found,
 ) -> ListFilters:
-    """Return the ``rows`` that match ``query``. A value that is empty or not an option filters nothing."""
+    """Filter ``rows`` by the query of a request. An empty or unknown value of a select does not filter."""
     q = query.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kept = {"q": q} if q else {}
     if q:
@@ -70,7 +73,7 @@ def filtered(
 
 
 def at_site(path: str, label: Text) -> Choice:
-    """Return a select of sites by name. ``path``: from a row to its site."""
+    """Return a select of sites by name. ``path``: the lookup from a row to its site."""
     return Choice(
         name="site",
         label=label,
@@ -80,13 +83,13 @@ def at_site(path: str, label: Text) -> Choice:
 
 
 def of_customer(user: User, query: QueryDict) -> Customer | None:
-    """Return the customer with the id ``?customer=``; None for a customer outside the user's scope."""
+    """Return the customer with the id in ``?customer=``; None if there is none that the user may see."""
     number = row_id(query.get("customer"))
     return None if number is None else permissions.visible_customers(user).filter(pk=number).first()
 
 
 def only_of(customer: Customer) -> Choice:
-    """Return a select of this customer or all. A select of all customers is unusable above some hundreds."""
+    """Return a select with only this customer. A select with all customers may be too long to use."""
     return Choice(
         name="customer",
         label=_("Customer"),

@@ -1,7 +1,7 @@
-"""Live parts of pages: sent alone on request, and only when their content has changed.
+"""Live parts of pages, which htmx requests separately. They are sent only if their content has changed.
 
-``{% livepart %}`` marks a part in a template. The portal renders the whole page as always. htmx names the
-part as the target of its request, and the middleware returns only that part.
+``{% livepart %}`` marks a part in a template. The view always renders the whole page. The request of htmx
+names the part as its target, and the middleware returns only that part.
 """
 
 from collections.abc import Callable
@@ -12,20 +12,20 @@ from django.http import HttpRequest, HttpResponse
 
 from portal.web.polling import HTTP_NO_CHANGE
 
-# A digest of the content that the browser shows.
+# The request header with a digest of the content that the browser shows.
 SEEN = "X-Seen"
 
 
 @dataclass(frozen=True, slots=True)
 class LivePart:
-    """A live part. ``html``: with its element; ``seen``: a digest of its content."""
+    """A live part. ``html``: its HTML, with the surrounding element. ``seen``: a digest of its content."""
 
     html: str
     seen: str
 
 
 class LivePartMiddleware:
-    """Respond with the part alone, or with 204 where its content has not changed."""
+    """Return only the requested part, or status HTTP_NO_CHANGE if its content has not changed."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -44,7 +44,7 @@ class LivePartMiddleware:
 
 
 def requests_a_part(request: Any) -> bool:
-    """Return whether htmx requests a part of a page that it already shows."""
+    """Return whether the request is one of htmx for a part of a page that the browser already shows."""
     return bool(getattr(request, "htmx", False)) and SEEN in request.headers
 
 

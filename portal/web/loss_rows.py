@@ -16,10 +16,11 @@ STEP_S = 1800
 
 @dataclass(frozen=True, slots=True)
 class LossRow:
-    """A row of losses.
+    """The losses of an interface in the last day.
 
-    ``totals``: of the day by column, None where nothing was counted. ``lost``: by the interface itself.
-    ``ratio``: the lost share of all frames received or to be sent. ``path``: SVG path data of the losses.
+    ``totals``: the counts by column; None if nothing was counted. ``lost``: the frames that the interface
+    itself lost. ``ratio``: the lost share of all frames that were received or to be sent. ``path``: SVG path
+    data for a sparkline of the losses; "" without losses.
     """
 
     name: str
@@ -31,14 +32,17 @@ class LossRow:
 
 
 def router_loss_rows(*, router: Router, now: datetime) -> tuple[list[LossRow], dict[str, float | None]]:
-    """Return rows for the interfaces, those of links first, and the totals of the router itself."""
+    """Return a row for each interface of the router, and the totals of the router itself.
+
+    Interfaces of links are first.
+    """
     answer = router_losses(router=router, since=now - SPAN, until=now, step_s=STEP_S, now=now)
     rows = [_row(each, each["name"], each["link"]) for each in answer["interfaces"]]
     return sorted(rows, key=lambda row: row.link is None), answer["router"]["totals"]
 
 
 def link_loss_rows(link: BackboneLink, now: datetime) -> list[LossRow]:
-    """Return rows for both sides of a link, A first."""
+    """Return a row for each side of a link. The A side is first."""
     answer = link_losses(link=link, since=now - SPAN, until=now, step_s=STEP_S, now=now)
     return [
         _row(answer[f"{side}_side"], f"{router}:{answer[f'{side}_side']['name']}", None)

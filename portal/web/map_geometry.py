@@ -1,4 +1,4 @@
-"""Rectangles and straight pieces of links on a plane, and collision tests. Pixels."""
+"""Rectangles and straight pieces of links on a plane, with collision tests. All values are in pixels."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class Piece(NamedTuple):
         return Rect(min(a_x, z_x), min(a_y, z_y), max(a_x, z_x), max(a_y, z_y))
 
     def crosses(self, rect: Rect) -> bool:
-        """Return whether any part of the piece is inside (clipping by Liang and Barsky, 1984)."""
+        """Return whether a part of the piece is inside the rectangle (Liang and Barsky, 1984)."""
         (x, y), (end_x, end_y) = self
         enters, leaves = 0.0, 1.0
         for step, low, high, at in (
@@ -63,7 +63,7 @@ class Piece(NamedTuple):
 
 
 class Plane:
-    """The objects already placed, indexed by position."""
+    """The rectangles and pieces that are already placed, indexed by position."""
 
     def __init__(self) -> None:
         self._rects: dict[tuple[int, int], list[Rect]] = defaultdict(list)
@@ -78,7 +78,7 @@ class Plane:
             self._pieces[cell].append(piece)
 
     def is_free(self, rect: Rect) -> bool:
-        """Return whether the rectangle is free."""
+        """Return whether the rectangle touches no placed rectangle and no placed piece."""
         return not any(
             any(rect.touches(other) for other in self._rects.get(cell, ()))
             or any(piece.crosses(rect) for piece in self._pieces.get(cell, ()))
@@ -86,7 +86,7 @@ class Plane:
         )
 
     def crossed_by(self, piece: Piece) -> set[Rect]:
-        """Return the rectangles that a piece crosses."""
+        """Return the placed rectangles that the piece crosses."""
         return {
             rect for cell in _cells(piece.bounds) for rect in self._rects.get(cell, ()) if piece.crosses(rect)
         }

@@ -1,13 +1,13 @@
-"""Places for the labels of links, next to their link, and for the names of sites. Pixels."""
+"""The places of links' labels and of sites' names. All values are in pixels."""
 
 from collections.abc import Iterable, Iterator
 
 from portal.web.map_geometry import Plane, Rect, Spot
 from portal.web.map_link_curves import Curve
 
-# Positions along the link, the best first.
+# Positions of a label along its link (0 at A, 1 at Z), the best first.
 _ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
-# Between two labels.
+# The minimum gap between two labels.
 _APART = 3.0
 _AWAY = (7.0, 13.0, 22.0)
 
@@ -15,10 +15,11 @@ _AWAY = (7.0, 13.0, 22.0)
 def label_places(
     wanted: Iterable[tuple[Curve, float, float] | None], plane: Plane, *, inside: Rect
 ) -> Iterator[Rect | None]:
-    """Yield a place for each (link, width, height), in order; None without a free place.
+    """Yield a place for each label, in order; None if no place is free or no label is wanted.
 
-    The table also has the text of the label. ``plane``: the objects already drawn. ``inside``: the area for
-    labels.
+    ``wanted``: the curve of the link, and the width and height of its label. A label without a place is left
+    out, because the table also has its text. ``plane``: the objects that are already drawn. ``inside``: the
+    area for labels.
     """
     labels = Plane()
     for each in wanted:
@@ -29,7 +30,10 @@ def label_places(
 
 
 def caption_place(block: Rect, width: float, height: float, plane: Plane) -> Rect:
-    """Return a place above the routers of the block or below them, without a crossing link where possible."""
+    """Return a place for the name of a site, above or below its routers.
+
+    If possible, no link crosses the place.
+    """
     across = (block.right - block.left - width) / 2
     places = [
         Rect(left, top, left + width, top + height)
@@ -56,9 +60,9 @@ def _candidates(curve: Curve, width: float, height: float) -> Iterator[Rect]:
     for away in _AWAY:
         for along in _ALONG:
             middle, aside = curve.at(along), curve.aside(along)
-            # The distance from the centre of the label to its side, in that direction.
+            # The distance from the link to the centre of the label, so that the gap is ``away``.
             reach = abs(aside.x) * width / 2 + abs(aside.y) * height / 2 + away
-            # Prefer places above, or to the right.
+            # Try the place above the link (or to its right) first.
             up = -1 if aside.y > 0 or (aside.y == 0 and aside.x < 0) else 1
             for side in (up, -up):
                 spot = Spot(middle.x + side * reach * aside.x, middle.y + side * reach * aside.y)

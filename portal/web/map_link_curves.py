@@ -1,4 +1,4 @@
-"""The curves of links between routers on a drawing: straight, or bent around obstacles. Pixels."""
+"""The curves of links between routers: straight, or bent around other routers. Values are in pixels."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import ceil, hypot
 
 from portal.web.map_geometry import Piece, Plane, Rect, Spot
 
-# Between two links that join the same routers.
+# The distance between two links that join the same routers.
 _SPACING = 26
 _PIECE = 80
 
@@ -21,7 +21,7 @@ class Curve:
     z: Spot
 
     def at(self, t: float) -> Spot:
-        """Return the point at ``t``: 0 at A, 1 at Z."""
+        """Return the point of the curve at ``t``, which is 0 at A and 1 at Z."""
         u = 1 - t
         return Spot(
             u * u * self.a.x + 2 * u * t * self.bend.x + t * t * self.z.x,
@@ -29,7 +29,7 @@ class Curve:
         )
 
     def aside(self, t: float) -> Spot:
-        """Return the unit vector at a right angle to the curve."""
+        """Return the unit vector at a right angle to the curve at ``t``."""
         x = (1 - t) * (self.bend.x - self.a.x) + t * (self.z.x - self.bend.x)
         y = (1 - t) * (self.bend.y - self.a.y) + t * (self.z.y - self.bend.y)
         length = hypot(x, y) or 1.0
@@ -44,7 +44,7 @@ class Curve:
 
     @property
     def halves(self) -> tuple[str, str]:
-        """Return two SVG paths, each from its router to the middle (de Casteljau)."""
+        """Two SVG paths, from A and from Z to the middle of the curve (de Casteljau)."""
         middle = self.at(0.5)
         return (
             _path(self.a, _middle(self.a, self.bend), middle),
@@ -59,9 +59,10 @@ class Curve:
 def curves(
     pairs: Sequence[tuple[Hashable, Hashable]], box_of: Mapping[Hashable, Rect], *, aside: Sequence[float]
 ) -> Iterator[Curve]:
-    """Yield a curve for each pair, in order. Links between the same two routers are side by side.
+    """Yield a curve for each link, in order. Links between the same two routers are side by side.
 
-    ``aside``: possible distances of a link's middle from the straight line, the best first.
+    ``pairs``: the two routers of each link. ``box_of``: the rectangle of each router. ``aside``: possible
+    distances of a link's middle from the straight line, the best first.
     """
     plane = Plane()
     for box in box_of.values():
@@ -78,7 +79,9 @@ def curves(
 
 
 def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:
-    """Return the first curve that crosses no router, else the one that crosses the fewest."""
+    """Return the first curve that crosses no other router. Without one, return the curve that crosses
+    fewest.
+    """
     tried = []
     for each in aside:
         curve = _bent(a, z, each)
@@ -90,9 +93,9 @@ def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:
 
 
 def _bent(a: Rect, z: Rect, aside: float) -> Curve:
-    """Return a curve with its middle ``aside`` of the straight line.
+    """Return a curve whose middle is ``aside`` pixels from the straight line.
 
-    Swapping A and Z does not change the side.
+    The side of the line does not depend on which router is A.
     """
     start, end = _middle(Spot(*a[:2]), Spot(*a[2:])), _middle(Spot(*z[:2]), Spot(*z[2:]))
     first, last = sorted((start, end))

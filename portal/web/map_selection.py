@@ -22,7 +22,7 @@ from portal.vll.failure_impact import FailureImpact, Fate, HitLine, failure_impa
 from portal.vll.models import Vll
 from portal.web.row_id import row_id
 
-# The lines shown for each effect. The others are counted.
+# The maximum number of lines that are listed for each effect. Further lines are only counted.
 _LINES_SHOWN = 20
 _FATES: dict[Fate, tuple[str | Promise, str | Promise, str]] = {
     Fate.DOWN: (_("Down"), _("No path is left between their routers."), "danger"),
@@ -46,7 +46,10 @@ _FATES: dict[Fate, tuple[str | Promise, str | Promise, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class FateRow:
-    """Lines with the same effect of a failure: the first ones, and the number of others."""
+    """The lines on which a failure has the same effect.
+
+    ``lines``: the first lines. ``count``: the number of all lines. ``shows_mtu``: whether to show the MTU.
+    """
 
     title: str | Promise
     text: str | Promise
@@ -62,10 +65,12 @@ class FateRow:
 
 @dataclass(frozen=True)
 class MapSelection:
-    """The selection: at most one of ``link``, ``router`` and ``line``.
+    """The selection on the map. At most one of ``link``, ``router`` and ``line`` is set.
 
-    ``keep``: the selection as a query, "" without one. ``is_gone``: the requested object does not exist.
-    ``impact``: of the link's or router's failure. ``path``: the line's links; ``a`` and ``z``: its routers.
+    * ``keep``: the selection as a query string; "" without a selection.
+    * ``is_gone``: whether the requested object does not exist.
+    * ``impact``: the effect of a failure of the link or router.
+    * ``path``: the links of the line. ``a`` and ``z``: the routers of its ends.
     """
 
     keep: str = ""
@@ -88,7 +93,7 @@ class MapSelection:
 
     @property
     def link_ids(self) -> list[Hashable]:
-        """Return the links that the map must show for the selection, without those of a selected router."""
+        """The ids of the links that the map must show: the selected link, or the links of the line's path."""
         of_path = [link.id for link in (*self.path.primary, *self.path.backup)]
         return [*of_path, self.link.pk] if self.link else of_path
 
@@ -121,7 +126,9 @@ class MapSelection:
 
 
 def map_selection(user: User, query: QueryDict, *, now: datetime) -> MapSelection:
-    """Return the first existing object of ``?line=``, ``?link=`` and ``?router=``."""
+    """Return the selection in the first of the parameters ``?line=``, ``?link=`` and ``?router=`` that is
+    set.
+    """
     for name, read in (("line", _line), ("link", _link), ("router", _router)):
         if value := query.get(name, ""):
             return read(user, value, urlencode({name: value}), now)
@@ -157,7 +164,7 @@ def _router(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
 
 
 def _uuids(text: str) -> list[UUID]:
-    """Return a list with the id, or an empty list for other texts."""
+    """Return a list with the UUID in the text; an empty list if the text is not a UUID."""
     try:
         return [UUID(text)]
     except ValueError:
@@ -165,6 +172,6 @@ def _uuids(text: str) -> list[UUID]:
 
 
 def _numbers(text: str) -> list[int]:
-    """Return the id that the text is, or an empty list."""
+    """Return a list with the id in the text; an empty list if the text is not an id."""
     number = row_id(text)
     return [] if number is None else [number]

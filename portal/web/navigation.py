@@ -1,6 +1,6 @@
-"""The navigation: the pages for each kind of user, their groups and their keys.
+"""The navigation: the pages for each kind of user, their groups, and their keyboard shortcuts.
 
-The header, the row below it, the shortcuts and the command palette all use this module.
+The header, the row below the header, the shortcuts and the command palette use this module.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +17,13 @@ from portal.web.waiting_counts import AGAIN, ALARMS, HELD, QUARANTINES, TROUBLE
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page.
+    """A page of the navigation.
 
-    ``name``: of its URL pattern. ``key``: pressing "g" and this letter opens it, "" for none. ``below``:
-    prefixes of the names of its subpages. ``waits``: the count of portal.web.waiting_counts to show.
+    * ``name``: the name of its URL pattern.
+    * ``key``: the letter that opens the page after "g"; "" without a shortcut.
+    * ``below``: prefixes of the names of its subpages.
+    * ``waits``: the count in portal.web.waiting_counts to show next to the title; "" for none.
+    * ``is_used``: returns whether the page is shown with the current settings.
     """
 
     title: Text
@@ -33,7 +36,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pages for one kind of work. ``slug``: for ids in HTML."""
+    """A group of pages for one kind of work. ``slug``: the name of the group in HTML ids."""
 
     slug: str
     title: Text
@@ -115,34 +118,37 @@ OF_THE_ACCOUNT = (
 
 
 def groups_of(user: User) -> tuple[Group, ...]:
-    """Return the groups for ``user``. Customers have one group without a title."""
+    """Return the groups of pages for ``user``. Customers have a single group without a title."""
     return OF_THE_NOC if user.is_noc else (Group("main", "", OF_CUSTOMERS),)
 
 
 def pages_of(user: User) -> list[Page]:
-    """Return all pages that ``user`` can open, in order."""
+    """Return all pages of the navigation for ``user``, in order, with the pages of the account at the end."""
     of_all = (page for group in groups_of(user) for page in group.pages)
     return [page for page in (*of_all, *OF_THE_ACCOUNT) if page.is_used()]
 
 
 def page_at(name: str, pages: Iterable[Page]) -> Page | None:
-    """Return the page with this name, else the page with the longest matching prefix."""
+    """Return the page that has the view ``name``, or that has it as a subpage; None if there is none.
+
+    If several pages match, the longest match counts.
+    """
     return max(
         (page for page in pages if _fits(page, name)), key=lambda page: _fits(page, name), default=None
     )
 
 
 def waiting_at(group: Group, counts: Mapping[str, int]) -> int:
-    """Return the number of items that wait on all pages of a group.
+    """Return the number of items that wait on the pages of a group.
 
-    An item that is also an alarm counts once.
+    An item for which an alarm is also counted counts only once.
     """
     waiting = {page.waits: counts.get(page.waits, 0) for page in group.pages}
     return sum(waiting.values()) - (counts.get(AGAIN, 0) if ALARMS in waiting else 0)
 
 
 def _fits(page: Page, name: str) -> int:
-    """Return the length of the match of the name with this page; 0 without a match."""
+    """Return the length of the match between ``name`` and the page; 0 without a match."""
     if name == page.name:
         return len(name) + 1
     return max((len(begins) for begins in page.below if name.startswith(begins)), default=0)

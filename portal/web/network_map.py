@@ -29,20 +29,22 @@ from portal.vll.verified_link_mtus import VerifiedMtu, verified_link_mtus
 from portal.web.map_selection import MapSelection
 from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
 
-# More links are slow to draw and hard to read. A search reduces them.
+# The maximum number of links on the map. More links are slow to draw and hard to read. A search reduces them.
 LINKS_SHOWN = 120
 PATHS_SHOWN = 50
-# A link with half of its bandwidth in use is drawn wider: another such link may not have room for its
-# traffic.
+# From this load on, a link is drawn wider. If it fails, another link with the same load may not have room for
+# its traffic.
 BUSY = 0.5
-# The sum reads all lines. Values of the last minute are recent enough for sold bandwidth.
+# The time (s) for which the sold bandwidth of links is cached, because its computation reads all lines.
 _LOADS_KEPT_S = 60
 NO_LOAD = LinkLoad(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class RouterRow:
-    """A router. ``state``: transit, reporting, silent or drained, with the tone of its badge."""
+    """A router in the table. ``state``: transit only, reporting, silent or drained. ``tone``: of its
+    badge.
+    """
 
     router: Router
     state: str
@@ -52,11 +54,13 @@ class RouterRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """A link.
+    """A link in the table.
 
-    ``ip_mtu``: as orders use it; ``reported``: the smaller value of both agents. Both in bytes, None where
-    unknown. ``load``: None where it is not calculated. ``traffic``: the present traffic, None without an
-    agent's report.
+    * ``ip_mtu``: the IP MTU (bytes) that orders use; None if unknown.
+    * ``reported``: the smaller IP MTU (bytes) that the agents of both sides report; None if unknown.
+    * ``load``: the sold bandwidth; None if it is not calculated.
+    * ``traffic``: the current traffic; None if no agent reports it.
+    * ``is_missing``: whether an agent does not report the link's interface.
     """
 
     link: Any
@@ -77,13 +81,15 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class NetworkMap:
-    """The map.
+    """The map of the backbone.
 
-    ``narrow_drawing``: for a narrow window, where the drawing fits. ``loads_at``: when the loads were
-    calculated; None where there are too many paths. ``usual_mtu``: of most links (bytes); the drawing shows
-    only other values. ``unlocated``: the sites without coordinates, which the drawing shows apart where other
-    sites have coordinates. ``paths``: the first ``PATHS_SHOWN`` paths of lines, at the chosen router or
-    between all routers; ``has_more_paths``: more exist.
+    * ``paths``: the first ``PATHS_SHOWN`` paths of lines, at the selected router or else between all routers.
+      ``has_more_paths``: whether there are more.
+    * ``narrow_drawing``: a drawing for narrow windows; None if there is none.
+    * ``loads_at``: when the loads were calculated; None if there are too many paths to calculate them.
+    * ``usual_mtu``: the IP MTU (bytes) of most links. The drawing shows only other values.
+    * ``unlocated``: the sites without coordinates, if other sites have coordinates. The drawing shows them
+      separately.
     """
 
     routers: list[RouterRow]
@@ -100,10 +106,11 @@ class NetworkMap:
 def network_map(
     links: list[Any], *, unlinked: bool, chosen: MapSelection, query: str, now: datetime
 ) -> NetworkMap:
-    """Return the map of these rows of ``links_with_observed_mtu`` and of the routers that they join.
+    """Return the map of these links and their routers.
 
-    ``unlinked``: add the first ``LINKS_SHOWN`` routers without a link. ``query``: the parameters that each
-    link of the drawing keeps.
+    ``links``: rows of ``links_with_observed_mtu``. ``unlinked``: whether to add the first ``LINKS_SHOWN``
+    routers without a link. ``chosen``: the selection. ``query``: the parameters to keep in the addresses of
+    the drawing.
     """
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
@@ -140,14 +147,14 @@ def network_map(
 
 
 def _unlocated(routers: list[Router]) -> list[Site]:
-    """Return the sites without coordinates, by name; none where no site has coordinates."""
+    """Return the sites without coordinates, by name; an empty list if no site has coordinates."""
     sites = {router.site_id: router.site for router in routers}.values()
     lacking = [site for site in sites if site.coordinates is None]
     return sorted(lacking, key=lambda site: site.name) if len(lacking) < len(sites) else []
 
 
 def _paths(routers: set[int], chosen: Router | None) -> QuerySet[TunnelPath]:
-    """Return the paths, those with lost frames first."""
+    """Return the paths in use between these routers. Paths with a finding are first."""
     paths = TunnelPath.objects.filter(in_use=True, a_router__in=routers, z_router__in=routers)
     if chosen is not None:
         paths = paths.filter(Q(a_router=chosen) | Q(z_router=chosen))
@@ -265,7 +272,7 @@ def _join(row: LinkRow, usual_mtu: int | None, chosen: MapSelection, query: str)
 
 
 def _sent(traffic: LinkTraffic, bps: int | None) -> Sent:
-    """Return the traffic in per cent of the link, or as a rate where the link's capacity is unknown."""
+    """Return the traffic in per cent of the link's capacity, or as a rate if the capacity is unknown."""
     percent = traffic.percent_of(bps)
     if bps is None:
         return Sent("", "unmeasured")

@@ -1,4 +1,4 @@
-"""The changes that an order requests, as table rows with old and new value."""
+"""The changes that an order requests, as table rows with the old and the new value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ _NAMES = {
     "exact_match": gettext_noop("Exact match"),
     "tunnel_address": gettext_noop("Tunnel address"),
 }
-# The request's members that an order stores under another name, and all members of a line.
+# The members of a request that an order stores under other names, and all members of the line.
 _KEPT_AS = {
     "transport": "requested_transport",
     "cbs_bytes": "requested_cbs_bytes",
@@ -60,10 +60,10 @@ _TAGGINGS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A value and its change.
+    """A value, before and after the change.
 
-    ``before`` is "–" where no value existed, as for a new line. ``side``: "a", "z", or "" for the line
-    itself; ``label``: the name of the value, without the end.
+    ``before``: "–" if there was no value, as for a new line. ``side``: "a", "z", or "" for a value of the
+    line. ``label``: the name of the value, without the end.
     """
 
     side: str
@@ -73,21 +73,21 @@ class DiffRow:
 
     @property
     def name(self) -> str:
-        """Return the label with its end."""
+        """The label, with the end before it if the value belongs to an end."""
         return f"{_(_SIDES[self.side])}: {self.label}" if self.side else self.label
 
 
 def diff_rows_of(order: Order) -> list[DiffRow]:
-    """Return all values of a new line, the differences of a change, and nothing for a test."""
+    """Return the rows of an order: all values for a new line, or the differences for an existing line."""
     return _diff_rows(differences_of(order) if order.action in IN_SERVICE_ACTIONS else _all_of(order))
 
 
 def diff_rows_between(
     before: LineRequest, after: LineRequest, *, vlans: Mapping[str, int | None]
 ) -> list[DiffRow]:
-    """Return the differences between two requests for one line.
+    """Return the differences between two requests for the same line.
 
-    ``vlans``: the present outer VLAN of each end, which the portal chose for "any".
+    ``vlans``: the current outer VLAN of each end. It replaces "any" in ``before``.
     """
     found = [
         Difference("", _KEPT_AS.get(name, name), getattr(before, name), getattr(after, name))

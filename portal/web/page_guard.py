@@ -1,4 +1,4 @@
-"""The access check of every page: sign-in, the object in the user's scope, and the permission."""
+"""The access check of every page: sign-in, scope of the user, and permission."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,14 +19,14 @@ from portal.vll import queries
 from portal.vll.models import Vll
 from portal.web.partial_requests import page_of
 
-# For a POST that gives or removes access. An open session is not enough: the user must have entered the
-# password or a code of the second factor within the last five minutes. The API has the same rule
-# (portal.api.v1.permission_classes.ProvesIdentity).
+# A decorator for views that give or remove access. For a POST, an open session is not enough: the user must
+# have entered the password or a code of the second factor within the last five minutes. The API has the same
+# rule (portal.api.v1.permission_classes.ProvesIdentity).
 proves_identity = reauthentication_required(enabled=lambda request: request.method not in ("GET", "HEAD"))
 
 
 class SignedInRequest(HttpRequest):
-    """The request that a guarded view receives."""
+    """The request that a view with ``requires`` receives."""
 
     user: User
     htmx: HtmxDetails
@@ -40,13 +40,15 @@ class Owned(Protocol):
 
 
 def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) -> Callable[[View], View]:
-    """Let a view run only for users whom ``permission`` admits; send visitors to sign in first.
+    """Return a decorator that runs a view only for users with the permission.
 
-    Without ``of``, the permission is checked for the user alone. With it, ``of(user, **url_arguments)`` finds
-    the object in the user's scope (404 outside the scope). The permission is then checked for the object's
-    customer (403 without the permission). The view receives the object instead of the arguments.
+    Users who are not signed in are redirected to the sign-in page. After signing in, they return to the page,
+    even if its form was sent to an address that only accepts POST.
 
-    Signing in leads back to the page, also where its form was sent to an address that only accepts POST.
+    Without ``of``, the permission is checked for the user alone. Otherwise ``of(user, **url_arguments)``
+    returns the object, or raises Http404 if it is outside the user's scope. The permission is then checked
+    for the object's customer. The view receives the object instead of the arguments. Without the permission,
+    the response has status 403.
     """
 
     def gate(view: View) -> View:
@@ -69,7 +71,7 @@ def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) 
 def visible_vll(user: User, vll_id: UUID) -> Vll:
     """Return the VLL with its ends and the state of its last order.
 
-    Raises Http404 outside the user's scope.
+    Raises Http404 if the user may not see it.
     """
     return get_object_or_404(queries.with_last_order(queries.vlls(user)), pk=vll_id)
 

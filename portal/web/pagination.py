@@ -1,4 +1,4 @@
-"""Keyset pagination of lists: the last page costs no more than the first."""
+"""Keyset pagination of lists. Every page takes the same time to read, also the last."""
 
 import base64
 import json
@@ -15,16 +15,17 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of rows, and the ``?after=`` of the next page, "" for the last page."""
+    """A page of rows. ``after``: the cursor for ``?after=`` of the next page; "" on the last page."""
 
     rows: list[Any]
     after: str
 
 
 def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
-    """Return the page behind ``after``, of ``rows`` ordered by (``-by``, ``-id``), where ``by`` is a time.
+    """Return the page after the cursor ``after``. ``rows`` are ordered by (``-by``, ``-id``).
 
-    An invalid cursor starts at the top: only an edited address contains one.
+    ``by``: the name of a column with a time. An invalid cursor, which only an edited address can contain,
+    returns the first page.
     """
     rows = rows.order_by(f"-{by}", "-id")
     if place := _read(after, rows.model):
@@ -37,10 +38,10 @@ def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
 
 
 def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str, size: int = PAGE_SIZE) -> Page:
-    """Return the page behind ``after``, of ``rows`` ordered by columns that are never null, the last one
-    unique.
+    """Return the page after the cursor ``after``. ``rows`` are ordered by the columns ``by``.
 
-    Columns of related rows are written as ``router__name``. Cursors as in ``newest_first``.
+    The columns must never be null, and the last column must be unique. Columns of related rows are written as
+    ``router__name``. An invalid cursor returns the first page.
     """
     rows = rows.order_by(*by)
     if place := _place(after, len(by)):
@@ -77,14 +78,17 @@ def _place(after: str, length: int) -> list[Any] | None:
 
 
 def _can_be_in_a_column(value: Any) -> bool:
-    """Return whether PostgreSQL can store the value: a number, or a text without NUL and lone surrogates."""
+    """Return whether the value is a number, or a text without NUL and lone surrogates.
+
+    PostgreSQL can store no other text.
+    """
     return isinstance(value, str | int) and not any(
         each == "\0" or "\ud800" <= each <= "\udfff" for each in str(value)
     )
 
 
 def _read(after: str, model: type[Model]) -> tuple[datetime, Any] | None:
-    """Return the time and the id in a cursor, or None for an invalid cursor."""
+    """Return the time and the id in a cursor; None if the cursor is invalid."""
     at, _, last_id = after.partition("_")
     try:
         moment, row = datetime.fromisoformat(at), model._meta.pk.to_python(last_id)

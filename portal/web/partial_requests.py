@@ -1,8 +1,9 @@
-"""Requests that scripts of an open page send: htmx, polls, live parts and fetch.
+"""Partial requests: requests that JavaScript of an open page sends (htmx, polls, live parts and fetch).
 
-A browser follows a redirect before a script sees the response. A sign-in page would therefore become a part
-of the open page. Such a request never receives another page: it receives a refusal that names the reason, or
-the address that the browser then opens as a whole page. static/js/connection.js acts on both.
+A browser follows a redirect before JavaScript sees the response. After a redirect to the sign-in page, that
+page would therefore become a part of the open page. So the response to a partial request is never a redirect.
+It is a refusal with the reason, or it contains the address that the browser opens as a whole page.
+static/js/connection.js handles both.
 """
 
 from collections.abc import Callable
@@ -14,17 +15,17 @@ from django.middleware.csrf import get_token
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-# The account that the page was rendered for; its scripts send it with each request.
+# The request header with the id of the account for which the page was rendered.
 READER = "Longline-Reader"
-# Why the request was refused: one of the values of Refusal.
+# The response header with the reason of a refusal, one of the values of Refusal.
 REFUSED = "Longline-Refused"
-# The token that the page's forms have to send from now on.
+# The response header with the token that the page's forms must send from now on.
 FORM_TOKEN = "Longline-Form-Token"  # noqa: S105 - the name of a header
 _STATUS = {"signed-out": 401, "other-account": 403, "stale-form": 403}
 
 
 class Refusal(StrEnum):
-    """Why a request of an open page was refused."""
+    """The reason why a partial request was refused."""
 
     SIGNED_OUT = "signed-out"
     OTHER_ACCOUNT = "other-account"
@@ -32,7 +33,10 @@ class Refusal(StrEnum):
 
 
 class PartialRequestMiddleware:
-    """Refuse a partial request of a page whose session has ended or belongs to another account now."""
+    """Refuse a partial request if the session has ended, or now belongs to another account than the page.
+
+    Other redirects of partial requests make the browser open the new address as a whole page.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -50,25 +54,28 @@ class PartialRequestMiddleware:
 
 
 def is_partial(request: HttpRequest) -> bool:
-    """Return whether a script of an open page sent the request."""
+    """Return whether JavaScript of an open page sent the request."""
     return bool(getattr(request, "htmx", False))
 
 
 def opened_by_another_account(request: HttpRequest) -> bool:
-    """Return whether the page was rendered for another account than the session belongs to now."""
+    """Return whether the page was rendered for another account than the account of the session."""
     reader = request.headers.get(READER, "")
     return bool(reader) and request.user.is_authenticated and reader != str(request.user.pk)
 
 
 def refusal(reason: Refusal) -> HttpResponse:
-    """Return the response that names the reason in its header and has no content for the page."""
+    """Return the response to a refused request, with the reason in the header REFUSED."""
     response = HttpResponse(f"{reason}\n", content_type="text/plain; charset=utf-8", status=_STATUS[reason])
     response[REFUSED] = reason.value
     return response
 
 
 def stale_form_refusal(request: HttpRequest) -> HttpResponse:
-    """Return the refusal of a request whose form token is outdated, with the token to send instead."""
+    """Return the response to a request with an outdated form token.
+
+    It contains the new token, unless the session has ended or belongs to another account.
+    """
     if not request.user.is_authenticated:
         return refusal(Refusal.SIGNED_OUT)
     if opened_by_another_account(request):
@@ -79,9 +86,9 @@ def stale_form_refusal(request: HttpRequest) -> HttpResponse:
 
 
 def page_of(request: HttpRequest) -> str:
-    """Return the address of the page that the reader has open, "" where it is unknown.
+    """Return the address of the page that the user has open; "" if it is unknown.
 
-    A form may be sent to an address that only accepts POST, so the page is then the one that had the form.
+    For a POST, this is the page with the form, because its address may accept only POST.
     """
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()

@@ -1,4 +1,4 @@
-"""The path of a line: the links between its two routers, as a drawing and as table rows."""
+"""The path of a line: the links between its two routers, as a drawing and as rows of a table."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from portal.web.svg_map import Drawing, Join, Point, drawing_of
 class Hop:
     """A link of the path.
 
-    ``ip_mtu``: None where unknown; ``spare``: bytes in addition to the required MTU. ``backup``: used only
-    after one failure.
+    ``ip_mtu``: in bytes; None if unknown. ``spare``: the bytes by which it exceeds the required MTU; negative
+    if it is too small. ``backup``: whether the link is used only after a failure.
     """
 
     name: str
@@ -34,8 +34,10 @@ class Hop:
 class LinePath:
     """The path of a line.
 
-    ``required`` and ``path_mtu`` are IP MTUs in bytes; ``path_mtu`` and ``margin`` are None where unknown.
-    ``drawing`` shows only the links of the shortest paths; None without a path.
+    * ``frame``: the largest carried frame in bytes. ``overhead``: the bytes that the tunnel adds.
+    * ``required``: the IP MTU in bytes that the links need.
+    * ``path_mtu``: the smallest IP MTU of the links in bytes; None if unknown.
+    * ``drawing``: the links of the shortest paths; None without a path.
     """
 
     transport: Transport
@@ -52,16 +54,16 @@ class LinePath:
 
     @property
     def shortfall(self) -> int | None:
-        """Return the bytes that the narrowest link lacks, or None where its MTU is sufficient."""
+        """The bytes by which the smallest MTU is too small; None if it is sufficient or unknown."""
         return -self.margin if self.margin is not None and self.margin < 0 else None
 
 
 def line_path(
     *, a: Router, z: Router, transport: Transport, gre_key: bool, frame: int, now: datetime
 ) -> LinePath | None:
-    """Return the path of a tunnel whose largest carried frame is ``frame`` bytes; None within one router.
+    """Return the path of a tunnel; None if both ends are on the same router.
 
-    ``gre_key``: the tunnel is GRE with a key.
+    ``frame``: the largest carried frame in bytes. ``gre_key``: whether it is a GRE tunnel with a key.
     """
     policy = path_policy()
     required = required_ip_mtu(frame, transport, policy.mtu, gre_key=gre_key)

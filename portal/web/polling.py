@@ -1,4 +1,4 @@
-"""Parts of pages that poll. The portal sends a part again only when its content has changed."""
+"""Parts of pages that poll. The portal sends a part again only if its content has changed."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,18 +12,22 @@ HTTP_NO_CHANGE = 204
 
 @dataclass(frozen=True, slots=True)
 class PolledPart:
-    """A part. ``body``: its HTML; ``seen``: a digest of its content, which the browser sends back."""
+    """A part. ``body``: its HTML. ``seen``: a digest of its content, which the browser sends with each
+    poll.
+    """
 
     body: str
     seen: str
 
 
 def polled_part(template: str, context: dict[str, Any], request: HttpRequest) -> PolledPart:
-    """Render a part. The template must not contain values that differ each time, such as a form token."""
+    """Render a part. The template must not contain values that differ at each request, such as a form
+    token.
+    """
     body = render_to_string(template, context, request=request)
     return PolledPart(body, digest(body))
 
 
 def digest(html: str) -> str:
-    """Return a short digest of a part's content."""
+    """Return a short digest of the HTML of a part."""
     return hashlib.sha256(html.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The NOC's decisions about a router: declared dead, drained, on hold, frozen, under maintenance."""
+"""The states that the NOC sets for a router: declared dead, drained, on hold, frozen, under maintenance."""
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -7,9 +7,10 @@ from portal.inventory.models import Router
 
 
 def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
-    """Return each state with the tone of its badge, the most serious first; nothing for a router in service.
+    """Return the label of each state and the tone of its badge, the most serious first.
 
-    A drain and a declaration of death include the maintenance, which is then not listed.
+    The list is empty for a router in service. A router that is drained or declared dead is always also under
+    maintenance, which is then not listed.
     """
     states: list[tuple[Promise, str]] = []
     if router.dead_since is not None:

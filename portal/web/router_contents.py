@@ -1,4 +1,4 @@
-"""The ends on a router, and their problems, from its newest answers and reports."""
+"""The ends on a router and their problems, from the router's newest answers and reports."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,15 +13,16 @@ from portal.vll.models import Attempt, VllEnd, VllTombstone
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.status_labels import END_COUNTS
 
-# The maximum length of each list. The counts include all.
+# The maximum length of each list. The counts include all ends.
 SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A manual change in VPP. ``actual``: the value in VPP; ``desired``: the value that the agent set.
+    """A difference between VPP and the state that the agent has set.
 
-    ``repairs``: the number of repairs, where the change comes back after each; else 0.
+    ``actual``: the value in VPP. ``desired``: the value that the agent has set. ``repairs``: the number of
+    repairs, if the change comes back after each repair; otherwise 0.
     """
 
     end: VllEnd
@@ -34,10 +35,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The ends on a router.
+    """The ends on a router, and their problems.
 
-    ``statuses``: the number of ends with each newest answer. ``leaving``: removed or moved ends with possible
-    remains on the router. ``quarantined``: ends that the agent owns but that no line needs.
+    * ``statuses``: the number of ends by the router's newest answer.
+    * ``ends``: the number of all ends.
+    * ``leaving``: the number of removed or moved ends whose removal the router has not confirmed.
+    * ``quarantined``: ends that the agent has created but that are not part of its intent.
     """
 
     statuses: list[tuple[str, int]]
@@ -53,10 +56,12 @@ class Holdings:
 
 
 def holdings_of(router: Router) -> Holdings:
-    """Return the ends on ``router``. Select ``observed`` together with the router."""
+    """Return the ends on ``router``. The caller should read the router with
+    ``select_related("observed")``.
+    """
     live = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     counted = dict(live.values_list("status").annotate(ends=Count("pk")).order_by("status"))
-    # Unordered: to find the newest few where none exist, PostgreSQL would read all lines by age.
+    # Without an order. With one, PostgreSQL would read all lines in this order if it finds few matching ends.
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
     return Holdings(

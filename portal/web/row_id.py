@@ -1,4 +1,4 @@
-"""Read the id of a row from a request."""
+"""Reading of a row's id from a request."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ _LARGEST = 2**63 - 1
 
 
 def row_id(text: Any) -> int | None:
-    """Return the id, or None for a text that is no id."""
+    """Return the id in a text; None if the text is not an id."""
     return whole_number(str(text or ""), most=_LARGEST)

@@ -1,4 +1,4 @@
-"""The last hour of a line, small enough for a table: two SVG paths, and the present rates in words."""
+"""The traffic of a line in the last hour as a sparkline for tables: two SVG paths and the current rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from portal.telemetry.last_hour import Recent
 
 WIDTH, HEIGHT = 72, 24
-# A little more than half of the stroke, so that the edges do not cut it off.
+# A little more than half of the stroke's width, so that the edges of the image do not cut it off.
 _MARGIN = 2
-# The newest buckets. At least one has a value for a line with reporting routers.
+# The number of newest buckets that are searched for the current rate. If the routers report, at least one of
+# them has a value.
 _NOW = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """A sparkline.
+    """The sparkline of a line.
 
-    ``a_to_z`` and ``z_to_a``: path data with gaps where nothing was counted; ``*_now``: bit/s or None.
+    ``a_to_z`` and ``z_to_a``: SVG path data, with gaps where nothing was counted. ``a_to_z_now`` and
+    ``z_to_a_now``: the current rates in bit/s; None if unknown.
     """
 
     a_to_z: str
@@ -27,7 +29,10 @@ class Sparkline:
 
 
 def sparkline_of(recent: Recent) -> Sparkline | None:
-    """Return both directions on one scale, from zero to the highest rate; None where nothing was counted."""
+    """Return the sparkline; None if nothing was counted.
+
+    Both directions have the same scale, from zero to the highest rate.
+    """
     if recent.is_empty:
         return None
     top = max(rate for rate in (*recent.a, *recent.z, 1.0) if rate is not None)
@@ -45,9 +50,9 @@ def _newest(rates: Sequence[float | None]) -> float | None:
 
 
 def path_of(rates: Sequence[float | None], top: float) -> str:
-    """Return path data from left to right on a scale from zero to ``top``.
+    """Return SVG path data of the rates, from left to right, on a scale from zero to ``top``.
 
-    It has gaps where nothing was counted.
+    It has gaps where a rate is None.
     """
     pace = (WIDTH - 2 * _MARGIN) / max(1, len(rates) - 1)
     parts: list[str] = []
@@ -57,7 +62,7 @@ def path_of(rates: Sequence[float | None], top: float) -> str:
             after_gap = True
             continue
         x, y = _MARGIN + place * pace, HEIGHT - _MARGIN - (HEIGHT - 2 * _MARGIN) * rate / top
-        # A single point between two gaps is a line of length 0. Round line caps show it as a dot.
+        # A single point between two gaps becomes a line of length 0, which round line caps show as a dot.
         parts.append(f"M{x:.1f} {y:.1f}h0" if after_gap else f"L{x:.1f} {y:.1f}")
         after_gap = False
     return "".join(parts)

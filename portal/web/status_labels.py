@@ -4,7 +4,7 @@ from django.utils.translation import gettext_noop
 
 from portal.vll.models import VllEnd
 
-# Labels that follow a number of ends.
+# The labels after a number of ends, such as "3 verified".
 END_COUNTS: dict[str, str] = {
     VllEnd.Status.UNANSWERED: gettext_noop("not sent yet"),
     VllEnd.Status.VERIFIED: gettext_noop("verified"),
@@ -27,9 +27,10 @@ NOT_AS_ORDERED = (gettext_noop("Not as ordered"), "warning")
 
 
 def end_look(end: VllEnd) -> tuple[str, str]:
-    """Return label and tone of the router's answer, unless somebody changed the end in VPP since then.
+    """Return the label and the tone for the state of an end: the router's answer, or "Not as ordered".
 
-    A status that only a newer release knows is shown as its own label.
+    The latter is returned if somebody has changed the end in VPP since a verified answer. The label of a
+    status that this release does not know is the status itself.
     """
     if end.status == VllEnd.Status.VERIFIED and not end.is_as_ordered:
         return NOT_AS_ORDERED

@@ -1,8 +1,8 @@
-"""Layout of drawings of routers and links as SVG. A pure function: same input, same output.
+"""The layout of drawings of routers and links, for SVG. The same input always gives the same output.
 
-Routers are drawn at their sites (``geographic_layout``) if any site has coordinates. Sites without
-coordinates are then in a box below. Without any coordinates all routers are in columns (``column_layout``).
-Links go around routers (``map_link_curves``), labels are next to links (``map_label_layout``).
+If any site has coordinates, routers are drawn at their sites (``geographic_layout``), and sites without
+coordinates are in a box below. Otherwise all routers are in columns (``column_layout``). Links are drawn
+around routers (``map_link_curves``), and labels are placed next to links (``map_label_layout``).
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -25,34 +25,37 @@ from portal.web.map_geometry import Plane, Rect, Spot
 from portal.web.map_label_layout import caption_place, label_places
 from portal.web.map_link_curves import Curve, curves
 
-# The width of a page in a wide window, and almost that of a narrow one, in CSS pixels.
+# The width of a drawing in a wide and in a narrow window, in CSS pixels.
 WIDTH, NARROW = 1160, 420
 MARGIN = 4
 BOX_HEIGHT, NOTED, COMPACT_HEIGHT, PADDING = 30, 14, 22, 24
 LETTER, SMALL_LETTER, SMALL_LINE = 8, 6.4, 15
 LONGEST_NAME = 14
-# Above these numbers, routers are small and without notes, and only unusual links have labels.
+# With more routers or links than these, a drawing is compact: routers are small and have no notes, and only
+# unusual links have labels.
 COMPACT_ROUTERS, COMPACT_LINKS = 24, 40
 _ROOM_FOR_LABELS = 110
 _ROW, _COMPACT_ROW, _COMPACT_COLUMN = 96, 48, 128
 _FARTHEST = 380
-# The box of the sites without coordinates is wide enough for its title in every language.
+# The width of the title of the box with sites without coordinates. It is enough for every language.
 _TITLE_WIDTH = 250
-# Distances from the straight line for the middle of a link, to go around routers, nearest first.
+# Possible distances between the middle of a link and the straight line, to avoid routers. Smallest first.
 _ASIDE = (0, 36, -36, 72, -72, 112, -112, 160, -160)
 _ASIDE_COMPACT = (0, 30, -30, 66, -66)
-# The layouts that each process caches.
+# The number of layouts that each process caches.
 _KEPT = 16
 _SHAPES = {"danger": "◆ ", "warning": "▲ "}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A router.
+    """A router to draw.
 
-    ``tone``: as of badges; ``note``: text below the name; ``title``: all facts in words. ``site`` and
-    ``coordinates`` (latitude and longitude in degrees): its place. ``mark``: ``end`` of the selected line, or
-    ``chosen``.
+    * ``note``: the text below the name.
+    * ``tone``: the colour, as for badges.
+    * ``title``: all facts in words.
+    * ``mark``: ``end`` for a router of the selected line, ``chosen`` for the selected router, or "".
+    * ``coordinates``: the latitude and longitude of the site in degrees.
     """
 
     id: Hashable
@@ -68,7 +71,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The traffic that a router sends into a link: ``text`` in words, and ``level``, the load."""
+    """The traffic that a router sends over a link, as ``text``. ``level``: the name of the load's level."""
 
     text: str
     level: str
@@ -76,12 +79,15 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A link between two points.
+    """A link to draw, between two routers.
 
-    ``title``: all facts in words; ``label``: lines of text next to the link. ``sent``: by its A and its Z
-    router, each drawn as one half of the link; where unknown, ``level`` is of the whole link. ``odd``: its
-    label is shown on a full map too. ``mark``: ``path`` of the selected line, ``path-backup`` after a
-    failure, or ``chosen``.
+    * ``title``: all facts in words.
+    * ``label``: the lines of text next to the link.
+    * ``sent``: the traffic from A and from Z. Each is drawn as one half of the link. None if unknown.
+    * ``level``: the level of the whole link, if ``sent`` is None.
+    * ``odd``: whether the link has a label even in a compact drawing.
+    * ``mark``: ``path`` for a link of the selected line, ``path-backup`` for one that the line uses only
+      after a failure, ``chosen`` for the selected link, or "".
     """
 
     a: Hashable
@@ -104,7 +110,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A placed router. ``label``: its name, shortened to fit."""
+    """A router with its place. ``label``: its name, shortened to LONGEST_NAME characters."""
 
     point: Point
     rect: Rect
@@ -143,7 +149,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """One half of a link. ``level``: "" where it does not show traffic."""
+    """One half of a link, or a whole link if the traffic of its halves is unknown."""
 
     path: str
     level: str
@@ -151,7 +157,7 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A drawn link. ``label``: the place of its texts, None without a free place."""
+    """A link with its place. ``label``: the place of its texts; None if no place is free."""
 
     join: Join
     curve: Curve
@@ -183,7 +189,7 @@ class Line:
 class Drawing:
     """A drawing. ``frame``: its extent in CSS pixels. ``captions``: the names of sites.
 
-    ``unlocated``: the box around the sites without coordinates, None without such sites.
+    ``unlocated``: the box around the sites without coordinates; None if there is no such box.
     """
 
     frame: Rect
@@ -217,9 +223,9 @@ class Drawing:
 
     @property
     def size(self) -> str:
-        """Return ``small`` (almost fits a narrow window), ``page`` (at most page width) or ``large``.
+        """``small`` (up to 400 pixels wide), ``page`` (up to the width of a page) or ``large``.
 
-        A large drawing scrolls.
+        The page scrolls a large drawing.
         """
         if self.width <= 400:
             return "small"
@@ -233,9 +239,9 @@ def drawing_of(
     first: Hashable | None = None,
     width: int | None = None,
 ) -> Drawing:
-    """Return the drawing.
+    """Return the drawing of these routers and links.
 
-    ``first``: the leftmost router of a layout in columns. ``width``: the width to fill; by default the
+    ``first``: the leftmost router of a layout in columns. ``width``: the width to fill. If it is None, the
     drawing is as wide as necessary.
     """
     compact = len(points) > COMPACT_ROUTERS or len(joins) > COMPACT_LINKS
@@ -258,7 +264,7 @@ def drawing_of(
 
 
 class _Shape(NamedTuple):
-    """The properties of a router that affect its place. Places are cached between requests."""
+    """The properties of a router that affect the layout. Layouts are cached by these properties."""
 
     id: Hashable
     name: str
@@ -269,11 +275,11 @@ class _Shape(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """The places of routers and links, in their order.
+    """The places of routers (``rects``) and links (``ways``), in the order of the input.
 
-    ``captions``: the names of sites and their places. ``plane``: all of these objects. ``drawn``: the
-    rectangle around them; ``frame``: the area for labels too. ``unlocated``: the box of the sites without
-    coordinates.
+    ``captions``: the names of sites, and their places. ``plane``: all these objects. ``drawn``: the rectangle
+    around them. ``frame``: a larger rectangle with space for labels. ``unlocated``: the box around the sites
+    without coordinates.
     """
 
     rects: tuple[Rect, ...]
@@ -330,9 +336,9 @@ def _places(
 
 @lru_cache(_KEPT)
 def _labels(places: _Places, sizes: tuple[tuple[float, float] | None, ...]) -> tuple[Rect | None, ...]:
-    """Return the label's place of each link, in order; None without a free place.
+    """Return the place of each link's label, in order; None if no place is free or no label is needed.
 
-    ``sizes``: width and height, None where no label is needed.
+    ``sizes``: the width and height of each label; None if no label is needed.
     """
     labels = [None if size is None else (way, *size) for way, size in zip(places.ways, sizes, strict=True)]
     return tuple(label_places(labels, places.plane, inside=places.frame))
@@ -341,7 +347,7 @@ def _labels(places: _Places, sizes: tuple[tuple[float, float] | None, ...]) -> t
 def _shape(point: Point, compact: bool) -> _Shape:
     name = min(len(point.name), LONGEST_NAME)
     if compact:
-        # Independent of the tone: a router that becomes silent keeps its place.
+        # Always leave space for a symbol, so that a router keeps its place when it becomes silent.
         width, height = (name + 2) * 6.8 + 8, COMPACT_HEIGHT
     else:
         width = max(name, len(point.note) * SMALL_LETTER / LETTER) * LETTER + PADDING
@@ -350,7 +356,7 @@ def _shape(point: Point, compact: bool) -> _Shape:
 
 
 def _sites(shapes: Sequence[_Shape]) -> tuple[list[LocatedSite], list[Site]]:
-    """Return the sites with coordinates, and those without."""
+    """Return two lists: the sites with coordinates, and the sites without."""
     found: dict[tuple[str, tuple[float, float] | None], dict[Hashable, tuple[float, float]]] = {}
     for shape in sorted(shapes, key=lambda each: (each.name, str(each.id))):
         found.setdefault((shape.site, shape.coordinates), {})[shape.id] = (shape.width, shape.height)
@@ -364,7 +370,7 @@ def _sites(shapes: Sequence[_Shape]) -> tuple[list[LocatedSite], list[Site]]:
 
 
 def _rows_below(sites: Sequence[Site], blocks: Sequence[Rect], room: float) -> list[SitePlace]:
-    """Place the sites below the map, within its width, in a box with a title."""
+    """Return the places of sites in rows below the map, within its width. Space for a title is left above."""
     left = min(min(block.left for block in blocks), MARGIN) + PADDING
     top = max(block.bottom for block in blocks) + _ROW + SMALL_LINE
     return rows_layout(sites, left=left, top=top, width=room - 2 * PADDING)
@@ -389,7 +395,7 @@ def _in_columns(
     *,
     width: int | None,
 ) -> dict[Hashable, Rect]:
-    """Return boxes of equal width, so that columns are straight."""
+    """Return the rectangles of routers in columns. All have the same width, so that columns are straight."""
     widest = max((shape.width for shape in shapes), default=0)
     apart = max(widest + 24, _COMPACT_COLUMN) if compact else widest + _ROOM_FOR_LABELS
     room = (width or WIDTH) - 2 * MARGIN - widest
@@ -420,7 +426,7 @@ def _around(rects: Sequence[Rect], ways: Sequence[Curve]) -> Rect:
 
 
 def _frame(drawn: Rect, *, width: int | None) -> Rect:
-    """Return the area for labels: as wide as the page, with some lines of text above and below."""
+    """Return the area for labels: as wide as the page, with space for three lines of text above and below."""
     spare = max((width - (drawn.right - drawn.left)) / 2, 0) if width else 0
     above = 3 * SMALL_LINE
     # Centre a narrow drawing on the page.
@@ -428,7 +434,7 @@ def _frame(drawn: Rect, *, width: int | None) -> Rect:
 
 
 def _trimmed(places: _Places, labels: Sequence[Rect]) -> Rect:
-    """Return the frame without its empty space above and below."""
+    """Return the frame without the empty space above and below the drawing and its labels."""
     return places.frame._replace(
         top=min([places.drawn.top, *(label.top for label in labels)]),
         bottom=max([places.drawn.bottom, *(label.bottom for label in labels)]),
@@ -446,7 +452,7 @@ def _plane(rects: Iterable[Rect], ways: Iterable[Curve]) -> Plane:
 
 
 def _lines(join: Join, way: Curve) -> list[str]:
-    """Return the label of a link: the traffic in each direction with an arrow, and the other texts."""
+    """Return the lines of a link's label: the traffic in each direction with an arrow, then other texts."""
     if join.sent is None:
         return list(join.label)
     across, down = way.z.x - way.a.x, way.z.y - way.a.y

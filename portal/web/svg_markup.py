@@ -1,4 +1,4 @@
-"""A drawing as SVG. Python renders it, because a large network has thousands of elements."""
+"""A drawing as SVG. Python renders it without a template, because it may have thousands of elements."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,10 @@ from portal.web.svg_map import Box, Drawing, Line, Text
 
 
 def drawing_markup(drawing: Drawing) -> SafeString:
-    """Return the SVG. Pointers can select in it; tables contain the same links for all other users.
+    """Return the SVG of a drawing.
 
-    Drawing order, from back to front: the marked path, links, texts, routers.
+    Routers and links can be selected with a pointer. Keyboards and screen readers ignore the drawing, because
+    tables contain the same addresses. From back to front, the drawing has marks, links, texts and routers.
     """
     return format_html(
         '<svg class="ll-draw ll-draw-{}{}" viewBox="{}" width="{}" height="{}" aria-hidden="true"'

@@ -1,4 +1,7 @@
-"""The NOC's inventory forms. Field names are the keywords of operations, so a refusal finds its field."""
+"""The NOC's inventory forms.
+
+Fields have the names of the operations' parameters, so that a refusal can be added to its field.
+"""
 
 from decimal import Decimal
 from typing import Any
@@ -18,7 +21,11 @@ _LARGEST = 2**53 - 1
 
 
 class _LargerUnitField(NumberField):
-    """A number in a larger unit than the operation's. ``factor``: operation units in one unit of the form."""
+    """A number that the form shows in a larger unit than the operation uses.
+
+    ``factor``: the number of the operation's units in one unit of the form. ``places``: the decimal places.
+    ``most``: the largest number in the form.
+    """
 
     factor: int
     places: int
@@ -42,19 +49,19 @@ class _LargerUnitField(NumberField):
 
 
 class MbitField(_LargerUnitField):
-    """Mbit/s in the form, whole bit/s in the operation."""
+    """A rate: Mbit/s in the form, whole bit/s in the operation."""
 
     factor, places, most = 10**6, 6, 10**9
 
     def read(self, text: str) -> Decimal:
-        """Read Mbit/s, or the unit that the text names."""
+        """Return the rate in Mbit/s. A text without a unit is in Mbit/s."""
         return read_rate(text, sign=decimal_sign()).of(self.factor) / self.factor
 
 
 class DaysField(_LargerUnitField):
-    """Days in the form, whole seconds in the operation."""
+    """A duration: days in the form, whole seconds in the operation."""
 
-    # The last decimal place is less than a second.
+    # The last of 5 decimal places is less than a second.
     factor, places, most = 86_400, 5, 10**6
 
 
@@ -80,7 +87,7 @@ def _accept_affected() -> forms.BooleanField:
 
 
 class DegreesField(NumberField):
-    """Degrees, accurate to a tenth of a metre. The operation checks the range of latitude or longitude."""
+    """Degrees with six decimal places, a tenth of a metre. The operation checks the range of the value."""
 
     most_meant = Decimal(360)
 
@@ -121,7 +128,7 @@ class CustomerForm(VersionedForm):
 
 class RouterChangeForm(VersionedForm):
     site = AutocompleteField(label=_("Site"), of="sites")
-    # The stubs do not know that the field passes its keywords to CharField.
+    # The type stubs do not know that the field passes its keyword arguments to CharField.
     loopback4 = forms.GenericIPAddressField(  # type: ignore[call-arg]
         label=_("IPv4 loopback"), protocol="IPv4", required=False, empty_value=None
     )
@@ -192,7 +199,7 @@ class PortChangeForm(VersionedForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.initial.get("oversubscription_percent") is not None:
-            # The bookable bandwidth follows from the bookable share of the speed.
+            # Leave the rate empty, because it is computed from the percentage.
             self.initial["bookable_bps"] = None
 
 
@@ -222,7 +229,7 @@ def _side_fields(which: str) -> dict[str, forms.Field]:
 
 
 class LinkForm(PicksInterfaces):
-    """Both sides of a link, and its properties."""
+    """The form for a backbone link: both sides, and the properties of the link."""
 
     ipv4 = forms.BooleanField(label=_("Carries IPv4"), required=False, initial=True)
     ipv6 = forms.BooleanField(label=_("Carries IPv6"), required=False, initial=True)

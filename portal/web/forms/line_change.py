@@ -1,4 +1,4 @@
-"""The form that changes a line: the order form, filled with the requested values of the line."""
+"""The form to change a line: the order form, filled with the values that were ordered for the line."""
 
 from typing import Any
 
@@ -15,11 +15,12 @@ from portal.web.forms.version_field import OUTDATED, digest, it_is_now
 
 
 class ChangeForm(OrderForm):
-    """The change of one line.
+    """The form to change one line.
 
-    ``revision``: the revision that the reader saw. A form opened before another change is refused.
-    ``described``: the digest of the description that the reader saw, because a rename does not increase the
-    revision. ``written``: the values entered so far during a port search.
+    ``revision``: the revision of the line when the form was opened. If the line has been changed since, the
+    change is refused. ``described``: a digest of the description when the form was opened. It is needed
+    because a new description does not increase the revision. ``written``: the values entered so far, when the
+    user searches for a port.
     """
 
     def __init__(
@@ -38,29 +39,31 @@ class ChangeForm(OrderForm):
         self.revision = vll.revision if revision is None else revision
 
     def is_outdated(self, vll: Vll) -> bool:
-        """Return whether this form renames a line that somebody else renamed since the form was opened.
+        """Return whether the form changes a description that somebody else has changed since it was opened.
 
-        Needs a valid form.
+        The form must be valid.
         """
         renames = self._description() not in (None, vll.description)
         return renames and self.described != digest(vll.description)
 
     def refuse_as_outdated(self, vll: Vll) -> None:
-        """Add the refusal, with the present name of the line, to the form.
+        """Add an error with the current description of the line to the form.
 
-        Submitted again, the form renames the line.
+        If the user submits the form again, the description is changed.
         """
         self.line.add_error(None, OUTDATED)
         self.line.add_error("description", it_is_now(vll.description))
         self.described = digest(vll.description)
 
     def _description(self) -> str | None:
-        """Return the new description; None where the user left it unchanged, so the present one remains."""
+        """Return the new description; None if the user has not changed it, so that the current one is
+        kept.
+        """
         written: str = self.line.cleaned_data["description"]
         return None if digest(written) == self.described else written
 
     def changes(self) -> Changes:
-        """Return all values of the form. The operation finds the differences."""
+        """Return all values of the form, changed or not. The operation finds the differences."""
         wanted = self.wanted()
         return Changes(
             description=self._description(),
@@ -75,9 +78,10 @@ class ChangeForm(OrderForm):
         )
 
     def _members(self, side: str, end: EndRequest) -> dict[str, Any]:
-        """Return the form's values of an end.
+        """Return the values of an end in the form.
 
-        A VLAN that the portal chose remains the portal's choice while the end keeps its port and this VLAN.
+        If the portal chose the current VLAN, and the user changes neither port nor VLAN, the VLAN is
+        requested as "any". It is then still the portal's choice.
         """
         members = {name: getattr(end, name) for name in EndRequest.__slots__}
         now = self._now[side]
@@ -102,9 +106,9 @@ def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
 
 def _end(end: VllEnd) -> dict[str, Any]:
-    """Return the end with its present VLAN.
+    """Return the initial values of an end, with its current VLAN.
 
-    The customer's equipment uses that VLAN, even if the portal chose it.
+    The VLAN is shown even if the portal chose it, because the customer's equipment uses it.
     """
     return {
         "port": end.port_id,

@@ -10,7 +10,7 @@ from portal.web.forms.moments import MomentField
 
 
 class LineTestForm(TablerForm):
-    """The start of the test. The largest frame is always the line's service MTU."""
+    """The form to order a test, with its start. The largest test frame always follows from the line's MTU."""
 
     at = MomentField(
         label=_("When"),
@@ -19,6 +19,6 @@ class LineTestForm(TablerForm):
     )
 
     def refuse(self, error: DomainError) -> None:
-        """Add a refusal to the field that it concerns."""
+        """Add an error to the field that it concerns."""
         field: Any = error.field if error.field in self.fields else None
         self.add_error(field, error.sentence)

@@ -1,4 +1,4 @@
-"""A field for a moment: a date and a time of day in the reader's zone, which is named next to it (ADR 70)."""
+"""A field for a date and time in the reader's time zone. The label names the zone (ADR 70)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -20,7 +20,11 @@ _FIRST, _SECOND = "first", "second"
 
 @dataclass(frozen=True, slots=True)
 class WrittenMoment:
-    """The submitted values. ``which``: the first or the second occurrence of a time that occurs twice."""
+    """The submitted values of the field.
+
+    ``zone``: the name of the time zone in which the form was shown. ``which``: the first or the second
+    occurrence of a time that occurs twice, when clocks are set back.
+    """
 
     text: str
     zone: str
@@ -28,7 +32,7 @@ class WrittenMoment:
 
     @property
     def tzinfo(self) -> tzinfo:
-        """Return the zone that the form named. It is the active zone, unless that has changed since."""
+        """The time zone in which the form was shown. If it is unknown, the active time zone."""
         return zone_named(self.zone) or timezone.get_current_timezone()
 
     def __str__(self) -> str:
@@ -36,7 +40,7 @@ class WrittenMoment:
 
 
 class MomentInput(forms.DateTimeInput):
-    """The browser's input for date and time, with the name of the time zone."""
+    """The browser's input for date and time, with the time zone in a hidden field."""
 
     input_type = "datetime-local"
 
@@ -63,9 +67,10 @@ class MomentInput(forms.DateTimeInput):
 
 
 class MomentField(forms.DateTimeField):
-    """Cleans to an aware datetime. Its label names the zone.
+    """A field whose cleaned value is an aware datetime. Its label names the time zone.
 
-    A time that the clocks skip is refused. One that occurs twice is refused until the reader chooses one.
+    A time that does not exist because the clocks are set forward is refused. A time that occurs twice is
+    refused until the user chooses one of the two.
     """
 
     widget = MomentInput
@@ -119,7 +124,7 @@ def _naive(written: WrittenMoment) -> datetime:
 
 
 def _moments(naive: datetime, zone: tzinfo) -> list[datetime]:
-    """Return the moments when the zone's clocks show this time: none, one or two."""
+    """Return the moments (UTC) when clocks in the zone show this time: none, one or two."""
     found = []
     for fold in (0, 1):
         at = naive.replace(tzinfo=zone, fold=fold)
@@ -130,7 +135,7 @@ def _moments(naive: datetime, zone: tzinfo) -> list[datetime]:
 
 
 def _utc(at: datetime) -> datetime | None:
-    """Return the moment in UTC; None where the offset leads beyond the calendar."""
+    """Return the moment in UTC; None if it is outside datetime's range."""
     try:
         return at.astimezone(UTC)
     except OverflowError:
@@ -143,7 +148,7 @@ def _name_of(zone: tzinfo) -> str:
 
 
 def _which_select(name: str, written: WrittenMoment) -> SafeString | str:
-    """Return a select of the two moments of a time that occurs twice; "" for any other time."""
+    """Return a select of the two moments if the time occurs twice; "" for other times."""
     try:
         both = _moments(_naive(written), written.tzinfo)
     except ValidationError:

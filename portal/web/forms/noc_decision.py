@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ApprovalForm(forms.Form):
-    """The approval of an order. ``plan``: the plan that the approver read."""
+    """The form to approve an order. ``plan``: the id of the plan that the user saw."""
 
     plan = forms.UUIDField()
 
@@ -28,7 +28,7 @@ def _reason(*, help_text: "str | _StrPromise", required: "str | _StrPromise") ->
 
 
 class RejectionForm(TablerForm):
-    """The reason for a rejection."""
+    """The form to reject an order, with the reason."""
 
     reason = _reason(
         help_text=_("The customer can read it"), required=_("Give a reason: the customer can read it.")
@@ -36,7 +36,7 @@ class RejectionForm(TablerForm):
 
 
 class DiscardForm(TablerForm):
-    """The reason for discarding samples in quarantine."""
+    """The form to discard samples in quarantine, with the reason."""
 
     reason = _reason(
         help_text=_("Kept with the decision"), required=_("Give a reason: it is kept with the decision.")
@@ -44,7 +44,7 @@ class DiscardForm(TablerForm):
 
 
 class ForceEndForm(TablerForm):
-    """The reason to end an order without confirmation from the routers."""
+    """The form to end an order without confirmation from the routers, with the reason."""
 
     reason = _reason(
         help_text=_("Kept with the order; the customer can read it"),

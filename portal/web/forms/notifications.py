@@ -22,7 +22,7 @@ LABELS = {
 
 
 class MailsForm(TablerForm):
-    """A checkbox for each group of mails that the reader can receive."""
+    """The form to choose mails, with a checkbox for each group of mails that the user can receive."""
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -26,7 +26,7 @@ _WHOLE = re.compile(r"[+-]?\d+")
 class NumberField(forms.DecimalField):
     """A decimal number, with the decimal sign of the reader's language or an unambiguous point."""
 
-    # The largest plausible number. It helps to interpret an ambiguous separator.
+    # The largest valid number. If one reading of an ambiguous text is larger, the other reading is used.
     most_meant: Decimal | None = None
 
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
@@ -40,7 +40,7 @@ class NumberField(forms.DecimalField):
             raise refused(error) from None
 
     def read(self, text: str) -> Decimal:
-        """Return the number of a text that is not empty. Raises DomainError."""
+        """Return the number in a text that is not empty. Raises DomainError."""
         return read_number(text, sign=decimal_sign(), most=self.most_meant)
 
     def prepare_value(self, value: Any) -> Any:
@@ -50,7 +50,7 @@ class NumberField(forms.DecimalField):
 class RateField(NumberField):
     """A rate, with or without its unit.
 
-    Cleans to a ``Quantity``, because another field may contain the unit.
+    The cleaned value is a ``Quantity``, because the unit may be in another field.
     """
 
     def clean(self, value: Any) -> Quantity | None:
@@ -66,7 +66,7 @@ class RateField(NumberField):
 
 
 class WholeNumberField(forms.IntegerField):
-    """Digits only: Django's own field reads ``9.000`` as 9."""
+    """A whole number. It must consist of digits, because Django's own field reads ``9.000`` as 9."""
 
     def to_python(self, value: Any) -> int | None:
         if isinstance(value, str) and value.strip() and not _WHOLE.fullmatch(value.strip()):
@@ -81,7 +81,7 @@ class SizeField(WholeNumberField):
         if not isinstance(value, str) or not value.strip() or _WHOLE.fullmatch(value.strip()):
             return super().to_python(value)
         try:
-            # Bytes have no decimals, so a comma is never a decimal sign here, in any language.
+            # A whole number of bytes has no decimals, so a comma is not a decimal sign here in any language.
             return whole_size(value, sign="." if decimal_sign() == "." else UNKNOWN)
         except QuantityAmbiguous as error:
             raise refused(error) from None
@@ -95,11 +95,11 @@ def decimal_sign() -> str:
 
 
 def shown(number: str) -> str:
-    """Return a number in Python's notation as the form shows and reads it."""
+    """Return a number, given in Python's notation, as the form shows and reads it."""
     return written_back(number, sign=decimal_sign())
 
 
 def refused(error: DomainError) -> ValidationError:
-    """Return the form error for a refused text. Its code is ``ambiguous`` or ``invalid``."""
+    """Return the form's error for a text that cannot be read. Its code is ``ambiguous`` or ``invalid``."""
     code = "ambiguous" if isinstance(error, QuantityAmbiguous) else "invalid"
     return ValidationError(error.sentence, code=code)

@@ -1,4 +1,4 @@
-"""The order form. Field names are those of the REST API, so a refusal finds its field."""
+"""The order form. Fields have the names of the REST API, so that a refusal can be added to its field."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ TRANSPORTS = [
 
 
 class EndForm(TablerForm):
-    """One end of a line: the port, and the selection of its frames."""
+    """The part of the form for one end of a line: the port, and the frames of the port."""
 
     port = PortField(
         label=_("Port"),
@@ -88,7 +88,7 @@ class EndForm(TablerForm):
         help_text=_("The further tag takes 4 bytes of the MTU."),
     )
 
-    # Hidden where the select contains all ports.
+    # Not shown if the select contains all ports.
     search = LookupField(label=_("Find a port"), required=False, max_length=100)
 
     def __init__(self, *args: Any, user: User, owner: int | None = None, **kwargs: Any) -> None:
@@ -102,14 +102,14 @@ class EndForm(TablerForm):
         self.has_ports = bool(offer.choices) or offer.more
 
     def sites_of(self, ports: list[int]) -> dict[int, str]:
-        """Return those of the ports on which the user may order, with the names of their sites."""
+        """Return the name of the site for each of these ports on which the user may order."""
         port: PortField = self.fields["port"]  # type: ignore[assignment]
         return dict(port.ports.filter(pk__in=ports).values_list("pk", "router__site__name"))
 
     def request(self) -> EndRequest:
-        """Return the keywords of the operation."""
+        """Return the request for this end. The form must be valid."""
         end = self.cleaned_data
-        # Without scripts the proposed VLAN remains in the form for a whole port too.
+        # Without JavaScript, the proposed VLAN "any" remains in the form even for a whole port.
         nothing_meant = end["tagging"] == Tagging.UNTAGGED and end["outer_vlan"] == ANY
         return EndRequest(
             port=end["port"],
@@ -121,7 +121,7 @@ class EndForm(TablerForm):
 
 
 class LineForm(BandwidthForm):
-    """The fields of the line, without its ends."""
+    """The part of the form for the line, without its ends."""
 
     rates = ("cir", "eir")
 
@@ -189,22 +189,22 @@ class LineForm(BandwidthForm):
         super().__init__(*args, **kwargs)
         if not user.is_noc:
             mine = permissions.orderable_customers(user)
-            # Lazy, because most of these forms only process a request and never show the text.
+            # Computed only when it is shown. Most of these forms only process a request.
             self.fields["cir"].help_text = cast(str, SimpleLazyObject(lambda: approval_help(mine)))
-        # Only the NOC chooses the transport. A transport already chosen stays visible.
+        # Only the NOC can choose the transport. Other users see it only if it is already chosen.
         if not user.is_noc and self["transport"].value() in (None, AUTO):
             self.fields["transport"].widget = forms.HiddenInput()
 
     @property
     def has_optional_values(self) -> bool:
-        """Return whether a field in the collapsed part has a value or an error."""
+        """Whether a field in the collapsed part of the form has a value or an error."""
         names = ("eir", "cbs_bytes", "ebs_bytes", "transport", "link_loss_forwarding")
         fields = [self[name] for name in names]
         plain = (None, "", "0", AUTO, False)
         return any(field.value() not in plain or field.errors for field in fields if not field.is_hidden)
 
 
-# Form fields with other names than in the REST API.
+# Fields whose names in the form differ from their names in the REST API.
 _FIELDS = {
     "cir_bps": "cir",
     "eir_bps": "eir",
@@ -216,9 +216,9 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A line of the error summary: a link to the field, and its error.
+    """An entry of the error summary: a link to a field (``html_id``), its label, and its error.
 
-    ``is_missing``: the field is empty.
+    ``is_missing``: whether the field is empty.
     """
 
     html_id: str
@@ -227,23 +227,24 @@ class Problem:
     is_missing: bool = False
 
 
-# Fields next to another field. They have no place for errors.
+# The ends of the names of fields that are shown next to another field, without a place for errors.
 ADJACENT = ("search", "_unit")
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenField:
-    """A field with its errors. ``html_id``: the id of its control."""
+    """A field and its errors. ``html_id``: the id of its HTML element."""
 
     html_id: str
     errors: list[str]
 
 
 class OrderForm:
-    """Both ends and the line, as one form.
+    """The order form: the two ends and the line.
 
-    ``owner``: the form offers only ports of this customer. ``is_sent``: the user submitted it before.
-    ``hold_id``: the submitted hold. ``held``: the same hold for display, while it is open.
+    ``owner``: if not None, the form offers only ports of the customer with this id. ``is_sent``: whether the
+    user has submitted the form. ``hold_id``: the id of the submitted hold. ``held``: that hold for display;
+    None if it is not open.
     """
 
     def __init__(
@@ -259,7 +260,8 @@ class OrderForm:
         self.z_end = EndForm(data, prefix="z_end", user=user, owner=owner, initial=start.get("z_end"))
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
-        # Removed lines of the customer that still reserve a VLAN of this order: id -> name.
+        # By id, the names of the customer's removed lines in their cooling-off that still reserve a VLAN of
+        # this order.
         self.needs_confirmation = False
         self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
@@ -267,15 +269,15 @@ class OrderForm:
         self.use_hold(uuid_of(data.get("hold", "")) if data is not None else None)
 
     def use_hold(self, hold_id: UUID | None) -> None:
-        """Order with this hold; None orders without a hold."""
+        """Use this hold for the order. None means no hold."""
         self.hold_id, self.held = hold_id, held_by(self._user, hold_id)
 
     def is_valid(self) -> bool:
-        """Validate all three parts, to show all errors together."""
+        """Return whether all three parts are valid. All parts are validated, so that all errors are shown."""
         return all([self.a_end.is_valid(), self.z_end.is_valid(), self.line.is_valid()])
 
     def wanted(self) -> dict[str, Any]:
-        """Return the keywords of ``order_add`` that the user decides. Needs a valid form."""
+        """Return the arguments of ``order_add`` that come from the form. The form must be valid."""
         line = self.line.cleaned_data
         return {
             "a_end": self.a_end.request(),
@@ -285,20 +287,20 @@ class OrderForm:
         }
 
     def proposed_name(self) -> str:
-        """Return a name from the sites of both ends. Needs a valid form."""
+        """Return a name made of the sites of both ends. The form must be valid."""
         ports = [form.cleaned_data["port"] for form in (self.a_end, self.z_end)]
         sites = self.a_end.sites_of(ports)
         return name_after([sites[port] for port in ports], user=self._user)
 
     def line_request(self) -> LineRequest:
-        """Return the request for a feasibility check. Needs a valid form."""
+        """Return the request for a feasibility check. The form must be valid."""
         besides = ("description", "hold")
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
     def refuse(self, error: DomainError) -> None:
-        """Add the operation's refusal to the field that it names.
+        """Add an error of the operation to the field that it names.
 
-        A refusal of a field that the reader does not have, such as the transport, concerns the whole line.
+        If the form does not show that field to the user, the error is added to the whole end or line.
         """
         if isinstance(error, VlanCoolingOff) and error.until is not None:
             self.lines_cooling_off.setdefault(error.line, error.description or error.line)
@@ -312,7 +314,10 @@ class OrderForm:
         form.add_error(field if is_shown else None, error.sentence)
 
     def written_fields(self) -> Iterator[WrittenField]:
-        """Yield all fields with their errors. Before the first submission, an empty field is no error."""
+        """Yield all visible fields with their errors.
+
+        Errors of empty fields are left out until the user submits the form.
+        """
         for form in (self.a_end, self.z_end, self.line):
             for field in form.visible_fields():
                 if field.name.endswith(ADJACENT):
@@ -321,7 +326,7 @@ class OrderForm:
                 yield WrittenField(field.auto_id, mistakes)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield all errors, in the order of the page."""
+        """Yield all errors of the form, in the order of the page."""
         for form, where in ((self.a_end, _("A end")), (self.z_end, _("Z end")), (self.line, "")):
             for name, errors in form.errors.items():
                 bound = form[name] if name in form.fields and not form[name].is_hidden else None
@@ -331,7 +336,9 @@ class OrderForm:
                     yield Problem(bound.id_for_label if bound else "", str(label), str(text), is_missing)
 
     def obstacles(self) -> dict[str, list[Problem]]:
-        """Return the errors of an invalid form: ``missing`` fields, and ``unreadable`` ones."""
+        """Return the errors of an invalid form: ``missing`` (empty fields) and ``unreadable`` (other
+        errors).
+        """
         problems = list(self.problems())
         return {
             "missing": [each for each in problems if each.is_missing],
@@ -342,7 +349,7 @@ class OrderForm:
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
     """Return the values entered so far as initial values, without validation.
 
-    ``any`` names the end where the portal chooses the outer VLAN.
+    If ``data`` has ``any``, the user pressed a button so that the portal chooses the outer VLAN of that end.
     """
     parts = {"a_end": EndForm.base_fields, "z_end": EndForm.base_fields, "line": LineForm.base_fields}
     written: dict[str, dict[str, Any]] = {
@@ -359,13 +366,16 @@ def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
 
 
 def hold_initial(held: Held) -> dict[str, dict[str, Any]]:
-    """Return the initial form for the ports and VLANs of a hold."""
+    """Return the initial values for an order with the ports, VLANs and bandwidth of a hold."""
     ends = {f"{end.side}_end": _end_initial(end) for end in held.ends}
     return {**ends, "line": rate_initial("cir", held.hold.cir_bps)}
 
 
 def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
-    """Return the initial form for another line like this one, without its VLANs, which are in use."""
+    """Return the initial values for another line like this line.
+
+    The VLANs are not copied, because they are in use.
+    """
     ends = {f"{end.side}_end": _end_initial(end) | _any_vlan(end) for end in vll.ends.all()}
     line = {
         **rate_initial("cir", vll.cir_bps),
@@ -378,16 +388,17 @@ def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
 
 def port_initial(*, port: str, vlan: str) -> dict[str, dict[str, Any]]:
-    """Return the initial form for a line from this port, with this VLAN if it names one."""
+    """Return the initial values for a line from this port, with this VLAN if ``vlan`` is a number."""
     number = whole_number(vlan, most=MAX_VLAN)
     outer = {} if number is None else {"tagging": Tagging.DOT1Q, "outer_vlan": number}
     return {"a_end": {"port": row_id(port), **outer}}
 
 
 def proposed_initial(user: User) -> dict[str, dict[str, Any]]:
-    """Return the initial form for a customer's next line.
+    """Return the initial values for a customer's next line; none for NOC staff.
 
-    It starts at the port where the last line starts, or connects the only two ports.
+    If the user can order on exactly two ports, the line connects them. Otherwise it begins at the A end's
+    port of the newest line.
     """
     if user.is_noc:
         return {}
@@ -412,13 +423,13 @@ def _end_initial(end: VllEnd) -> dict[str, Any]:
 
 
 def held_by(user: User, hold_id: UUID | None) -> Held | None:
-    """Return the open hold with this id, if the user may see it."""
+    """Return the open hold with this id; None if there is none or the user may not see it."""
     hold = None if hold_id is None else queries.holds(user, now=clock.now()).filter(pk=hold_id).first()
     return None if hold is None else held_of(hold, user)
 
 
 def uuid_of(text: str) -> UUID | None:
-    """Return the submitted id, or None for a text that is no id."""
+    """Return the UUID in the text; None if the text is not a UUID."""
     try:
         return UUID(text)
     except ValueError:

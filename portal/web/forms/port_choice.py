@@ -1,4 +1,4 @@
-"""The ports on which a user may order: a select of limited length, and a search."""
+"""The choice of a port on which a user may order: a select of limited length, and a search."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.search import found
 from portal.web.row_id import row_id
 
-# The longest list that users read.
+# The maximum number of ports in the select. Users would not read a longer list.
 SHOWN = 50
 
 PortChoices = list[tuple[str, Any]]
@@ -23,7 +23,10 @@ PortChoices = list[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class PortOffer:
-    """The ports in the select. ``choices`` is empty without a match. ``more``: further ports match."""
+    """The ports in the select. ``choices``: empty if no port matches. ``more``: whether a search is useful.
+
+    This is so if further ports match, or if the ports are the result of a search.
+    """
 
     choices: PortChoices
     more: bool
@@ -36,10 +39,10 @@ def orderable_ports(user: User) -> QuerySet[Port]:
 
 
 def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | None = None) -> PortOffer:
-    """Return the first ports that match ``search``, and always the ``chosen`` one.
+    """Return the first SHOWN ports that match ``search``, and always the port ``chosen``.
 
-    Grouped by customer where there are several, else by site. ``owner``: the customer of a line to change,
-    which may only move to ports of this customer.
+    They are grouped by site; if they belong to several customers, by customer and site. ``owner``: the id of
+    the customer of a line to change. Its ends may only move to ports of this customer.
     """
     ports = with_link_speed(orderable_ports(user).select_related("router__site", "customer"))
     if owner is not None:
@@ -55,7 +58,7 @@ def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | N
 
 
 class PortField(forms.TypedChoiceField):
-    """Accepts any port on which the user may order, also one that the select does not show."""
+    """A select that accepts any port in ``ports``, even if it does not show the port."""
 
     ports: QuerySet[Port] = Port.objects.none()
 
@@ -75,9 +78,10 @@ def _grouped(ports: list[Port]) -> PortChoices:
 
 
 def _label(port: Port) -> str:
-    """Return the label, starting with the site, by which people know a port.
+    """Return the label of a port in the select.
 
-    Long parts are last, where a select cuts.
+    It begins with the site, by which users know a port. Long parts are at the end, where a browser cuts the
+    label.
     """
     label = _("{site} – {port} – {free} of {all} free").format(
         site=port.router.site.name,

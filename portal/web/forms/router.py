@@ -1,4 +1,4 @@
-"""The forms of a router's page: freeze, declare dead, and calibrate encapsulation costs."""
+"""The forms of a router's page: freeze the router, declare it dead, and accept a calibration."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -15,7 +15,7 @@ def _lengths() -> list[tuple[int, str]]:
 
 
 class FreezeForm(TablerForm):
-    """Cleans to ``reason`` and ``hours``."""
+    """The form to freeze a router, with the reason and the duration in hours."""
 
     reason = forms.CharField(
         label=_("Why"),
@@ -26,7 +26,7 @@ class FreezeForm(TablerForm):
 
 
 class DeadForm(TablerForm):
-    """Cleans to ``reason``."""
+    """The form to declare a router dead, with the reason."""
 
     reason = forms.CharField(
         label=_("Why it will not come back"),
@@ -36,7 +36,7 @@ class DeadForm(TablerForm):
 
 
 class CalibrationForm(TablerForm):
-    """The output of the calibration. Its errors give the reasons for a refusal."""
+    """The form to accept the output of a calibration. Its errors contain the reasons for a refusal."""
 
     printed = forms.CharField(widget=forms.Textarea(attrs={"rows": 4}))
     accept_affected = forms.BooleanField(

@@ -10,7 +10,7 @@ from portal.web.forms.team import PASSWORD_HELP
 
 
 class SignInForm(LoginForm):
-    """The user name or e-mail address, and the password."""
+    """The form to sign in with the user name or e-mail address, and the password."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -19,7 +19,7 @@ class SignInForm(LoginForm):
 
 
 class _TwiceForm(forms.Form):
-    """A new password, entered twice."""
+    """A form with a new password that the user enters twice."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,7 +29,7 @@ class _TwiceForm(forms.Form):
 
 
 class OtherPasswordForm(_TwiceForm, ChangePasswordForm):
-    """Another password instead of the present one."""
+    """The form to change the password."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,8 +37,8 @@ class OtherPasswordForm(_TwiceForm, ChangePasswordForm):
 
 
 class FirstPasswordForm(_TwiceForm, SetPasswordForm):
-    """A password for a user without one."""
+    """The form to set a password for a user who has none."""
 
 
 class ForgottenPasswordForm(_TwiceForm, ResetPasswordKeyForm):
-    """A new password for a user who followed the link of a mail."""
+    """The form to set a new password, for a user who followed the link in a mail."""

@@ -12,7 +12,7 @@ _STAFF = [(role, label) for role, label in NOC_ROLES.items() if role != User.Noc
 
 
 class StaffForm(TablerForm):
-    """The person to add, and the role."""
+    """The form to add a person to the NOC's staff, with a role."""
 
     username = forms.CharField(
         label=_("User name"),
@@ -26,6 +26,6 @@ class StaffForm(TablerForm):
 
 
 class NocRoleForm(TablerForm):
-    """Another role, or none."""
+    """The form to change a user's NOC role, or to remove it."""
 
     role = forms.ChoiceField(label=_("Role"), choices=list(NOC_ROLES.items()))

@@ -14,7 +14,7 @@ PASSWORD_HELP = _("At least 12 characters, and not one of the usual ones.")
 
 
 class InviteForm(TablerForm):
-    """The person to invite, and the role."""
+    """The form to invite a person, with a role."""
 
     email = forms.EmailField(label=_("E-mail address"), max_length=254)
     role = forms.ChoiceField(
@@ -25,13 +25,13 @@ class InviteForm(TablerForm):
 
 
 class RoleForm(forms.Form):
-    """Another role for a member."""
+    """The form to change a member's role."""
 
     role = forms.ChoiceField(choices=Membership.Role.choices)
 
 
 class NewPasswordForm(TablerForm):
-    """A new password. It must not resemble the account's name or address."""
+    """A form with a new password. The password must not resemble the account's name or address."""
 
     password = forms.CharField(
         label=_("Password"),
@@ -57,7 +57,7 @@ class NewPasswordForm(TablerForm):
 
 
 class NewAccountForm(NewPasswordForm):
-    """A name and a password for an invited person."""
+    """The form to create an account for an invited person, with a user name and a password."""
 
     username = forms.CharField(
         label=_("User name"),

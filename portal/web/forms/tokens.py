@@ -26,7 +26,7 @@ _LIVES = [
 
 
 class TokenForm(TablerForm):
-    """The name of a token, its scope, its allowed addresses, and its lifetime."""
+    """The form to create a token, with its name, scopes, networks and lifetime."""
 
     name = forms.CharField(label=_("What is it for?"), max_length=100)
     scope = forms.ChoiceField(label=_("Access"))
@@ -67,7 +67,10 @@ class TokenForm(TablerForm):
         return self._for_who_runs_a_team("webhooks")
 
     def _for_who_runs_a_team(self, name: str) -> bool:
-        """Check the permission only when the box is ticked: showing the form then needs no database query."""
+        """Return whether the box is ticked. Raises ValidationError if it is and the user manages no customer.
+
+        The permission is not checked before, so that showing the form needs no database query.
+        """
         ticked: bool = self.cleaned_data[name]
         if ticked and not may_manage_teams(self._user):
             raise forms.ValidationError(_("Only admins of a customer and NOC admins may do this."))
@@ -80,7 +83,10 @@ class TokenForm(TablerForm):
         return [network_of(text) for text in texts]
 
     def wanted(self, now: datetime) -> dict[str, Any]:
-        """Return the keywords of ``token_create``: every scope up to the chosen one, and the ticked ones."""
+        """Return the arguments of ``token_create``.
+
+        ``scopes`` has all scopes up to the chosen scope, and the ticked scopes.
+        """
         ladder = list(_SCOPES)
         scopes = ladder[: ladder.index(Scope(self.cleaned_data["scope"])) + 1]
         ticked = [scope for scope in (Scope.TEAM, Scope.WEBHOOKS) if self.cleaned_data[scope.value]]

@@ -1,4 +1,7 @@
-"""Forms for objects that several people may change. Each contains the version of the object that it shows."""
+"""Forms for objects that several users may change at the same time.
+
+Such a form contains the version of the object that it shows.
+"""
 
 import hashlib
 import json
@@ -19,46 +22,47 @@ OUTDATED = _(
 def digest(text: str) -> str:
     """Return a digest of a text, for a hidden field.
 
-    Browsers would change the line ends of the text itself.
+    The text itself cannot be used, because browsers change line ends.
     """
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def it_is_now(value: str) -> str:
-    """Return the note next to a field that somebody else has changed since."""
+    """Return the note next to a field that somebody else has changed. ``value``: the current value."""
     return _("It is %(value)s now.") % {"value": value} if value else str(_("It is empty now."))
 
 
 class VersionedForm(TablerForm):
-    """A form with cleaned data that are the keywords of an operation.
+    """A form whose ``cleaned_data`` are the arguments of an operation.
 
-    The form sends every field, so an old form would overwrite newer values. The page therefore sends
-    ``version`` in a hidden field, and the view compares it with the row while the row is locked.
+    The form submits all fields, so that a form that was opened earlier would overwrite newer values.
+    Therefore a hidden field contains ``version``, and the view compares it with the row while the row is
+    locked.
     """
 
     @classmethod
     def of(cls, row: Any) -> Self:
-        """Return the form with the values of ``row``."""
+        """Return a form with the values of ``row`` as initial values."""
         return cls(initial={name: getattr(row, name) for name in cls().fields if hasattr(row, name)})
 
     def refuse(self, error: DomainError) -> None:
-        """Add the operation's refusal to the field that it names."""
+        """Add an error of the operation to the field that it names."""
         self.add_error(error.field if error.field in self.fields else None, error.sentence)
 
     @property
     def version(self) -> str:
-        """Return a digest of the values of the fields."""
+        """A digest of the values of all fields."""
         return digest(json.dumps(self._written()))
 
     def is_outdated(self, *, seen: str, now: Self) -> bool:
-        """Return whether the form was opened on another version than ``now`` and would change something.
+        """Return whether somebody else has changed the row, and the form would change values.
 
-        ``now``: the form with the present values of the row.
+        ``seen``: the version when the form was opened. ``now``: a form with the current values of the row.
         """
         return seen != now.version and bool(self._differing(now))
 
     def refuse_as_outdated(self, now: Self) -> None:
-        """Add the refusal, and to each differing field its value in ``now``."""
+        """Add an error to the form, and the current value to each field that differs from ``now``."""
         self.add_error(None, OUTDATED)
         for name in self._differing(now):
             value = _in_words(now[name])
@@ -73,14 +77,14 @@ class VersionedForm(TablerForm):
 
 
 def _plainly(value: Any) -> str:
-    """Return the same text for the same choice, in any order of its values."""
+    """Return a field's value as text for comparison. The order of several values does not matter."""
     if isinstance(value, list):
         return " ".join(sorted(value))
     return "" if value is None else str(value).strip()
 
 
 def _in_words(field: forms.BoundField) -> str:
-    """Return the value of a field in words; "" for an empty field."""
+    """Return a field's value as text for users; "" for an empty field."""
     value = field.value()
     if isinstance(value, bool):
         return str(_("ticked") if value else _("not ticked"))

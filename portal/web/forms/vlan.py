@@ -9,7 +9,10 @@ ANY = "any"
 
 
 class OuterVlanField(forms.CharField):
-    """Cleans to an int, ``"any"`` or None. The domain checks whether a number is a valid VLAN."""
+    """A field whose cleaned value is an int, ``"any"`` or None (empty).
+
+    The operation checks whether a number is a valid VLAN.
+    """
 
     default_error_messages = {"invalid": _("Enter a VLAN id from 1 to 4094, or any.")}
 

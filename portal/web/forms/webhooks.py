@@ -19,7 +19,7 @@ def _described(choices: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 class WebhookForm(VersionedForm):
-    """A webhook's address and events. Its cleaned data are the keywords of ``webhook_change``."""
+    """The form to change a webhook. Its ``cleaned_data`` are arguments of ``webhook_change``."""
 
     url = forms.CharField(
         label=_("Address"),
@@ -37,7 +37,7 @@ class WebhookForm(VersionedForm):
 
 
 class CustomerWebhookForm(WebhookForm):
-    """Without the events that only the NOC's own webhooks receive."""
+    """The form to change a customer's webhook. It does not offer events that only the NOC's webhooks get."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -45,7 +45,10 @@ class CustomerWebhookForm(WebhookForm):
 
 
 class WebhookAddForm(WebhookForm):
-    """Also the owner, where the reader administers more than one customer."""
+    """The form to add a webhook. It has a field for the customer.
+
+    The field is hidden if the user manages only one customer.
+    """
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

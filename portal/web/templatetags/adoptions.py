@@ -1,4 +1,4 @@
-"""Lines to be adopted, in words."""
+"""Template filters for lines to adopt."""
 
 from django import template
 

@@ -1,4 +1,4 @@
-"""Alarms in words."""
+"""Template filters and tags for alarms."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ _TONES: dict[int, str] = {
 def headline(alarm: Alarm) -> SafeString:
     """Return a headline such as ``rhino is silent``.
 
-    The name's writing direction is isolated from the sentence.
+    The name is in a ``bdi`` element, so that its writing direction does not affect the sentence.
     """
     name = format_html("<bdi>{}</bdi>", alarm.name)
     return format_html(sentences.headline(alarm.kind), name=name, kind=alarm.kind)
@@ -37,19 +37,19 @@ def headline(alarm: Alarm) -> SafeString:
 
 @register.filter
 def note(alarm: Alarm) -> str:
-    """Return further details; "" where the headline is complete."""
+    """Return further details of an alarm; "" if there are none."""
     return sentences.note(alarm.kind, alarm.facts)
 
 
 @register.filter
 def address(alarm: Alarm) -> str:
-    """Return the address of the page to handle the alarm, or ""."""
+    """Return the address of the page on which the alarm can be handled; "" if there is none."""
     return alarm_links.address_of(alarm)
 
 
 @register.simple_tag
 def severity_badge(severity: int) -> SafeString:
-    """Return the badge of a severity; a number for a severity that only a newer release knows."""
+    """Return the badge of a severity. A severity that this release does not know is shown as a number."""
     if severity not in _TONES:
         return badge_markup(str(severity), "muted")
     return badge_markup(Severity(severity).label, _TONES[severity])
@@ -57,19 +57,19 @@ def severity_badge(severity: int) -> SafeString:
 
 @register.filter
 def severity_name(severity: int) -> str:
-    """Return the severity as in the names of CSS classes, such as ``critical``."""
+    """Return the name of a severity in CSS classes, such as ``critical``."""
     return Severity(severity).name.lower() if severity in _TONES else "unknown"
 
 
 @register.filter
 def age(since: datetime) -> str:
-    """Return the age in minutes, hours or days, such as ``2 h 10 min``."""
+    """Return the time since ``since`` in minutes, hours or days, such as ``2 h 10 min``."""
     minutes = max(0, int((clock.now() - since).total_seconds()) // 60)
     return lasting_text(minutes * 60) if minutes else _("under 1 min")
 
 
 @register.filter
 def lasted(alarm: Alarm) -> str:
-    """Return how long a cleared alarm was up."""
+    """Return how long an alarm was active; for an alarm that is still active, until now."""
     until = alarm.cleared_at or clock.now()
     return lasting_text((until - alarm.raised_at).total_seconds())

@@ -1,4 +1,4 @@
-"""Texts with code in back-quotes, such as docstrings and error texts."""
+"""Template filters for texts with code in back-quotes, such as docstrings and error texts."""
 
 import re
 
@@ -13,11 +13,11 @@ _CODE = re.compile(r"(`+)([^`]+)\1")
 
 @register.filter
 def code_marked(text: str) -> SafeString:
-    """Return ``text`` escaped, with the parts in back-quotes marked as code."""
+    """Return ``text`` as HTML. Parts in back-quotes become ``code`` elements."""
     return mark_safe(_CODE.sub(r"<code>\2</code>", escape(text)))  # noqa: S308 - escaped before
 
 
 @register.filter
 def paragraphs(text: str) -> SafeString:
-    """Return the text with code marked, in paragraphs."""
+    """Return ``text`` as HTML paragraphs. Parts in back-quotes become ``code`` elements."""
     return mark_safe(linebreaks(code_marked(text)))  # noqa: S308 - as above

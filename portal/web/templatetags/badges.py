@@ -1,4 +1,4 @@
-"""The states of VLLs and routers as badges. The text has the same meaning as the colour."""
+"""Template tags for the states of VLLs and orders as badges. A badge's text has the meaning of its colour."""
 
 from typing import Any, NamedTuple
 
@@ -91,25 +91,25 @@ CHANGES = {
 
 @register.filter
 def changes(order: Order) -> str:
-    """Return the changed values of a modify order, such as ``bandwidth, VLAN``; "" for any other order."""
+    """Return the kinds of changes of a modify order, such as ``bandwidth, VLAN``; "" for other orders."""
     return ", ".join(_(CHANGES[kind]) for kind in change_kinds(order))
 
 
 def _look(name: str, value: Any) -> Look:
-    """Return label and tone of a stored value; its plain text for a value that only a newer release knows."""
+    """Return the label and tone of a stored value. An unknown value, of a newer release, is its own label."""
     return LOOKS[name].get(value) or Look(str(value), "muted")
 
 
 @register.simple_tag
 def fact(name: str, value: Any) -> SafeString:
-    """Return the badge of one value: ``{% fact "oper" vll.oper_status %}``."""
+    """Return the badge of a value. Example: ``{% fact "oper" vll.oper_status %}``."""
     look = _look(name, value)
     return badge_markup(_(look.label), look.tone)
 
 
 @register.simple_tag
 def status_of_end(end: VllEnd) -> SafeString:
-    """Return the badge of an end."""
+    """Return the badge for the state of an end."""
     label, tone = end_look(end)
     return badge_markup(_(label), tone)
 
@@ -128,9 +128,9 @@ HEALTH_TONES = {
 
 @register.inclusion_tag("ui/_health.html")
 def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
-    """Return the context for the health of a line, or for its end.
+    """Return the context for the badge of a line's health; for a line that has ended, how it ended.
 
-    ``whole``: with the cause and the start of that health.
+    ``whole``: whether to show also the cause and the begin of the health.
     """
     found = known_health(vll)
     if found is None:
@@ -147,30 +147,32 @@ def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
 
 @register.simple_tag
 def health_badge(state: HealthState) -> SafeString:
-    """Return the badge of a health, for a group of lines."""
+    """Return the badge of a health state, for a group of lines."""
     return badge_markup(state.label, HEALTH_TONES[state])
 
 
 @register.simple_tag
 def status(name: str, vll: Vll) -> SafeString:
-    """Return the badge of a status: ``{% status "oper" vll %}``. A line that has ended has no badge."""
+    """Return the badge of a line's status; "–" if the line has ended. Example: ``{% status "oper" vll
+    %}``.
+    """
     if vll.lifecycle in TERMINAL_LIFECYCLES:
         return badge_markup("–", "")
     values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
     if name == "in_sync" and vll.lifecycle == Lifecycle.PENDING_ACTIVE and not vll.in_sync:
         return badge_markup(_("Not yet"), "muted")
     look = _look(name, values[name])
-    # The routers could forward, but the line is suspended.
+    # A suspended line does not forward, so its oper status is shown without colour.
     stopped = name == "oper" and vll.admin_status == AdminStatus.DOWN
     return badge_markup(_(look.label), "muted" if stopped else look.tone)
 
 
 @register.simple_tag
 def link_state(is_up: bool | None, *, in_use: bool = True, reporting: bool = True) -> SafeString:
-    """Return the last reported link state of a port; None: its router reported no state.
+    """Return the badge for the last reported link state of a port.
 
-    ``in_use``: whether the state matters to the line; the link of a suspended line is not shown as good.
-    ``reporting``: whether its router reports now.
+    ``is_up``: None if the router reported no state. ``in_use``: whether the state matters to the line. If
+    not, as for a suspended line, the badge has no colour. ``reporting``: whether the router reports now.
     """
     if not reporting:
         return badge_markup(_("link unknown"), "muted")
@@ -185,7 +187,7 @@ def link_state(is_up: bool | None, *, in_use: bool = True, reporting: bool = Tru
 
 @register.simple_tag
 def badge(label: str, tone: str) -> SafeString:
-    """Return a badge in one of the tones: success, info, warning, danger, muted."""
+    """Return a badge. ``tone``: success, info, warning, danger or muted."""
     return badge_markup(label, tone)
 
 

@@ -1,4 +1,4 @@
-"""Trouble reports, and the findings when they were sent."""
+"""A template filter for trouble reports."""
 
 from django import template
 
@@ -10,5 +10,5 @@ register = template.Library()
 
 @register.filter
 def verdict_then(report: TroubleReport) -> str:
-    """Return the portal's verdict at the time of the report, in words."""
+    """Return the sentence of the diagnosis at the time of the trouble report."""
     return stored_sentence(report.finding["verdict"], report.finding.get("facts"))

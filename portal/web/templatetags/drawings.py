@@ -1,4 +1,4 @@
-"""Drawings of routers and links."""
+"""A template tag for drawings of routers and links."""
 
 from django import template
 

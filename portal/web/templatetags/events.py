@@ -1,4 +1,4 @@
-"""Events as sentences of a timeline."""
+"""A template filter that returns events as sentences, for timelines."""
 
 from django import template
 from django.utils.translation import gettext as _
@@ -11,7 +11,7 @@ from portal.vll.states import OrderAction
 
 register = template.Library()
 
-# The object of the order, in brackets after the result.
+# The action of an order, in brackets after the sentence.
 _IN_BRACKETS = {
     OrderAction.ADD: gettext_noop("add"),
     OrderAction.MODIFY: gettext_noop("modify"),
@@ -130,7 +130,7 @@ _OTHER = gettext_noop("Something else happened")
 
 
 def _link_loss(event: Event) -> str:
-    """Return the port with the link loss, and the reason."""
+    """Return the port that is shut or restored by link loss forwarding, and the reason."""
     text = _("{port} is to be set up again")
     if event.kind == "vll.link_loss_forwarded":
         text = _("{port} is to be taken down, because {lost_at} has lost its link")
@@ -141,7 +141,7 @@ def _link_loss(event: Event) -> str:
 
 @register.filter
 def sentence(event: Event) -> str:
-    """Return the event in words. A test finds event kinds without a sentence."""
+    """Return the sentence of an event. A test finds kinds of events without a sentence."""
     text = _SENTENCES.get(event.kind, _OTHER)
     action = event.data.get("action")
     shown = f"{_(text)} ({_(_IN_BRACKETS[action])})" if action in _IN_BRACKETS else _(text)
