@@ -1,4 +1,4 @@
-"""Refuse too large uploads by their declared length, before reading them."""
+"""Refusal of uploads that are too large, by their declared length, before they are read."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,16 @@ from django.shortcuts import render
 from portal.core.whole_number import whole_number
 from portal.uploads.table import MAX_BYTES
 
-# The largest file, plus the overhead of a form.
+# The largest request: the largest file, plus space for the other fields of a form.
 _LARGEST = MAX_BYTES + 64 * 1024
 _TOO_LARGE = 413
 
 
 class UploadLimitMiddleware:
-    """Respond 413 as a page. The API's views limit the input themselves."""
+    """Respond to a request that is too large with a page with status 413.
+
+    Requests to the APIs are not limited here, because their views have their own limits.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

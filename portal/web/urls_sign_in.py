@@ -1,4 +1,4 @@
-"""Signing in and out: django-allauth's views under the portal's addresses.
+"""The addresses for signing in and out, with the views of django-allauth.
 
 Pages of django-allauth that the portal does not offer, such as sign-up, have no address.
 """
@@ -22,7 +22,7 @@ from portal.web.page_guard import requires
 signed_in = requires(permissions.may_sign_in)
 
 urlpatterns = [
-    # For visitors who are not signed in. A cookie stores the language.
+    # The language for visitors who are not signed in. A cookie stores it.
     path("language/", public(require_POST(set_language)), name="set_language"),
     path("login/", public(account.login), name="account_login"),
     path("login/second-factor/", public(mfa.authenticate), name="mfa_authenticate"),

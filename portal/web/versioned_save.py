@@ -1,4 +1,4 @@
-"""Save the form of a row, unless somebody else has changed the row since the form was opened."""
+"""Saving of the form of a row, unless somebody else has changed the row since the form was opened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +18,10 @@ UNPROCESSABLE, CONFLICT = 422, 409
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """The result. ``refused``: the status of the page that shows ``form`` again, None after success.
+    """The result of ``save``.
 
-    ``version``: the version for that page.
+    ``refused``: None after success; otherwise the HTTP status of the page that shows ``form`` again.
+    ``version``: the version of the row for that page.
     """
 
     row: Any
@@ -38,9 +39,10 @@ def save(
     operation: Callable[..., Any],
     keyword: str,
 ) -> Saved:
-    """Call ``operation`` with the row as the argument ``keyword``, and with the cleaned data of ``sent``.
+    """Call ``operation`` with the row as the argument ``keyword``, and with the form's ``cleaned_data``.
 
-    Raises Http404. The row is locked: of two users who opened the same version, the second is refused.
+    ``sent``: the submitted form. If two users have opened the same version, the second one to save gets an
+    error. The row is locked for this check. Raises Http404 if there is no such row.
     """
     seen = sent.get("version", "")
     with transaction.atomic():
@@ -55,7 +57,10 @@ def save(
 
 
 def do(form: VersionedForm, operation: Callable[..., Any]) -> bool:
-    """Return whether ``operation`` succeeded with the form's data. A refusal is added to the form."""
+    """Call ``operation`` with the form's ``cleaned_data``. Return whether it succeeded.
+
+    A DomainError is added to the form.
+    """
     if not form.is_valid():
         return False
     try:

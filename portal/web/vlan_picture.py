@@ -1,4 +1,4 @@
-"""The VLANs of a port as a picture: a strip for each thousand, with a hundred VLANs in each row."""
+"""The VLANs of a port as a picture: a strip for each thousand VLANs, with a hundred VLANs in each row."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
 
 COLUMNS = 100
 _STRIP = 1000
-# The maximum number of links in the picture. More free ranges would be too small to click; the list contains
-# all.
+# The maximum number of free ranges that are links in the picture. Further ranges would be too small to click.
+# The list next to the picture has all ranges.
 LINKS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class FreeArea:
-    """The part of a free range in one strip, as path data. ``vlan``: the first VLAN of the range."""
+    """The part of a free range that is in one strip. ``vlans``: the whole range. ``path``: SVG path data."""
 
     vlans: VlanRange
     path: str
@@ -22,9 +22,11 @@ class FreeArea:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A strip, ``rows`` high and ``COLUMNS`` wide.
+    """A strip of cells, ``rows`` high and ``COLUMNS`` wide.
 
-    Path data is in cells, "" for none. ``outside``: cells without a VLAN.
+    * ``used``: the VLANs in use. ``shared``: the VLANs in use with an inner VLAN. ``outside``: cells without
+      a VLAN. These are SVG path data in units of cells; "" if there are none.
+    * ``free``: the free ranges that are links.
     """
 
     vlans: VlanRange
@@ -36,7 +38,7 @@ class Strip:
 
 
 def strips_of(usage: VlanUsage) -> list[Strip]:
-    """Return five strips with all VLANs. The largest free ranges are links."""
+    """Return the five strips with all VLANs. The largest free ranges become links."""
     free = sorted(usage.free, key=len, reverse=True)[:LINKS]
     return [_strip(usage, free, start) for start in range(0, MAX_VLAN + 1, _STRIP)]
 
@@ -61,7 +63,10 @@ def _within(vlans: VlanRange, other: VlanRange) -> VlanRange | None:
 
 
 def _path(vlans: VlanRange, start: int) -> str:
-    """Return a range as rectangles: the rest of its first row, whole rows, the start of its last row."""
+    """Return SVG path data for a range of VLANs, as up to three rectangles.
+
+    These are the part of its first row, whole rows, and the part of its last row.
+    """
     path, at, end = "", vlans.first - start, vlans.last - start + 1
     while at < end:
         row, column = divmod(at, COLUMNS)

@@ -1,4 +1,4 @@
-"""Count the items that wait for the NOC, for its navigation. One statement reads only partial indexes."""
+"""Counts of the items that wait for the NOC, for its navigation. One statement reads only partial indexes."""
 
 from functools import reduce
 from typing import Any
@@ -14,13 +14,16 @@ from portal.vll.models import Order
 from portal.vll.states import OrderState
 
 ALARMS, HELD, TROUBLE, QUARANTINES = "alarms", "held", "trouble", "quarantines"
-# Alarms about items that other pages also list. Each item counts once.
+# The count of alarms about items that other pages also list. It is subtracted, so that each item counts once.
 AGAIN = "again"
 _LISTED_ELSEWHERE = (Kind.ORDER_HELD, Kind.TROUBLE, Kind.QUARANTINE)
 
 
 def waiting_counts() -> dict[str, int]:
-    """Return the number of waiting items by kind. Not cached: a decision is visible immediately."""
+    """Return the number of waiting items by kind.
+
+    The counts are not cached, so that a decision of the NOC is visible immediately.
+    """
     alarms = unacknowledged(clock.now())
     waiting: dict[str, QuerySet[Any]] = {
         ALARMS: alarms,

@@ -1,4 +1,4 @@
-"""Filters that Django's templates lack: the portal's look for forms of packages, and the value of a key."""
+"""Template filters for fields of forms, and a filter for the value of a key."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,10 @@ register = template.Library()
 
 @register.filter
 def styled(field: BoundField) -> BoundField:
-    """Return ``field`` with the portal's classes, without a placeholder that repeats its label."""
+    """Return a field of a package's form with the portal's CSS classes.
+
+    The placeholder, which repeats the label, is removed.
+    """
     field.field.widget.attrs.setdefault("class", class_of(field.field.widget))
     field.field.widget.attrs.pop("placeholder", None)
     return field
@@ -21,12 +24,14 @@ def styled(field: BoundField) -> BoundField:
 
 @register.filter
 def focused(field: BoundField) -> BoundField:
-    """Return ``field`` with autofocus: it has the focus when the page opens."""
+    """Return ``field`` with the attribute ``autofocus``, so that it has the focus when the page opens."""
     field.field.widget.attrs["autofocus"] = True
     return field
 
 
 @register.filter
 def of(values: Mapping[Any, Any], key: Any) -> Any:
-    """Return the value of a key in a variable, None without one: ``{{ names|of:row.pk }}``."""
+    """Return the value of a key; None if there is none. The key may be a variable: ``{{ names|of:row.pk
+    }}``.
+    """
     return values.get(key)

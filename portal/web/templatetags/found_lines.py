@@ -1,4 +1,4 @@
-"""Found lines, in words."""
+"""Template tags and filters for found lines."""
 
 from django import template
 from django.utils.safestring import SafeString
@@ -20,7 +20,7 @@ _TONES = {
 
 @register.simple_tag
 def standing(line: FoundLine) -> SafeString:
-    """Return the badge of a found line's state."""
+    """Return the badge of a found line's standing, such as "Complete"."""
     return badge_markup(STANDINGS[line.standing], _TONES[line.standing])
 
 

@@ -1,4 +1,4 @@
-"""The audit trail in words."""
+"""Template filters for the audit trail."""
 
 import re
 from datetime import datetime
@@ -47,7 +47,7 @@ _DONE = {
     "update": gettext_noop("%(what)s changed"),
     "delete": gettext_noop("%(what)s deleted"),
 }
-# The tables that may have several rows in the history of one object.
+# Tables that can have several rows in the history of one object.
 _SEVERAL = (
     "membership",
     "invitation",
@@ -68,7 +68,8 @@ _IDENTIFYING = ("role", "email", "prefix", "type", "provider", "serial", "held_b
 def happening(change: Change) -> str:
     """Return the change in words, such as ``Line changed``.
 
-    Where several rows may exist, it names the row: ``Second factor deleted (totp)``.
+    If the history may contain several rows of the table, the text also names the row:
+    ``Second factor deleted (totp)``.
     """
     done = _(_DONE[change.operation]) % {"what": _(WHAT[change.what])}
     if change.operation == "update":
@@ -82,7 +83,11 @@ def happening(change: Change) -> str:
 
 @register.filter
 def actor(change: Change) -> str:
-    """Return the actor: a user or its API token, the portal, a guest, or somebody with a database client."""
+    """Return who made the change.
+
+    This is a user (perhaps with an API token), the portal, somebody who was not signed in, or somebody with a
+    database client.
+    """
     by = change.by
     if username := by.get("username"):
         return (
@@ -97,9 +102,9 @@ def actor(change: Change) -> str:
 
 @register.filter
 def differences(change: Change) -> list[dict[str, Any]]:
-    """Return ``[{"name", "before", "after"}]`` of an update.
+    """Return the differences of an update as ``[{"name", "before", "after"}]``.
 
-    Empty for a creation: the page shows the values.
+    The list is empty for an insertion or a deletion.
     """
     if change.operation != "update":
         return []
@@ -118,5 +123,5 @@ def _text(value: Any) -> str:
         return str(value["message"])
     if isinstance(value, bool):
         return _("yes") if value else _("no")
-    # Omit the microseconds of PostgreSQL's timestamps.
+    # Show timestamps of PostgreSQL without microseconds.
     return "–" if value is None or value == "" else _MOMENT.sub(_moment, str(value))

@@ -1,4 +1,4 @@
-"""Values of the import pages."""
+"""Template filters for the pages about imports."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of a line with frames, for its page."""
+"""Template filters for tests of a line with frames."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ register = template.Library()
 
 
 class SizeRow(NamedTuple):
-    """A frame size in bytes, with the number of frames sent and received in each direction."""
+    """A frame size in bytes, and for each direction a text such as ``98 of 100`` (received of sent)."""
 
     frame: int
     a_to_z: str
@@ -27,7 +27,7 @@ register.filter("failure_sentence", failure_sentence)
 
 @register.filter
 def round_trip(test: LineTest) -> str:
-    """Return the round-trip time of small packets between the routers; "" without a measurement."""
+    """Return a sentence with the round-trip time of small packets between the routers; "" if not measured."""
     if test.round_trip_us is None:
         return ""
     times = {name: decimal_text(test.round_trip_us[name] / 1000, 2) for name in ("min", "avg", "max")}
@@ -36,7 +36,9 @@ def round_trip(test: LineTest) -> str:
 
 @register.filter
 def interruption(test: LineTest) -> str:
-    """Return how long the line was interrupted; "" where it was not, or still is."""
+    """Return a sentence with the time of the interruption; "" if the line was not, or still is,
+    interrupted.
+    """
     if test.interruption is None:
         return ""
     return _("It interrupted the line for at most {s} s, which counts as maintenance.").format(
@@ -46,7 +48,7 @@ def interruption(test: LineTest) -> str:
 
 @register.filter
 def sizes(test: LineTest) -> list[SizeRow]:
-    """Return a row for each tested size."""
+    """Return a row for each tested frame size, smallest first."""
     ways = {way: _by_size(test.directions.get(way, ())) for way in ("a_to_z", "z_to_a")}
     tried = sorted({size for counts in ways.values() for size in counts})
     return [SizeRow(size, *(counts.get(size, "–") for counts in ways.values())) for size in tried]

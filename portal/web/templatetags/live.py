@@ -1,4 +1,7 @@
-"""Tags for parts of a page that update automatically: immediately through its stream, else by polling."""
+"""Template tags for parts of a page that update automatically.
+
+They update immediately through the page's stream, or by polling if there is no stream.
+"""
 
 import json
 from typing import Any
@@ -15,13 +18,13 @@ from portal.web.polling import digest
 
 register = template.Library()
 
-# The default polling interval of a part without topics.
+# The default interval of polling.
 _EVERY = "30s"
 
 
 @register.simple_tag
 def live_script() -> SafeString:
-    """Return the script that opens the page's stream, where a live process runs."""
+    """Return the script element that opens the page's stream, if a live process runs."""
     return format_html(
         '<script src="{}" data-url="{}" defer></script>', static("js/live.js"), settings.LONGLINE_LIVE_URL
     )
@@ -31,18 +34,18 @@ def live_script() -> SafeString:
 def live(about: str, every: str = _EVERY) -> SafeString:
     """Return the attributes of an element that updates with ``hx-get``.
 
-    It updates when a topic of ``about`` changes, and every ``every`` while there is no stream.
-    static/js/live.js reads the attributes.
+    ``about``: the topics. The element updates when one of them changes. ``every``: the interval of polling,
+    in htmx's notation, while there is no stream. static/js/live.js reads the attributes.
     """
     return format_html('data-live="{}" hx-trigger="live, every {}"', about, every)
 
 
 @register.tag
 def livepart(parser: Parser, token: Token) -> template.Node:
-    """``{% livepart "orders" about="lines" every="30s" %}…{% endlivepart %}`` marks a part that updates
-    automatically.
+    """Mark a part of a page that updates automatically (portal.web.live_parts).
 
-    The part gets an element with this id (portal.web.live_parts). It must not contain another live part.
+    Example: ``{% livepart "orders" about="lines" every="30s" %}…{% endlivepart %}``. The part is rendered in
+    an element with the id ``orders``. It must not contain another live part.
     """
     _, part_id, *options = token.split_contents()
     given = {name: parser.compile_filter(value) for name, value in (each.split("=", 1) for each in options)}
@@ -67,9 +70,10 @@ class _LivePart(template.Node):
         parameters = {name: str(value.resolve(context)) for name, value in self.given.items()}
         body = self.nodelist.render(context)
         if request.method != "GET":
-            # A form that was returned with errors: a GET of its address shows another page.
+            # The page shows a form with errors. A GET of its address would return another page, so do not
+            # poll.
             return format_html('<div id="{}" class="ll-stack">{}</div>', part_id, mark_safe(body))  # noqa: S308
-        # The token of its forms differs each time.
+        # Leave out the token of forms, because it differs at each request.
         seen = digest(body.replace(str(context.get("csrf_token", "")), ""))
         html = format_html(
             '<div id="{}" class="ll-stack" hx-get="{}" hx-swap="outerHTML" hx-headers="{}" {}>{}</div>',

@@ -1,4 +1,4 @@
-"""The rows of the map's tables. Python renders them, because a template is too slow for hundreds of rows."""
+"""The rows of the map's tables. Python renders them, because templates are too slow for hundreds of rows."""
 
 from collections.abc import Callable, Iterable
 
@@ -16,7 +16,7 @@ from portal.web.templatetags.noc import core_meter
 
 register = template.Library()
 
-# The number of a placeholder is its argument. The last three: query, kind, key.
+# The arguments: label of the column, text, query, kind and key of the object, name of the object.
 _FAILS = (
     '<td class="ll-whole" data-label="{0}"><a id="fails-{3}-{4}" href="?{2}{3}={4}#map">{1}'
     '<span class="visually-hidden">: {5}</span></a></td>'
@@ -29,7 +29,7 @@ _NUMBER = '<td class="ll-number" data-label="{}">{}</td>'
 def router_rows(rows: Iterable[RouterRow], query: str) -> SafeString:
     """Return the rows of the table of routers.
 
-    ``query``: the parameters that each link keeps, "" or with an ampersand at the end.
+    ``query``: the parameters to keep in addresses. It is "" or ends with an ampersand.
     """
     site, state, cores, failure = _("Site"), _("State"), _("Cores booked"), _("Failure")
     fails, url = _("If it fails"), _url_of("web:noc-router")
@@ -96,13 +96,13 @@ def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
 
 
 def _url_of(page: str) -> Callable[[int], str]:
-    """Return a function from a key to its address. It calls ``reverse`` once, not for each row."""
+    """Return a function that returns the address for a key. It calls ``reverse`` only once for all rows."""
     before, _zero, after = reverse(page, args=[0]).rpartition("0")
     return lambda pk: f"{before}{pk}{after}"
 
 
 def _traffic(traffic: LinkTraffic) -> SafeString:
-    """Return a link's traffic in each direction, and the load of the busier direction."""
+    """Return a link's traffic in each direction, and the load (%) of the busier direction."""
     ways = (traffic.a_to_z_bps, traffic.z_to_a_bps)
     rates = " / ".join("–" if bps is None else units.measured_text(bps) for bps in ways)
     if not traffic.speed_bps:

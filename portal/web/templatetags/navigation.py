@@ -1,4 +1,4 @@
-"""The navigation of the open page: portal.web.navigation with addresses and counts."""
+"""Template tags for the navigation: the pages of portal.web.navigation with addresses and counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,11 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link. ``current``: "page" for the open page, "true" for a page that contains the open one."""
+    """A link of the navigation.
+
+    ``current``: "page" for the open page, "true" if the open page is one of its subpages, else "".
+    ``waiting``: the number of items that wait on the page.
+    """
 
     title: Text
     url: str
@@ -31,7 +35,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LinkGroup:
-    """The links of a group."""
+    """A group of links. ``is_current``: whether the open page belongs to the group."""
 
     slug: str
     title: Text
@@ -42,7 +46,7 @@ class LinkGroup:
 
 @dataclass(frozen=True, slots=True)
 class Navigation:
-    """The navigation. ``here``: the titled group of the open page; None for pages without a group."""
+    """The navigation. ``here``: the group of the open page; None if it has no group with a title."""
 
     groups: list[LinkGroup]
     account: list[Link]
@@ -52,7 +56,7 @@ class Navigation:
 
 @register.simple_tag(takes_context=True)
 def navigation(context: Context) -> Navigation | None:
-    """Return the navigation; None for visitors who are not signed in, and on error pages without a user."""
+    """Return the navigation; None if nobody is signed in, and on error pages without a user."""
     request: Any = context.get("request")
     user = getattr(request, "user", None)
     if not isinstance(user, User):
@@ -71,7 +75,7 @@ def navigation(context: Context) -> Navigation | None:
 
 @register.simple_tag(takes_context=True)
 def page_address(context: Context) -> str:
-    """Return the address of the open page, "" on error pages without a request."""
+    """Return the address of the open page; "" on error pages without a request."""
     request: Any = context.get("request")
     return page_of(request) if isinstance(request, HttpRequest) else ""
 

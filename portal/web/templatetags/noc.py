@@ -1,4 +1,4 @@
-"""Tags for the NOC's pages: roles, booked cores, NetBox findings, and values of plans."""
+"""Template tags and filters for the NOC's pages: roles, booked cores, NetBox, and values of plans."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ NOC_ROLES = {
 
 @register.filter
 def noc_role(role: str) -> str:
-    """Return the name of a person's role in the NOC."""
+    """Return the name of a NOC role."""
     return str(NOC_ROLES[role])
 
 
@@ -47,37 +47,37 @@ def core_meter(use: CoreUse) -> SafeString:
 
 @register.simple_tag
 def router_admin_status_badges(router: Router) -> SafeString:
-    """Return the badges of a router's administrative states, "" for a router in service."""
+    """Return the badges of the states that the NOC has set for a router; "" for a router in service."""
     return format_html_join(" ", "{}", ((badge_markup(*each),) for each in router_admin_status(router)))
 
 
 @register.filter
 def netbox_error(error: dict[str, Any]) -> str:
-    """Return why a run ended early, or why NetBox lacks a line, in words."""
+    """Return the sentence for the error of a run or of a line's export."""
     return error_sentence(error)
 
 
 @register.filter
 def netbox_finding(finding: dict[str, Any]) -> str:
-    """Return the problem of a NetBox object in words."""
+    """Return the sentence for a finding about a NetBox object."""
     return finding_sentence(finding)
 
 
 @register.filter
 def netbox_kind(kind: str) -> Any:
-    """Return the name of a kind of object, such as ``port``."""
+    """Return the name of a kind of inventory row, such as ``port``."""
     return KIND_NAMES.get(kind, kind)
 
 
 @register.filter
 def netbox_phase(phase: str) -> Any:
-    """Return the name of a run's present phase."""
+    """Return the name of a run's phase, such as "Reading devices"."""
     return PHASES.get(phase, phase)
 
 
 @register.filter
 def as_json(value: Any) -> str:
-    """Return a value as JSON, as in an intent; a text without quotes."""
+    """Return a value of an intent as in JSON, but a text without quotes, and "–" for null."""
     if value is None:
         return "–"
     return str(value).lower() if isinstance(value, bool) else str(value)

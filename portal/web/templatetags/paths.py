@@ -1,4 +1,4 @@
-"""The state of a path, and the results of its test frames."""
+"""Template tags for the state of a path and the results of its test frames."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ register = template.Library()
 
 
 class PathState(NamedTuple):
-    """A badge: its text and tone."""
+    """The text and the tone of a badge for a path."""
 
     text: str
     tone: str
@@ -24,7 +24,7 @@ class PathState(NamedTuple):
 
 @register.simple_tag
 def path_state(path: TunnelPath) -> PathState:
-    """Return the result of the newest test frames, or why none were sent."""
+    """Return the result of the newest test frames on a path, or the reason why none were sent."""
     if not path.probe_transport:
         return PathState(_("not probed"), "muted")
     if path.black_hole_since is not None:
@@ -41,7 +41,7 @@ def path_state(path: TunnelPath) -> PathState:
 
 @register.simple_tag
 def path_sentence(path: PathStatus) -> SafeString:
-    """Return the sentence, with its time in the usual format of pages."""
+    """Return the sentence about a path's state as HTML, with its time in the usual format of pages."""
     sentence = conditional_escape(path.sentence)
     if path.since is None:
         return sentence

@@ -1,4 +1,7 @@
-"""The provider's name and look. A tag, because error pages and mails are rendered without a request."""
+"""A template tag for the provider.
+
+It is no context variable, because error pages and mails are rendered without a request.
+"""
 
 from django import template
 from django.conf import settings
@@ -10,6 +13,6 @@ register = template.Library()
 
 @register.simple_tag
 def provider() -> Provider:
-    """Return the provider from the settings of the deployment (portal.core.provider)."""
+    """Return the provider from the settings (portal.core.provider)."""
     found: Provider = settings.LONGLINE_PROVIDER
     return found

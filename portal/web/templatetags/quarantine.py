@@ -1,4 +1,4 @@
-"""Samples in quarantine, in words."""
+"""Template tags and filters for samples in quarantine."""
 
 import json
 from typing import Any
@@ -26,28 +26,28 @@ _STATES: dict[str, tuple[Any, str]] = {
 
 @register.simple_tag
 def quarantine_state(quarantine: Quarantine) -> SafeString:
-    """Return the badge of the decision."""
+    """Return the badge for the state of a quarantine, such as "Undecided"."""
     label, tone = _STATES.get(quarantine.state, (quarantine.state, "muted"))
     return badge_markup(label, tone)
 
 
 @register.filter
 def reason(quarantine: Quarantine) -> str:
-    """Return why the samples are in quarantine."""
+    """Return the reason for a quarantine as a sentence."""
     return reason_text(quarantine)
 
 
 @register.filter
 def clock(quarantine: Quarantine) -> str:
-    """Return the measured offset of the clock, such as ``2 h ahead``."""
+    """Return the measured offset of the router's clock, such as ``2 h ahead``."""
     return offset_text(quarantine.offset_ms)
 
 
 @register.filter
 def clock_of(known: AgentClock) -> str:
-    """Return the offset of an agent's clock when it sent its newest counters.
+    """Return the offset of an agent's clock when it sent its newest counters, such as ``2 h ahead``.
 
-    An offset of at most one minute counts as correct.
+    A clock that is wrong by at most a minute is shown as right.
     """
     is_right = abs(known.offset_ms) <= MAX_AHEAD.total_seconds() * 1000
     return offset_text(0 if is_right else known.offset_ms)
@@ -55,9 +55,9 @@ def clock_of(known: AgentClock) -> str:
 
 @register.filter
 def by_its_clock(ms: int) -> str:
-    """Return a time of the router's clock (milliseconds since the epoch).
+    """Return a time of the router's clock (milliseconds since the epoch) as text.
 
-    It may be outside every calendar.
+    A time outside datetime's range is returned in milliseconds.
     """
     try:
         return precise_moment_text(to_time(ms))
@@ -67,5 +67,5 @@ def by_its_clock(ms: int) -> str:
 
 @register.filter
 def pretty(sample: dict[str, Any]) -> str:
-    """Return a sample as its agent sent it."""
+    """Return a sample as indented JSON."""
     return json.dumps(sample, indent=1)

@@ -1,4 +1,4 @@
-"""Rates, VLAN tags and transports as people write them."""
+"""Template filters and tags for rates, ratios, times, VLAN tags and transports."""
 
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,10 @@ def rate(bps: float) -> str:
 
 @register.filter
 def tags(end: VllEnd) -> str:
-    """Return ``VLAN 100``, ``S-VLAN 100, C-VLAN 200`` (IEEE 802.1ad), or the name of a whole port."""
+    """Return the VLANs of an end, such as ``VLAN 100`` or ``S-VLAN 100, C-VLAN 200`` (IEEE 802.1ad).
+
+    An end without VLANs is called "whole port".
+    """
     if end.tagging not in _TAGS:
         return str(end.tagging)
     vlans = {"outer": end.outer_vlan, "inner": end.inner_vlan}
@@ -43,7 +46,7 @@ def tags(end: VllEnd) -> str:
 
 @register.filter
 def transport(value: str) -> str:
-    """Return the name of a transport: ``VXLAN over IPv4`` for ``vxlan4``, "automatic" for ``auto``."""
+    """Return the name of a transport: "VXLAN over IPv4" for ``vxlan4``, "automatic" for ``auto``."""
     if value == "auto":
         return _("automatic")
     return Transport(value).display_name if value in _TRANSPORTS else value
@@ -57,36 +60,36 @@ def request_id() -> str:
 
 @register.filter
 def rate_or_not(bps: float | None) -> str:
-    """Return a rate, or a text where nothing was measured."""
+    """Return a rate in bit/s with an SI prefix; "not measured" for None."""
     return _("not measured") if bps is None else units.rate_text(bps)
 
 
 @register.filter
 def measured(bps: float | None) -> str:
-    """Return a measured rate in three digits, such as ``12.3 Mbit/s``; "–" without a measurement."""
+    """Return a measured rate with three digits, such as ``12.3 Mbit/s``; "–" for None."""
     return "–" if bps is None else units.measured_text(bps)
 
 
 @register.filter
 def in_ms(us: int | None) -> str:
-    """Return a time in µs as ms, such as ``0.81 ms``; "–" without a measurement."""
+    """Return a time, given in µs, in ms, such as ``0.81 ms``; "–" for None."""
     return "–" if us is None else f"{units.decimal_text(us / 1000, 2)} ms"
 
 
 @register.filter
 def available(times: dict[str, Any]) -> str:
-    """Return availability in per cent, rounded down.
+    """Return the availability in per cent, rounded down; "not measured" if nothing is known.
 
-    Where the measurement does not cover the whole period, the text names the part that it covers.
+    If the status is known for only a part of the time, the text also contains that part.
     """
     return availability_text(times["availability"], times["known_ratio"]) or _("not measured")
 
 
 @register.filter
 def lost(way: dict[str, Any]) -> str:
-    """Return the loss of one direction in per cent, rounded up.
+    """Return the loss of one direction in per cent, rounded up; "not measured" if nothing is known.
 
-    A loss below the accuracy of the readings is shown as less than that bound.
+    If the loss is below its bound (the accuracy of the measurement), the text is "<" and the bound.
     """
     ratio, bound = way["loss_ratio"], way["bound_ratio"]
     if ratio is None:
@@ -102,31 +105,31 @@ def part(ratio: float) -> str:
 
 @register.filter
 def frames(count: float | None) -> str:
-    """Return a count such as ``1 234 567``; "–" where nothing was counted."""
+    """Return a number of frames, such as ``1 234 567``; "–" for None."""
     return "–" if count is None else units.count_text(count)
 
 
 @register.filter
 def decimal(number: float) -> str:
-    """Return ``0.08``, or ``0,08`` in German."""
+    """Return a number with the reader's decimal sign: ``0.08`` in English, ``0,08`` in German."""
     return units.number_text(number)
 
 
 @register.filter
 def moment(at: datetime) -> str:
-    """Return ``2026-11-30 14:00 CET``, in the reader's zone."""
+    """Return a time to the minute in the reader's time zone, such as ``2026-11-30 14:00 CET``."""
     return reader_zone.moment_text(at)
 
 
 @register.filter
 def precise_moment(at: datetime) -> str:
-    """Return ``2026-11-30 14:00:07 CET``, in the reader's zone."""
+    """Return a time to the second in the reader's time zone, such as ``2026-11-30 14:00:07 CET``."""
     return reader_zone.precise_moment_text(at)
 
 
 @register.filter
 def time_of_day(at: datetime) -> str:
-    """Return ``14:00:07 CET``, in the reader's zone."""
+    """Return the time of day to the second in the reader's time zone, such as ``14:00:07 CET``."""
     return reader_zone.time_text(at, seconds=True)
 
 
@@ -138,5 +141,5 @@ def zone() -> str:
 
 @register.filter
 def lasting(seconds: float) -> str:
-    """Return a duration in its two largest units: ``5 min``, ``2 h 10 min``, ``3 d 4 h``."""
+    """Return a duration, given in seconds, in its two largest units, such as ``2 h 10 min``."""
     return lasting_text(seconds)

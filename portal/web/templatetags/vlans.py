@@ -1,4 +1,4 @@
-"""Tags for a port's page: link state, VLAN ranges, and losses."""
+"""Template tags and filters for a port's page: link state, VLAN ranges, and losses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Listed:
 
 @register.simple_tag
 def port_link_badge(state: LinkState) -> SafeString:
-    """Return the badge of a link's state."""
+    """Return the badge for the state of a port's link."""
     return badge_markup(state.label, _TONES[state])
 
 
@@ -45,18 +45,18 @@ def vlan_count(ranges: tuple[VlanRange, ...]) -> str:
 
 @register.simple_tag
 def vlan_ranges(ranges: tuple[VlanRange, ...], most: int | None) -> Listed:
-    """Return the first ``most`` ranges; None: all."""
+    """Return the first ``most`` ranges; all ranges if ``most`` is None."""
     shown = ranges if most is None else ranges[:most]
     return Listed(shown, len(ranges) - len(shown))
 
 
 @register.filter
 def any_lost(counts: Mapping[str, float | None]) -> bool:
-    """Return whether a port lost or dropped any frame."""
+    """Return whether a port lost or dropped at least one frame."""
     return any(counts[name] for name in _LOST)
 
 
 @register.filter
 def missed(counts: Mapping[str, float | None]) -> float:
-    """Return the frames that arrived but that the router could not receive."""
+    """Return the number of frames that arrived at the port and that the router could not receive."""
     return (counts["rx_miss"] or 0) + (counts["rx_no_buffer"] or 0)

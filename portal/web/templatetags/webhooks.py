@@ -1,4 +1,4 @@
-"""Webhooks and their deliveries in words."""
+"""Template tags and filters for webhooks and their deliveries."""
 
 from typing import Any
 
@@ -50,7 +50,10 @@ def webhook_badge(webhook: Webhook) -> SafeString:
 
 @register.filter
 def outcome(delivery: Delivery) -> str:
-    """Return the result of the last attempt: ``HTTP 200``, or the error."""
+    """Return the result of the last attempt: the HTTP status, such as ``HTTP 200``, and any error.
+
+    Return "–" before the first attempt.
+    """
     if not delivery.log:
         return "–"
     last: dict[str, Any] = delivery.log[-1]

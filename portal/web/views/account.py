@@ -1,4 +1,4 @@
-"""The user's own account: name, e-mail address, sign-in methods and mails."""
+"""The pages of the user's own account: name, language and e-mail address."""
 
 from allauth.account.decorators import reauthentication_required
 from allauth.core.ratelimit import consume_or_429
@@ -28,7 +28,7 @@ UNPROCESSABLE, GONE = 422, 410
 @requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: SignedInRequest) -> HttpResponse:
-    """GET shows the account; POST changes the name."""
+    """Show the account (GET), or change the user's name (POST)."""
     user = request.user
     form = NameForm(
         request.POST if request.method == "POST" else None,
@@ -51,7 +51,7 @@ def page(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_sign_in)
 @require_POST
 def language(request: SignedInRequest) -> HttpResponse:
-    """Set the language of pages and mails. The response is already in the new language."""
+    """Set the language of the user's pages and mails. The response is already in the new language."""
     form = LanguageForm(request.POST)
     if not form.is_valid():
         raise SuspiciousOperation("a language that the page does not offer")
@@ -65,9 +65,9 @@ def language(request: SignedInRequest) -> HttpResponse:
 @reauthentication_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def email(request: SignedInRequest) -> HttpResponse:
-    """GET shows the form for another e-mail address; POST mails a link to the new address.
+    """Show the form for a new e-mail address (GET), or send a mail with a link to the new address (POST).
 
-    Nothing changes before the link is used.
+    The address is changed only when the user opens the link and confirms.
     """
     form = EmailForm(request.POST if request.method == "POST" else None, user=request.user)
     if not form.is_valid():
@@ -85,9 +85,10 @@ def email(request: SignedInRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def email_confirm(request: SignedInRequest, signed: str) -> HttpResponse:
-    """GET shows a button, because mail scanners follow every link; POST sets the address.
+    """Show a button to confirm a new e-mail address (GET), or set the address (POST).
 
-    The link works only for the account that requested it: the mail may have reached a mistyped address.
+    GET alone does not set the address, because mail scanners follow all links. The link works only for the
+    account that requested it, because a mistyped address may belong to another person.
     """
     try:
         if request.method != "POST":

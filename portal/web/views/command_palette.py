@@ -1,6 +1,6 @@
 """The command palette, which Ctrl-K opens on every page.
 
-Without scripts, menus and search reach the same pages.
+Without JavaScript, users reach the same pages through the menus and the search.
 """
 
 from django.http import HttpResponse
@@ -16,7 +16,7 @@ from portal.web.page_guard import SignedInRequest, requires
 @requires(permissions.may_sign_in)
 @require_safe
 def palette(request: SignedInRequest) -> HttpResponse:
-    """Return the dialog; with ``?q=`` only its list."""
+    """Return the dialog of the palette; with ``?q=`` only the list of matching entries."""
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kinds = options_of(request.user, q)
     context = {"kinds": kinds, "count": sum(len(kind.options) for kind in kinds)}

@@ -1,4 +1,4 @@
-"""The diagnosis of a line, the customer's trouble report, and the NOC's closing of a report."""
+"""The pages to diagnose a line, to report trouble to the NOC, and to close a trouble report."""
 
 from typing import Any
 from uuid import UUID
@@ -21,9 +21,9 @@ from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 @requires(permissions.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Return a whole page.
+    """Show the diagnosis of a line.
 
-    For htmx return only the verdict and the checks, which it inserts into the line's page.
+    A request of htmx gets only the verdict and the checks, for the line's page.
     """
     template = "diagnosis/_diagnosis.html" if request.htmx else "diagnosis/diagnosis.html"
     return render(request, template, _context(request, vll, TroubleForm()))
@@ -32,7 +32,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_see, of=visible_vll)
 @require_POST
 def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Report the trouble to the NOC, with all findings of the diagnosis."""
+    """Report trouble with a line to the NOC, together with the diagnosis."""
     form = TroubleForm(request.POST)
     if not form.is_valid():
         return render(request, "diagnosis/diagnosis.html", _context(request, vll, form), status=422)
@@ -44,7 +44,7 @@ def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def close(request: SignedInRequest, report_id: UUID) -> HttpResponse:
-    """Close a trouble report, for the NOC."""
+    """Close a trouble report."""
     found = get_object_or_404(TroubleReport, pk=report_id)
     with result_message(request, done=_("The report is closed.")):
         trouble_close(user=request.user, report=found, now=clock.now())

@@ -1,4 +1,4 @@
-"""Holds: list open holds; make, renew and release them, on the list or while ordering."""
+"""The pages for holds: the list of open holds, and requests to make, renew and release holds."""
 
 from uuid import UUID
 
@@ -29,7 +29,7 @@ def visible_hold(user: User, hold_id: UUID) -> Hold:
 
 @requires(permissions.may_sign_in)
 def holds(request: SignedInRequest) -> HttpResponse:
-    """The open holds of the user's customers, newest first."""
+    """Show the open holds of the user's customers, newest first."""
     rows = queries.holds(request.user, now=clock.now())
     page = newest_first(rows, by="created_at", after=request.GET.get("after", ""))
     context = {"page": page, "holds": [held_of(hold, request.user) for hold in page.rows]}
@@ -39,7 +39,7 @@ def holds(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_order, of=visible_hold)
 @require_POST
 def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
-    """Extend the hold by 900 s."""
+    """Renew the hold, so that it lasts 900 s from now."""
     with result_message(request, done=_("The hold is renewed.")):
         hold_renew(user=request.user, hold=hold.pk, now=clock.now())
     return redirect("web:holds")
@@ -48,7 +48,7 @@ def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
 @requires(permissions.may_order, of=visible_hold)
 @require_POST
 def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
-    """Release the port and the VLAN that the hold reserves."""
+    """Release the hold, and with it the VLANs and the bandwidth that it reserves."""
     with result_message(request, done=_("The hold is released.")):
         hold_release(user=request.user, hold=hold.pk, now=clock.now())
     return redirect("web:holds")
@@ -57,9 +57,9 @@ def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
 @requires(permissions.may_order_for_anyone)
 @require_POST
 def while_ordering(request: SignedInRequest) -> HttpResponse:
-    """Make, renew or release a hold, as ``do`` says.
+    """Make, renew or release a hold while the user fills in an order form. ``do`` names the action.
 
-    The response is the order form as filled in, with its hold.
+    The response is the form with the entered values and its hold. It has status 422 if the action is refused.
     """
     form = OrderForm(user=request.user, data=request.POST)
     status = None
@@ -75,7 +75,7 @@ def while_ordering(request: SignedInRequest) -> HttpResponse:
 
 
 def _done(request: SignedInRequest, form: OrderForm) -> bool:
-    """Return whether the operation is done. A hold needs a form that is valid for it."""
+    """Perform the action in ``do``. Return False if a hold cannot be made because the form is not valid."""
     now = clock.now()
     match request.POST.get("do"), form.hold_id:
         case "renew", UUID() as hold_id:

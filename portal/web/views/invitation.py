@@ -1,7 +1,7 @@
-"""The link of an invitation.
+"""The page of an invitation's link.
 
-A new person gets an account, a known user gets a membership, and a user whose account was closed with its
-customer gets both.
+A person without an account creates one. A user becomes a member. If the user's account was closed because its
+customer was retired, the account is reopened.
 """
 
 from allauth.account.adapter import get_adapter
@@ -26,7 +26,7 @@ from portal.web.forms.team import NewAccountForm, NewPasswordForm
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, signed: str) -> HttpResponse:
-    """GET shows the offer; POST accepts it. A link that is no longer valid gets 410."""
+    """Show the invitation (GET), or accept it (POST). If the link is not valid, the status is 410."""
     try:
         found = invitations.invitation_of(signed, now=clock.now())
     except DomainError as error:
@@ -75,7 +75,7 @@ def _as_somebody_returning(request: HttpRequest, account: User, found: Invitatio
         except DomainError as error:
             form.add_error(error.field or None, error.sentence)
         else:
-            # As on the sign-in page, a user with a second factor must enter it.
+            # Users with a second factor must enter it, as on the sign-in page.
             signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))
             _welcome_message(request, found)
             return signed_in

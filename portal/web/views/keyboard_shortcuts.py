@@ -1,4 +1,4 @@
-"""The keys that work on every page."""
+"""The page with the keyboard shortcuts."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -10,6 +10,6 @@ from portal.web.page_guard import SignedInRequest, requires
 
 @requires(permissions.may_sign_in)
 def shortcuts(request: SignedInRequest) -> HttpResponse:
-    """Return a whole page. For htmx, which the key "?" starts, return only the content of the dialog."""
+    """Show the keyboard shortcuts. A request of htmx, which the key "?" sends, gets only the dialog."""
     template = "keyboard_shortcuts/_shortcuts.html" if request.htmx else "keyboard_shortcuts/shortcuts.html"
     return render(request, template, {"pages": [page for page in pages_of(request.user) if page.key]})

@@ -1,4 +1,4 @@
-"""Tests of a line with frames: order a test, cancel it, and print its result."""
+"""The pages to order a test of a line with frames, to call it off, and to print its result."""
 
 from uuid import UUID
 
@@ -22,14 +22,14 @@ UNPROCESSABLE = 422
 
 
 def _visible_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
-    """Return a test of a line in the user's scope. Raises Http404."""
+    """Return a test of a line that the user may see. Raises Http404."""
     lines = Vll.objects.visible_to(user).filter(pk=vll_id)
     return get_object_or_404(LineTest.objects.select_related("vll__customer"), pk=test_id, vll__in=lines)
 
 
 @requires(permissions.may_order, of=visible_vll)
 def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET warns of the interruption; POST orders the test, for now or later."""
+    """Show the form with a warning about the interruption (GET), or order a test for now or later (POST)."""
     is_order = request.method == "POST"
     form, status = LineTestForm(request.POST if is_order else None), None
     if is_order:
@@ -41,7 +41,10 @@ def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
-    """Order the test and return the message; "" where the order was refused, with the refusal in the form."""
+    """Order the test, and return the message for the user.
+
+    If the order is refused, return "", and add the error to the form.
+    """
     at, now = form.cleaned_data["at"], clock.now()
     try:
         if at is None:
@@ -57,14 +60,14 @@ def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
 @requires(permissions.may_order, of=_visible_test)
 @require_POST
 def call_off(request: SignedInRequest, test: LineTest) -> HttpResponse:
-    """Cancel a scheduled test."""
+    """Call off a scheduled test."""
     with result_message(request, done=_("The test is called off.")):
         line_test_call_off(user=request.user, test=test, now=clock.now())
     return redirect("web:vll", vll_id=test.vll_id)
 
 
 def _ended_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
-    """Return a test in the user's scope that has ended. Raises Http404."""
+    """Return a test that has ended, of a line that the user may see. Raises Http404."""
     test = _visible_test(user, vll_id, test_id)
     if test.state in LineTest.OPEN:
         raise Http404
@@ -73,5 +76,5 @@ def _ended_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
 
 @requires(permissions.may_see, of=_ended_test)
 def certificate(request: SignedInRequest, test: LineTest) -> HttpResponse:
-    """Show the frames sent and received, the delay, and the path of a test, as a page to print."""
+    """Show the result of a test as a page to print: frames sent and received, round-trip time, and path."""
     return render(request, "vll/line_test.html", {"test": test, "vll": test.vll})

@@ -1,4 +1,4 @@
-"""The topics that an open page may follow. The live process turns the response into a stream."""
+"""The check of the topics that an open page wants to follow. The live process then sends a stream."""
 
 from django.http import Http404, HttpResponse
 
@@ -8,9 +8,10 @@ from portal.web.page_guard import SignedInRequest, requires
 
 
 class Following(HttpResponse):
-    """A response with status 204. From a web process it ends an EventSource permanently, and the page polls.
+    """A response with the topics that a page follows.
 
-    The live process reads ``followed`` and ``user_id`` from it, and streams.
+    The live process reads ``followed`` and ``user_id``, and sends a stream instead. If a web process sends
+    the response, its status 204 ends the browser's EventSource permanently, and the page polls.
     """
 
     status_code = 204
@@ -23,9 +24,9 @@ class Following(HttpResponse):
 
 @requires(permissions.may_sign_in)
 def live(request: SignedInRequest) -> HttpResponse:
-    """Accept ``?about=`` once for each topic.
+    """Check the topics in ``?about=``, which occurs once for each topic.
 
-    400 without a topic, 404 for a line outside the reader's scope.
+    The status is 400 if the topics are not valid, and 404 if the user may not see one of the lines.
     """
     try:
         followed = follow(request.user, request.GET.getlist("about"))

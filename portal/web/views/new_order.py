@@ -1,4 +1,4 @@
-"""The page on which a user orders a VLL."""
+"""The page to order a VLL."""
 
 from typing import Any
 
@@ -38,7 +38,10 @@ UNPROCESSABLE = 422
 @requires(permissions.may_order_for_anyone)
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: SignedInRequest) -> HttpResponse:
-    """GET shows the form; POST orders, or responds 422 with the form and its errors."""
+    """Show the order form (GET), or order a line (POST).
+
+    If the order is refused, the response has status 422 and shows the form with its errors.
+    """
     if request.method != "POST":
         return render(request, "orders/order.html", {"form": order_form(request)})
     if "find" in request.POST or "any" in request.POST:
@@ -65,7 +68,7 @@ def order(request: SignedInRequest) -> HttpResponse:
 def ports(request: SignedInRequest) -> HttpResponse:
     """Return the options of an end's port select that match the text in the end's search field.
 
-    ``?owner=``: only ports of this customer.
+    With ``?owner=``, only ports of the customer with this id are returned.
     """
     sent = request.GET
     end = "z_end" if "z_end-search" in sent else "a_end"
@@ -78,7 +81,7 @@ def ports(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_order_for_anyone)
 @require_POST
 def check(request: SignedInRequest) -> HttpResponse:
-    """Return whether the form as filled in would be accepted, and over which path. Writes nothing."""
+    """Show whether an order with the entered values would be accepted, and its path. Store nothing."""
     form = OrderForm(user=request.user, data=request.POST)
     return render(request, "orders/_feasibility_answer.html", {"form": form} | _feasibility(form, request))
 
@@ -86,7 +89,7 @@ def check(request: SignedInRequest) -> HttpResponse:
 def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
     """Return the context of orders/_feasibility.html.
 
-    For an invalid form it names what prevents a preview.
+    If the form is not valid, the context has the errors that prevent a preview.
     """
     if not form.is_valid():
         return dict(form.obstacles())
@@ -94,10 +97,15 @@ def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
 
 
 def order_form(request: SignedInRequest) -> OrderForm:
-    """Return the initial order form.
+    """Return the order form with initial values.
 
-    It is filled from the hold of ``?hold=``, a line like that of ``?like=``, the port of ``?port=`` with
-    ``?vlan=``, the values entered so far during a port search, or the portal's proposal.
+    The values come from the first of these sources that is given:
+
+    * the values entered so far, when the user searches for a port;
+    * the hold ``?hold=``;
+    * the existing line ``?like=``;
+    * the port ``?port=`` with the VLAN ``?vlan=``;
+    * the portal's proposal.
     """
     sent = request.POST or request.GET
     held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
@@ -119,7 +127,7 @@ def order_form(request: SignedInRequest) -> OrderForm:
 
 
 def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
-    """Return the accepted order, or None with the refusal in the form."""
+    """Order the line, and return the accepted order. If it is refused, add the error and return None."""
     if not form.is_valid():
         return None
     try:
@@ -134,7 +142,10 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 
 
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
-    """Return the preview's refusals of the same field: an order raises only the first one."""
+    """Return all reasons against the order that concern the same field as ``refused``.
+
+    An order raises only the first reason, so the others come from a feasibility check.
+    """
     found = feasibility_of(user=request.user, request=form.line_request(), now=clock.now(), hold=form.hold_id)
     same = [refusal for refusal in found.refusals if refusal.field == refused.field]
     return same if refused.sentence in [refusal.sentence for refusal in same] else [refused]

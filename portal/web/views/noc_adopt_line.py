@@ -1,4 +1,4 @@
-"""Adopt a found line, and release an adopted one."""
+"""The pages to adopt a found line, and to release a line from the portal."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -24,7 +24,10 @@ _CONFLICT = 409
 @requires(permissions.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
-    """GET shows a form for name and terms; POST orders the adoption, or responds 422."""
+    """Show the form to adopt a found line (GET), or order the adoption (POST).
+
+    If the adoption is refused, the response has status 422 and shows the form with its errors.
+    """
     line = next(found_lines(found_circuits().filter(pk=circuit_id)), None)
     if line is None:
         raise Http404
@@ -51,7 +54,10 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
 @requires(permissions.may_let_go, of=visible_vll)
 @require_http_methods(["GET", "HEAD", "POST"])
 def let_go(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows a confirmation; POST orders the release, or responds 409 with the reason."""
+    """Ask for confirmation (GET), or order the release of a line (POST).
+
+    If the release is refused, the response has status 409 and shows the reason.
+    """
     refusal = ""
     if request.method == "POST":
         try:

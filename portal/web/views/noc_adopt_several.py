@@ -1,4 +1,6 @@
-"""Adopt several found lines together: those that match the filters of the list, or those of a file."""
+"""The page to adopt several found lines together. The lines match the filters of the list, or are in a
+file.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +37,7 @@ _LONGEST_NAME = 100
 
 @dataclass(slots=True)
 class Row:
-    """A found line in the form.
+    """The row of a found line in the form.
 
     ``netbox``: the proposal from NetBox. ``outcome``: the result of the check; None before a check.
     """
@@ -49,10 +51,13 @@ class Row:
 @requires(permissions.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def adopt_several(request: SignedInRequest) -> HttpResponse:
-    """GET shows the lines that match the filters of the list, up to the limit for one request.
+    """Show the form with the found lines that match the filters (GET), or handle the form (POST).
 
-    POST with ``step=file`` shows the lines of a file. ``step=check`` shows the outcome for each submitted
-    line. ``step=adopt`` orders all adoptions, or responds 422.
+    The form has at most MOST_ADOPTIONS lines. The field ``step`` names the action of a POST:
+
+    * ``file``: show the lines of an uploaded file;
+    * ``check``: show the outcome for each submitted line;
+    * ``adopt``: order all adoptions. If one is refused, none is ordered, and the status is 422.
     """
     if request.method != "POST":
         return _page(request, AdoptionsForm(), _proposed(_adoptable(request)[:MOST_ADOPTIONS]))
@@ -75,7 +80,7 @@ def adopt_several(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_safe
 def sheet(request: SignedInRequest) -> StreamingHttpResponse:
-    """Return the lines that match the filters as a CSV to fill in, with their present and proposed values."""
+    """Return the lines that match the filters as a CSV file to fill in, with proposed values."""
     rows = csv_rows(_adoptable(request))
     answer = StreamingHttpResponse(csv_lines(rows), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="found-lines.csv"'
@@ -83,7 +88,7 @@ def sheet(request: SignedInRequest) -> StreamingHttpResponse:
 
 
 def _adoptable(request: SignedInRequest) -> list[FoundLine]:
-    """Return the lines that match the filters and can be adopted."""
+    """Return the found lines that match the filters and can be adopted."""
     return [line for line in found_lines(found_line_filters(request.GET).rows) if line.may_be_adopted]
 
 
@@ -108,9 +113,10 @@ def _proposed(lines: Sequence[FoundLine]) -> list[Row]:
 
 
 def _filled(lines: Iterable[tuple[FoundLine, Mapping[str, str]]]) -> list[Row]:
-    """Return forms with the values of a file.
+    """Return the rows of the form with the values of a file.
 
-    Missing values are the proposed ones. Only a row with a bandwidth in the file is validated.
+    Where the file has no value, the proposed value is used. Only rows with a bandwidth in the file are
+    validated.
     """
     lines = list(lines)
     rows = _proposed([line for line, _fields in lines])
@@ -141,7 +147,10 @@ def _sent(request: SignedInRequest) -> tuple[list[Row], list[str]]:
 def _check(
     request: SignedInRequest, for_all: AdoptionsForm, rows: Iterable[Row], *, adopting: bool
 ) -> list[AdoptionOutcome]:
-    """Return the outcome for each line to adopt. Nothing is ordered where a form has an error."""
+    """Return the outcome for each selected line; an empty list if a form has an error.
+
+    ``adopting``: whether to order the adoptions. If a form has an error, nothing is ordered.
+    """
     wanted = {row.line.id: adoption for row in rows if (adoption := row.form.adoption(for_all))}
     wrong = not for_all.is_valid() or any(row.form.errors for row in rows)
     outcomes = lines_adopt(
@@ -190,7 +199,7 @@ def _page(
 
 
 def _name(line: FoundLine) -> str:
-    """Return a name from the line's sites and its key or VLAN."""
+    """Return a name made of the line's sites and its key, or its VLAN if it has no key."""
     places = " – ".join(dict.fromkeys(str(end.router.site) for end in line.ends))
     number = line.key if line.key is not None else next((each.outer_vlan for each in line.ends), None)
     return places if number is None else f"{places} {number}"

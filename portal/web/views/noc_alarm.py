@@ -1,4 +1,4 @@
-"""The page of one alarm: its lines, its acknowledgement, its assignment and its silence."""
+"""The page of an alarm: its lines, and requests to acknowledge, assign and silence it."""
 
 from typing import Any
 from uuid import UUID
@@ -31,16 +31,16 @@ BEFORE_SHOWN = 10
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """Show the alarm. ``?after=`` pages through its lines."""
+    """Show an alarm. ``?after=`` is the cursor for the pages of its lines."""
     return _page(request, _alarm(alarm_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """Acknowledge the alarm with ``note``, which may be empty.
+    """Acknowledge an alarm, with a note that may be empty.
 
-    The list's button has no note and sends ``back=list``.
+    The button in the list of alarms sends no note, and sends ``back=list``.
     """
     alarm, form = _alarm(alarm_id), AcknowledgeForm(request.POST)
     if not form.is_valid():
@@ -63,7 +63,7 @@ def unacknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """Assign the alarm to the user named in ``to``; "" removes the assignment."""
+    """Assign an alarm to the user in ``to``. If ``to`` is "", remove the assignment."""
     alarm, form = _alarm(alarm_id), AssignForm(request.POST)
     if form.is_valid():
         to = form.cleaned_data["to"]
@@ -88,7 +88,7 @@ def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """Silence the alarm. ``lasting`` is the duration; ``until`` is read where ``lasting`` selects a time."""
+    """Silence an alarm. ``lasting`` is the duration. If it selects a time, ``until`` is the end."""
     alarm, form, now = _alarm(alarm_id), SilenceForm(request.POST), clock.now()
     if form.is_valid():
         until = form.ends_at(now)
@@ -115,7 +115,10 @@ def unsilence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 
 
 def _back(request: SignedInRequest, alarm: Alarm) -> HttpResponse:
-    """Return to the page with the button: the list, which htmx receives immediately, or the alarm's page."""
+    """Return the response that leads back to the page with the button: the list or the alarm's page.
+
+    A request of htmx from the list gets the updated list.
+    """
     if request.POST.get("back") != "list":
         return redirect("web:noc-alarm", alarm_id=alarm.pk)
     if request.htmx:
@@ -136,7 +139,7 @@ def _page(
     assigning: AssignForm | None = None,
     silencing: SilenceForm | None = None,
 ) -> HttpResponse:
-    """Return the alarm's page; 422 with a form that has errors."""
+    """Return the alarm's page. Its status is 422 if one of the forms has errors."""
     wrong = acknowledging or assigning or silencing
     said = getattr(alarm, "operator_state", None)
     person = said.assigned_to.username if said and said.assigned_to else ""
@@ -157,7 +160,10 @@ def _page(
 
 
 def _lines(request: SignedInRequest, alarm: Alarm) -> Page | None:
-    """Return the lines that the alarm affects now; None for a cleared alarm, which only has stored lines."""
+    """Return a page of the lines that the alarm affects now.
+
+    Return None if the alarm affects no lines or is cleared.
+    """
     if alarm.cleared_at is not None or not alarm.lines:
         return None
     behind = lines.vlls(request.user).filter(pk__in=lines_behind(alarm.kind, alarm.object).values("pk"))

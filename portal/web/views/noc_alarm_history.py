@@ -1,4 +1,4 @@
-"""The history of alarms: what was wrong, when and for how long, and who acknowledged it."""
+"""The page with the history of alarms: kind, object, time, duration, and acknowledgement."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -23,7 +23,10 @@ UNPROCESSABLE = 422
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """Filter by ``?kind=&state=&router=&since=&until=``; page with ``?after=``."""
+    """Show the history of alarms, filtered by ``?kind=&state=&router=&since=&until=``.
+
+    ``?after=`` is the cursor for further pages.
+    """
     form = AlarmHistoryForm(request.GET)
     query = form.cleaned_data if form.is_valid() else {}
     rows = _narrowed(Alarm.objects.select_related("operator_state"), query)
@@ -39,7 +42,10 @@ def page(request: SignedInRequest) -> HttpResponse:
 
 
 def _kept(form: AlarmHistoryForm) -> Iterator[str]:
-    """Yield the parameters of the form for the links to other pages. A time has a zone too."""
+    """Yield the names of the form's parameters, which links to other pages keep.
+
+    A field with a time also has parameters for its time zone and its occurrence.
+    """
     for name, field in form.fields.items():
         yield name
         if isinstance(field, MomentField):
@@ -59,6 +65,6 @@ def _narrowed(rows: QuerySet[Alarm], query: dict[str, Any]) -> QuerySet[Alarm]:
 
 
 def _up_in(since: datetime | None, until: datetime | None) -> Q:
-    """Return the condition that an alarm was up at any moment of the period."""
+    """Return the condition that an alarm was active at any time in the period."""
     up = Q(raised_at__lt=until) if until else Q()
     return up & (Q(cleared_at__isnull=True) | Q(cleared_at__gt=since)) if since else up

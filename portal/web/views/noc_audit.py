@@ -1,4 +1,4 @@
-"""The audit trail of all objects."""
+"""The page with the audit trail of all objects."""
 
 import base64
 import json
@@ -24,7 +24,8 @@ from portal.vll.models import Vll
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.templatetags.history import WHAT
 
-# The history page of each audited table, and the column with its id. A test checks that no table is missing.
+# By audited table: the page that has the history of its rows, and the column with the id for its address. A
+# test checks that no table is missing.
 PAGES = {
     "vll": ("web:vll", "id"),
     "vllend": ("web:vll", "vll_id"),
@@ -55,7 +56,7 @@ PAGES = {
 # The maximum length of a user name.
 LONGEST_NAME = 150
 _NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
-# Rows without a name have the name of their owner.
+# For tables whose rows have no name: the object whose name is shown, by the column with its id.
 _OWNERS: dict[str, tuple[str, type[Model]]] = {
     "vllend": ("vll_id", Vll),
     "order": ("vll_id", Vll),
@@ -77,7 +78,10 @@ _OWNERS: dict[str, tuple[str, type[Model]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the audit trail. ``name``: of the changed row; ``address``: of the page with its history."""
+    """An entry of the audit trail.
+
+    ``name``: the name of the changed row. ``address``: the address of the page with its history.
+    """
 
     change: Change
     name: str
@@ -86,9 +90,9 @@ class Row:
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """Show the trail. ``?what=`` selects a table, ``?by=`` a user; ``?after=`` pages back.
+    """Show the audit trail, newest first. ``?what=`` selects a table, and ``?by=`` a user.
 
-    An ``?after=`` that cannot be read starts at the top.
+    ``?after=`` is the cursor for older entries. If it is invalid, the first page is shown.
     """
     what = request.GET.get("what", "")
     what = what if what in MODELS else ""

@@ -1,4 +1,4 @@
-"""Suggestions for the NOC's forms: names as the user types, and the interfaces of a router."""
+"""Suggestions for the NOC's forms: names that match the typed text, and the interfaces of a router."""
 
 from django.http import Http404, HttpResponse
 
@@ -10,7 +10,7 @@ from portal.web.page_guard import SignedInRequest, requires
 
 @requires(permissions.may_run_the_network)
 def suggest(request: SignedInRequest, of: str) -> HttpResponse:
-    """Return the options of a datalist. ``?of=`` names the parameter with the text typed so far."""
+    """Return the options of a datalist. ``?of=`` is the name of the parameter with the typed text."""
     if of not in ROWS:
         raise Http404
     text = request.GET.get(request.GET.get("of", ""), "").replace("\0", "").strip()[:100]
@@ -19,9 +19,9 @@ def suggest(request: SignedInRequest, of: str) -> HttpResponse:
 
 @requires(permissions.may_run_the_network)
 def interfaces(request: SignedInRequest) -> HttpResponse:
-    """Return the interfaces that a router reports, for the field ``?field=``.
+    """Return the list of the interfaces that a router reports, for the field ``?field=``.
 
-    The field ``?of=`` names the router.
+    ``?of=`` is the name of the parameter with the router.
     """
     field, of = (request.GET.get(name, "") for name in ("field", "of"))
     if not (field.isidentifier() and of.isidentifier()):

@@ -28,13 +28,13 @@ from portal.web.inventory_kinds import KINDS
 from portal.web.page_guard import SignedInRequest, proves_identity, requires
 from portal.web.pagination import newest_first
 
-# The rows of each list; a link leads to the others.
+# The maximum number of rows in each list. A link leads to all rows.
 SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first rows of a list. ``more``: there are others."""
+    """The first rows of a list. ``more``: whether there are further rows."""
 
     rows: list[Any]
     more: bool
@@ -43,7 +43,7 @@ class First:
 @requires(permissions.may_run_the_network)
 @require_safe
 def page(request: SignedInRequest, customer_id: int) -> HttpResponse:
-    """Show a customer, also a retired one."""
+    """Show a customer. The customer may be retired."""
     customer, now = get_object_or_404(Customer, pk=customer_id), clock.now()
     lines = queries.vlls(request.user).filter(customer=customer).prefetch_related(None)
     counts = health_counts(lines)
@@ -74,7 +74,7 @@ def page(request: SignedInRequest, customer_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_safe
 def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
-    """List the customer's lines, newest first; ``?health=`` filters by health."""
+    """Show the customer's lines, newest first. ``?health=`` filters by health."""
     customer = get_object_or_404(Customer, pk=customer_id)
     rows = with_health_state(queries.vlls(request.user).filter(customer=customer))
     requested = request.GET.get("health", "")
@@ -99,7 +99,7 @@ def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
 @proves_identity
 @require_POST
 def reopen(request: SignedInRequest, customer_id: int) -> HttpResponse:
-    """Reopen a customer. API tokens and invitations do not come back."""
+    """Reopen a retired customer. Its API tokens and invitations remain revoked."""
     customer_return(customer=get_object_or_404(Customer, pk=customer_id), user=request.user, now=clock.now())
     messages.success(request, _("The customer is open again. Its API tokens stay revoked."))
     return redirect("web:noc-customers")

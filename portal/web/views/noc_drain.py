@@ -1,4 +1,4 @@
-"""The drain of one router: the lines that still end on it, and the actions for each."""
+"""The page to drain a router: the lines that still end on it, and the actions."""
 
 from uuid import UUID
 
@@ -32,9 +32,10 @@ CONFLICT = 409
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """GET lists the remaining lines. POST performs ``do``, or responds 409 with the reason.
+    """Show the lines that still end on the router (GET), or perform the action ``do`` (POST).
 
-    ``do``: begin, end, end-both (ends the maintenance too), or suspend the line ``vll``.
+    The actions are ``begin``, ``end``, ``end-both`` (end the drain and the maintenance), and ``suspend`` (the
+    line ``vll``). If an action is refused, the response has status 409 and shows the reason.
     """
     rows = Router.objects.filter(retired_at__isnull=True).select_related("site")
     router = get_object_or_404(rows, pk=router_id)
@@ -52,7 +53,7 @@ def page(request: SignedInRequest, router_id: int) -> HttpResponse:
 
 
 def _do(request: SignedInRequest, router: Router) -> str | None:
-    """Perform ``do`` and return the message; None for an unknown action."""
+    """Perform the action ``do``, and return the message for the user; None if the action is unknown."""
     accepted = request.POST.get("accept_affected") == "on"
     match request.POST.get("do"):
         case "begin":

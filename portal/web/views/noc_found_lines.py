@@ -1,4 +1,4 @@
-"""Found lines: lines that the portal did not create, joined across their ends."""
+"""The list of found lines: lines that the portal does not manage, joined from circuits on routers."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -15,7 +15,10 @@ from portal.web.pagination import in_order
 @requires(permissions.may_run_the_network)
 @require_safe
 def listing(request: SignedInRequest) -> HttpResponse:
-    """List the lines that match the filters (``found_line_filters``); ``?after=`` pages on."""
+    """Show the found lines that match the filters (``found_line_filters``).
+
+    ``?after=`` is the cursor for further pages.
+    """
     found = found_line_filters(request.GET)
     page = in_order(found.rows, by=("pk",), after=request.GET.get("after", ""))
     lines = list(found_lines(page.rows))

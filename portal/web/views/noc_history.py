@@ -1,4 +1,4 @@
-"""The history of an inventory object or of a person."""
+"""The pages with the history of an inventory object, a person or a webhook."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ MODELS = {
 
 @requires(permissions.may_run_the_network)
 def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
-    """Show the history of an object, also of a removed one."""
+    """Show the history of an inventory object, which may be removed."""
     pk = ids[f"{kind.keyword}_id"]
     if kind is CUSTOMERS:
         return _page(request, kind, Customer, customer_history, pk)
@@ -42,7 +42,7 @@ def person(request: SignedInRequest, user_id: int) -> HttpResponse:
 
 @requires(permissions.may_run_the_network)
 def webhook(request: SignedInRequest, webhook_id: int) -> HttpResponse:
-    """Show the history of a webhook, also of a removed one."""
+    """Show the history of a webhook, which may be removed."""
     return _page(request, None, Webhook, lambda found: object_history(Webhook, found), webhook_id)
 
 

@@ -1,4 +1,4 @@
-"""Table imports: choose a file, check its rows, import them."""
+"""The pages for imports: choose a file, check its rows, and import them."""
 
 from typing import Any
 from uuid import UUID
@@ -29,14 +29,17 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 IMPORTS_SHOWN = 20
 ROWS_SHOWN = 100
 _UNPROCESSABLE = 422
-# Spreadsheets recognise UTF-8 by this mark.
+# The byte order mark, by which spreadsheet programs recognise UTF-8.
 _MARK = "\ufeff"
 
 
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def listing(request: SignedInRequest) -> HttpResponse:
-    """GET shows the columns of a kind and the last imports; POST checks a file, or responds 422."""
+    """Show the columns of a kind and the last imports (GET), or check an uploaded file (POST).
+
+    If the file is refused, the response has status 422 and shows the reason.
+    """
     kind = _kind(request, request.GET.get("kind") or next(iter(KINDS)))
     if request.method != "POST":
         return _listing(request, kind)
@@ -52,16 +55,16 @@ def listing(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_safe
 def template(request: SignedInRequest, kind: str) -> StreamingHttpResponse:
-    """Return a CSV with the header and an example row."""
+    """Return a CSV file with the header and an example row of a kind."""
     return _csv(f"{kind}.csv", template_rows(_kind(request, kind)))
 
 
 @requires(permissions.may_run_the_network)
 @require_safe
 def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
-    """Show the import. Responds 204 while ``?seen=`` is still current."""
+    """Show an import. If htmx polls and ``?seen=`` is still current, the status is 204."""
     this = _visible(request, import_id)
-    # The refused rows change only together with the counts, which are in the live part.
+    # The refused rows need no check of their own. They change only together with the counts in the live part.
     live = polled_part("noc/_import_live.html", {"this": this}, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -70,7 +73,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     context = {
         "this": this,
         "kind": kind,
-        # Cells and messages quote the file, which may contain people's addresses.
+        # Cells and messages quote the file, which may contain personal data.
         "rows": refused_rows(this)[:ROWS_SHOWN] if may_import else [],
         "live": live,
         "may_import": may_import,
@@ -81,7 +84,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_safe
 def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
-    """Return the refused rows with their errors. Once fixed, the file can be imported."""
+    """Return a CSV file with the refused rows and their errors. The user can correct and import the file."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
     return _csv(f"{this.kind}-errors.csv", error_rows(this))
@@ -90,7 +93,7 @@ def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
-    """Import the new rows."""
+    """Import the new rows of a checked file."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
     try:
@@ -103,7 +106,7 @@ def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
-    """Stop the import. Rows already imported remain."""
+    """Stop an import. Rows that are already imported remain."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
     try:
@@ -114,9 +117,9 @@ def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 
 
 def _kind(request: SignedInRequest, slug: str) -> Kind:
-    """Return the kind of a slug.
+    """Return the kind with this slug.
 
-    Raises Http404, or PermissionDenied where the user may not import this kind.
+    Raises Http404, or PermissionDenied if the user may not import this kind.
     """
     if slug not in KINDS:
         raise Http404
@@ -130,7 +133,7 @@ def _visible(request: SignedInRequest, import_id: UUID) -> Import:
 
 
 def _stage(request: SignedInRequest, kind: Kind) -> Import | None:
-    """Stage the uploaded file; None without a file."""
+    """Store the uploaded file as an import to check, and return it; None if no file was uploaded."""
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile):
         return None

@@ -1,4 +1,4 @@
-"""The NOC's inventory: list, form and removal, the same for every kind."""
+"""The NOC's inventory pages, which are the same for every kind: list, form and removal."""
 
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
 
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
-    """List the rows of a kind that match the search and the filters, page by page."""
+    """Show a page of the rows of a kind that match the search and the filters."""
     matching = filtered(kind.rows(), request.GET, kind.choices) if kind.searchable else None
     found = in_order(
         matching.rows if matching else kind.rows(), by=kind.by, after=request.GET.get("after", "")
@@ -40,7 +40,10 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
-    """GET shows a form with the values of the query; POST creates the row, or responds 422 with errors."""
+    """Show the form to create a row, with initial values from the query (GET), or create the row (POST).
+
+    If the form is refused, the response has status 422 and shows the errors.
+    """
     if half := _half_written(request, kind.create_form):
         return _form(request, kind, half, None)
     form = kind.create_form(request.POST or None, initial=request.GET.dict())
@@ -56,10 +59,11 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
-    """GET shows the row in a form; POST changes it, or responds 422 with the errors.
+    """Show the form to change a row (GET), or change the row (POST).
 
-    The form contains the version of the row when it was opened. If the row has changed since then, the
-    response is 409. The form then shows both values, and the user can save again.
+    If the form is refused, the response has status 422 and shows the errors. The form contains the version of
+    the row when it was opened. If somebody has changed the row since, the status is 409. The form then shows
+    both values, and the user can save again.
     """
     if request.method != "POST":
         row = _row(kind, ids)
@@ -84,7 +88,10 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
-    """GET shows a confirmation; POST removes the row, or names the objects that use it."""
+    """Ask for confirmation (GET), or remove the row (POST).
+
+    If other objects use the row, the response has status 409 and names them.
+    """
     view = proves_identity(_remove) if kind.removal_ends_access else _remove
     return view(request, kind, ids)
 
@@ -105,14 +112,17 @@ def _remove(request: SignedInRequest, kind: Kind, ids: dict[str, int]) -> HttpRe
 
 
 def _half_written(request: SignedInRequest, form: type[VersionedForm]) -> VersionedForm | None:
-    """Return the form as filled in so far, where a button requested the list of interfaces or chose one."""
+    """Return the form with the values entered so far, if the user pressed a button for an interface.
+
+    Return None if the user pressed another button.
+    """
     if request.method != "POST" or not issubclass(form, PicksInterfaces):
         return None
     return form.half_written(request.POST)
 
 
 def _pk(kind: Kind, ids: dict[str, int]) -> int:
-    """Return the id that the address names as ``<keyword>_id``."""
+    """Return the id of the row in the address. Its parameter is ``<keyword>_id``."""
     return ids[f"{kind.keyword}_id"]
 
 

@@ -1,4 +1,4 @@
-"""The map of the backbone, and tables with the same content."""
+"""The page with the map of the backbone, and with tables of the same content."""
 
 from urllib.parse import urlencode
 
@@ -20,8 +20,8 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 def page(request: SignedInRequest) -> HttpResponse:
     """Show the first ``LINKS_SHOWN`` links that match the search and the filter.
 
-    Without search and filter the map also shows routers without links. The chosen line, link or router is
-    always included. Responds 204 while ``?seen=`` is still current.
+    Without a search or a filter, the map also shows routers without links. The selected line, link or router
+    is always shown. If htmx polls and ``?seen=`` is still current, the status is 204.
     """
     now = clock.now()
     chosen = map_selection(request.user, request.GET, now=now)

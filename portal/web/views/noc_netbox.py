@@ -1,4 +1,4 @@
-"""The NetBox page: the age of the data, objects that the portal lacks, and manual runs."""
+"""The page about NetBox: the age of the data, findings, lines with errors, and manual runs."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -20,7 +20,10 @@ LINES_SHOWN = 50
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """Show the page. Responds 204 while ``?seen=`` is still current, 404 where no NetBox is configured."""
+    """Show the state of the synchronization with NetBox.
+
+    The status is 404 if no NetBox is configured. If htmx polls and ``?seen=`` is still current, it is 204.
+    """
     status = netbox_status(clock.now())
     if status is None:
         raise Http404
@@ -42,7 +45,7 @@ def page(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def run(request: SignedInRequest) -> HttpResponse:
-    """Start a run. ``do``: ``look`` (a dry run) or ``apply``."""
+    """Request a run. ``do``: ``look`` for a dry run, or ``apply``."""
     do = request.POST.get("do", "")
     if do not in ("look", "apply"):
         return HttpResponse(status=400)

@@ -1,4 +1,4 @@
-"""Orders that wait for the NOC: the list, and the page to approve, reject, retry or end one."""
+"""The NOC's pages for orders: the list of held orders, and the page to approve, reject, retry or end one."""
 
 from typing import Any
 from uuid import UUID
@@ -36,7 +36,7 @@ CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
 
 @requires(permissions.may_run_the_network)
 def held_orders(request: SignedInRequest) -> HttpResponse:
-    """List all orders pending approval, newest first."""
+    """Show all orders that wait for approval, newest first."""
     held = queries.orders(request.user).filter(state=OrderState.HELD)
     page = newest_first(held, by="ordered_at", after=request.GET.get("after", ""))
     return render(request, "noc/orders.html", {"page": page})
@@ -45,14 +45,17 @@ def held_orders(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """Show the order, the reason for the approval, and the plans of both routers."""
+    """Show an order, why it needs approval, and the plans of its routers."""
     return _page(request, _order(request.user, order_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """POST requests new plans from the routers; GET returns the part with the plans, 204 without a change."""
+    """Return the part of the page with the plans (GET), or request new plans from the routers (POST).
+
+    While the plans are not complete, a GET has status 204.
+    """
     order = _order(request.user, order_id)
     if request.method == "POST":
         try:
@@ -70,9 +73,9 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """Approve the order with the plan that the approver read.
+    """Approve an order. ``plan``: the id of the plan that the user saw.
 
-    An outdated ``plan`` is refused, and the page shows the new one.
+    If that plan is no longer current, the approval is refused, and the page shows the current plan.
     """
     order, form = _order(request.user, order_id), ApprovalForm(request.POST)
     if not form.is_valid():
@@ -88,7 +91,7 @@ def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """Reject the order. The customer reads ``reason``."""
+    """Reject an order. The customer can read ``reason``."""
     order, form = _order(request.user, order_id), RejectionForm(request.POST)
     if not form.is_valid():
         return _page(request, order, rejection=form, status=UNPROCESSABLE)
@@ -103,7 +106,7 @@ def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """Make the order's routers retry immediately."""
+    """Make the portal retry the order on its routers immediately."""
     order = _order(request.user, order_id)
     try:
         order_force_retry(user=request.user, order=order, now=clock.now())
@@ -116,7 +119,7 @@ def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def force_end(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """End the order. ``reason`` is stored with the order, and the customer reads it."""
+    """End an order without confirmation from its routers. The customer can read ``reason``."""
     order, form = _order(request.user, order_id), ForceEndForm(request.POST)
     if not form.is_valid():
         return _page(request, order, ending=form, status=UNPROCESSABLE)

@@ -1,4 +1,4 @@
-"""The NOC's overview: the alarms that are up."""
+"""The NOC's overview: the active alarms."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from portal.core import clock
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
-# The alarms shown at most. The counts include all, and the history lists all.
+# The maximum number of alarms in each list. The counts include all alarms, and the history lists all.
 SHOWN = 50
 
 
 @requires(permissions.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
-    """Show the alarms, unacknowledged ones first, and the checks that found no problem.
+    """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active.
 
-    Responds 204 while ``?seen=`` is still current.
+    If htmx polls and ``?seen=`` is still current, the status is 204.
     """
     live = polled_part("noc/_alarm_list.html", _context(), request)
     if request.htmx and request.GET.get("seen") == live.seen:
@@ -30,7 +30,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
 
 
 def alarm_list(request: SignedInRequest) -> HttpResponse:
-    """Return the live part of the page, for htmx after an action on an alarm."""
+    """Return the live part of the page. htmx gets it after an action on an alarm in the list."""
     live = polled_part("noc/_alarm_list.html", _context(), request)
     return render(request, "noc/_alarms.html", {"live": live, "with_messages": True})
 

@@ -1,4 +1,4 @@
-"""The free part of the pools that lines lease from."""
+"""The page with the free part of each pool from which lines get leases."""
 
 from django.http import HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""Samples in quarantine: their effect on monthly figures, and the NOC's decision."""
+"""The pages for samples in quarantine: their effect on monthly figures, and the NOC's decision."""
 
 from urllib.parse import urlencode
 
@@ -18,14 +18,16 @@ from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 
 UNPROCESSABLE = 422
-# The page reads the month of each of these lines.
+# The number of lines per page. It is small, because the whole month of each line is read.
 LINES_SHOWN = 10
 _LONGEST_NAME = 100
 
 
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest) -> HttpResponse:
-    """List the pending cases; ``?decided=1`` the decided ones, ``?router=`` those of one router."""
+    """Show the undecided quarantines; with ``?decided=1`` the decided ones. ``?router=`` filters by
+    router.
+    """
     decided = request.GET.get("decided") == "1"
     router = request.GET.get("router", "").replace("\0", "")[:_LONGEST_NAME]
     rows = quarantines()
@@ -46,14 +48,14 @@ def listing(request: SignedInRequest) -> HttpResponse:
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
-    """Show a case, and the effect of its acceptance on the month of each line."""
+    """Show a quarantine, and the effect of acceptance on the month of each line."""
     return _page(request, _quarantine(quarantine_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
-    """Accept the samples, with their times corrected by the measured offset."""
+    """Accept the samples of a quarantine. Their times are corrected by the measured clock offset."""
     with result_message(
         request, done=_("Accepted. The samples are being added; final months will be corrected.")
     ):
@@ -64,7 +66,7 @@ def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def discard(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
-    """Discard the samples, for a ``reason``."""
+    """Discard the samples of a quarantine. ``reason`` is stored with the decision."""
     found, form = _quarantine(quarantine_id), DiscardForm(request.POST)
     if not form.is_valid():
         return _page(request, found, form, status=UNPROCESSABLE)

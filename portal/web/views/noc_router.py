@@ -1,4 +1,4 @@
-"""The page of one router: its agent's reports, its attempts, its ends, and the NOC's actions."""
+"""The page of a router: its agent's reports, its attempts, its ends, and the NOC's actions."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -56,7 +56,7 @@ def _hold(on: bool) -> Callable[[Router, User], None]:
     return lambda router, user: router_hold_set(router=router, on=on, user=user, now=clock.now())
 
 
-# The operation of each button, and the message after it.
+# By button: the operation, and the message for the user.
 _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
     "maintenance-begin": (
         _maintenance(True),
@@ -89,14 +89,14 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Show a router, also a retired one; ``?after=`` pages through its ends."""
+    """Show a router, which may be retired. ``?after=`` is the cursor for the pages of its ends."""
     return _page(request, _router(router_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Perform ``do``, the name of a button."""
+    """Perform the action ``do``, which is the name of a button."""
     router, action = _router(router_id), _ACTIONS.get(request.POST.get("do", ""))
     if action is None:
         return HttpResponse(status=400)
@@ -109,7 +109,7 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def rebuild(request: SignedInRequest, router_id: int, vll_id: UUID, side: str) -> HttpResponse:
-    """Have the agent create the sub-interface of an end again."""
+    """Request that the agent deletes the sub-interface of an end and creates it again."""
     router = _router(router_id)
     ends = VllEnd.objects.select_related("port").filter(port__router=router)
     end_rebuild_request(
@@ -122,9 +122,9 @@ def rebuild(request: SignedInRequest, router_id: int, vll_id: UUID, side: str) -
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Declare the router dead for a ``reason``, or alive again.
+    """Declare a router dead, with ``reason``; or no longer dead, if it is already declared dead.
 
-    Responds 422 with the page without a reason.
+    Without a reason, the response has status 422 and shows the page with the error.
     """
     router, form = _router(router_id), DeadForm(request.POST, auto_id="dead-%s")
     if router.dead_since is not None:
@@ -141,7 +141,10 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Freeze the router for ``hours`` and a ``reason``. Responds 422 with the page where one is missing."""
+    """Freeze a router for ``hours``, with ``reason``.
+
+    If one of them is missing, the response has status 422 and shows the page with the error.
+    """
     router, form = _router(router_id), FreezeForm(request.POST)
     if not form.is_valid():
         return _page(request, router, freezing=form)
@@ -162,7 +165,7 @@ def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
 @require_POST
 @never_cache
 def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Create an enrolment token. Only this response shows it."""
+    """Create an enrolment token for a router. Only this response shows the token."""
     router = _router(router_id)
     try:
         token = enrolment_offer(router=router, user=request.user, now=clock.now())
@@ -175,7 +178,7 @@ def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Revoke the certificate with the number ``serial``."""
+    """Revoke the router's certificate with the serial number ``serial``."""
     router = _router(router_id)
     serial = request.POST.get("serial", "")
     if certificates_revoke(router=router, serial=serial, now=clock.now()):
@@ -186,10 +189,10 @@ def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Change the router's calibration.
+    """Accept or remove the calibration of a router.
 
-    ``do``: ``take`` stores ``printed``, the output of ``longline-agent calibrate -json``; ``return`` removes
-    the calibration.
+    With ``do`` = ``take``, the calibration in ``printed`` is stored (the output of
+    ``longline-agent calibrate -json``). With ``return``, the calibration is removed.
     """
     router, form = _router(router_id), CalibrationForm(request.POST, auto_id="calibration-%s")
     done = {
@@ -231,7 +234,10 @@ def _page(
     dead: DeadForm | None = None,
     calibrating: CalibrationForm | None = None,
 ) -> HttpResponse:
-    """Return the router's page; 422 with a refused form, which shows the entered values and the errors."""
+    """Return the router's page.
+
+    If a form was refused, the status is 422, and the page shows the form with the entered values and errors.
+    """
     refused = freezing or dead or calibrating
     links = links_with_observed_mtu()
     touching = links.filter(a_router=router) | links.filter(z_router=router)

@@ -1,4 +1,4 @@
-"""NOC staff, and account actions of NOC admins: change roles, close accounts, reset a second factor."""
+"""The pages for NOC staff, and for accounts: change roles, close accounts, and reset second factors."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -30,7 +30,7 @@ def staff(request: SignedInRequest) -> HttpResponse:
 @proves_identity
 @require_POST
 def add(request: SignedInRequest) -> HttpResponse:
-    """Add a person, or show the page again with the errors."""
+    """Add a person to the NOC's staff. If this is refused, show the page with the errors."""
     form = StaffForm(request.POST)
     if form.is_valid():
         try:
@@ -46,7 +46,7 @@ def add(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def person(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """Show an account: its permissions, its sign-in methods, and the actions of a NOC admin."""
+    """Show an account: its roles, its sign-in methods, and actions for NOC admins."""
     found = get_object_or_404(with_second_factor(User.objects.select_related("closed_with")), pk=user_id)
     context = {
         "person": found,
@@ -75,7 +75,10 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """GET shows the objects that the owner created; POST closes the account and ends the ticked objects."""
+    """Show the objects that the account's owner created (GET), or close the account (POST).
+
+    A POST also ends the objects that the user has ticked.
+    """
     found, now = get_object_or_404(User, pk=user_id), clock.now()
     made = made_by(found, viewer=request.user, now=now)
     if request.method != "POST":
@@ -101,7 +104,7 @@ def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """GET shows a confirmation; POST resets the second factor."""
+    """Ask for confirmation (GET), or reset the second factor of an account (POST)."""
     found = get_object_or_404(User, pk=user_id)
     if request.method != "POST":
         return render(request, "noc/reset_second_factor.html", {"person": found})

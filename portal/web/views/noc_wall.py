@@ -1,4 +1,4 @@
-"""The wall view: a page for a screen on the NOC's wall, legible across the room."""
+"""The wall view: a page for a screen on the NOC's wall, which is legible across the room."""
 
 from typing import Any
 
@@ -14,17 +14,17 @@ from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState
 from portal.web.page_guard import SignedInRequest, requires
 
-# The number that fits on a screen of 768 lines, in letters legible from five metres.
+# The number of alarms that fit on a screen with 768 lines, in letters that are legible from five metres.
 WORST_SHOWN = 6
-# UNKNOWN is shown only where such lines exist.
+# The large figures. UNKNOWN is shown only if such lines exist.
 _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.UNKNOWN)
 
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """Return the page; for htmx only the live part.
+    """Show the wall view. A request of htmx gets only the live part.
 
-    It is sent each time, because it shows the time of its data.
+    The live part is sent at each poll, because it shows the time of its data.
     """
     template = "noc/_wall.html" if request.htmx else "noc/wall.html"
     return render(request, template, _context())

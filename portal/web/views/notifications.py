@@ -1,4 +1,4 @@
-"""The reader's choice of mails, and the unsubscribe link of each mail."""
+"""The page to choose mails, and the page of the unsubscribe link in mails."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -28,13 +28,16 @@ def notifications(request: SignedInRequest) -> HttpResponse:
     return render(request, "notifications/notifications.html", {"form": form})
 
 
-# Mail programs send this POST without a page of the portal, a session or a cookie (RFC 8058, section 3.1).
+# Exempt, because mail programs send this POST without a session or a cookie (RFC 8058, section 3.1).
 @csrf_exempt
 @public
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """POST ends the mails of a group; GET shows a button, because mail scanners follow every link."""
+    """Show a button to unsubscribe (GET), or disable the mails of the group (POST).
+
+    GET alone does not unsubscribe, because mail scanners follow all links.
+    """
     try:
         user, group = unsubscribe_of(signed)
     except DomainError as error:

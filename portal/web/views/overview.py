@@ -1,4 +1,4 @@
-"""The first page: the lines of the user's customers, their health, and open orders."""
+"""The first page after signing in: the lines of the user's customers, their health, and open orders."""
 
 from urllib.parse import urlencode
 
@@ -23,8 +23,8 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 from portal.web.sparkline import sparkline_of
 
 OPEN_ORDERS_SHOWN = 10
-# The states that a line in service can have while it is out of sync: in the table of portal.diagnosis.health,
-# "down" and "unknown" come before "degraded".
+# The health states that a line in service can have while it is not in sync. In the table of
+# portal.diagnosis.health, "down" and "unknown" take precedence over "degraded".
 _MAY_BE_OUT_OF_SYNC = {HealthState.DOWN, HealthState.UNKNOWN, HealthState.DEGRADED}
 
 
@@ -32,7 +32,8 @@ _MAY_BE_OUT_OF_SYNC = {HealthState.DOWN, HealthState.UNKNOWN, HealthState.DEGRAD
 def overview(request: SignedInRequest) -> HttpResponse:
     """Show the lines of the user's customers.
 
-    ``?show=all`` adds removed lines, ``?trouble=`` filters by one kind of trouble, ``?after=`` pages on.
+    ``?show=all`` adds removed lines. ``?trouble=`` filters by a kind of problem. ``?after=`` is the cursor
+    for further pages. If htmx polls and ``?seen=`` is still current, the status is 204.
     """
     mine = customers_named(request.user)
     everything = queries.vlls(request.user).filter(mine)
@@ -40,8 +41,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
     now = clock.now()
-    # Read the orders before the lines. An order that has ended by now has changed its line before the lines
-    # are read.
+    # Read the orders before the lines. If an order has ended by now, its line is then read with the result.
     orders = list(open_orders[:OPEN_ORDERS_SHOWN])
     listed = everything if show_all else current
     trouble = next((each for each in Trouble if each.value == request.GET.get("trouble")), None)
@@ -51,7 +51,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     troubled = list(troubled_paths())
     with_health(page.rows, troubled=troubled)
     may_order = permissions.may_order_for_anyone(request.user)
-    # A customer with lines has ports.
+    # If there are lines, there are also ports, so the query is not needed.
     lacks_ports = may_order and not page.rows and not Port.objects.visible_to(request.user).exists()
     carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
     recent = recent_of(carrying, now=now)
@@ -85,14 +85,11 @@ def overview(request: SignedInRequest) -> HttpResponse:
 
 
 def _moving(orders: list[Order]) -> bool:
-    """Return whether any of these orders proceeds automatically.
-
-    An order pending approval waits for the NOC.
-    """
+    """Return whether at least one of these orders proceeds automatically. Held orders wait for the NOC."""
     return any(order.state != OrderState.HELD for order in orders)
 
 
 def _keep(request: SignedInRequest) -> str:
-    """Return the reader's query, for the requests of the live part."""
+    """Return the parameters of the request that the live part keeps in its own requests."""
     names = ("show", "trouble", "after")
     return urlencode({name: request.GET[name] for name in names if name in request.GET})

@@ -30,12 +30,15 @@ from portal.web.vlan_picture import strips_of
 
 _LATELY = timedelta(days=1)
 _LOSS_STEP_S = 1800
-# The VLAN ranges in the list, unless ``?vlans=all``.
+# The maximum number of VLAN ranges in the list, unless ``?vlans=all``.
 RANGES_SHOWN = 24
 
 
 def visible_port(user: User, port_id: int) -> Port:
-    """Return the port with its router and the speed of its link. Raises Http404 outside the user's scope."""
+    """Return the port with its router and the speed of its link.
+
+    Raises Http404 if the user may not see it.
+    """
     rows = Port.objects.visible_to(user).select_related("router__site", "router__observed", "customer")
     port: Port = get_object_or_404(with_link_speed(rows), pk=port_id)
     return port
@@ -44,7 +47,10 @@ def visible_port(user: User, port_id: int) -> Port:
 @requires(permissions.may_see, of=visible_port)
 @require_safe
 def page(request: SignedInRequest, port: Port) -> HttpResponse:
-    """Show the port. ``?vlans=all`` lists every VLAN range; ``?after=`` pages through the lines."""
+    """Show a port. With ``?vlans=all``, all VLAN ranges are listed.
+
+    ``?after=`` is the cursor for the pages of its lines.
+    """
     now = clock.now()
     ends = VllEnd.objects.filter(port=port).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     here = EqualsAny("pk", ArraySubquery(ends.values("vll")))
@@ -60,7 +66,7 @@ def page(request: SignedInRequest, port: Port) -> HttpResponse:
         "ranges_shown": None if request.GET.get("vlans") == "all" else RANGES_SHOWN,
         "vlls": with_health(found.rows),
         "page": found,
-        # Before the first line there is no traffic to draw.
+        # The graph begins when the port got its first line.
         "since": port.vlan_leases.aggregate(at=Min("leased_at"))["at"],
         "may_order": orderable_ports(request.user).filter(pk=port.pk).exists(),
         "order_url": f"{reverse('web:order')}?port={port.pk}",

@@ -15,7 +15,10 @@ from portal.web.pagination import in_order, newest_first
 
 @requires(permissions.may_sign_in)
 def ports(request: SignedInRequest) -> HttpResponse:
-    """List the ports of the user's customers with their booked bandwidth; ``?customer=`` selects one."""
+    """Show the ports of the user's customers with their booked bandwidth.
+
+    ``?customer=`` selects one customer.
+    """
     rows = with_link_speed(Port.objects.visible_to(request.user).select_related("router__site", "customer"))
     customer = of_customer(request.user, request.GET)
     matching = filtered(rows, request.GET, (only_of(customer),) if customer else ())
@@ -25,7 +28,7 @@ def ports(request: SignedInRequest) -> HttpResponse:
 
 @requires(permissions.may_sign_in)
 def orders(request: SignedInRequest) -> HttpResponse:
-    """List the orders of the user's customers, newest first; ``?customer=`` selects one customer."""
+    """Show the orders of the user's customers, newest first. ``?customer=`` selects one customer."""
     rows, customer = queries.orders(request.user), of_customer(request.user, request.GET)
     if customer is not None:
         rows = rows.filter(customer=customer)

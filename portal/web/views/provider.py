@@ -1,7 +1,7 @@
-"""The provider's logo and colour, public.
+"""The provider's logo and style sheet, which are public.
 
-Each address contains a digest of the content, so browsers may cache it permanently. Django's static files
-cannot contain settings of a deployment.
+Each address contains a digest of the content, so that browsers can cache the content permanently. These files
+come from settings, so they cannot be static files of Django.
 """
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from portal.core.view_permission import public
 @public
 @require_safe
 def logo(request: HttpRequest, digest: str) -> HttpResponse:
-    """Return the file LONGLINE_PROVIDER_LOGO."""
+    """Return the logo, from the file in LONGLINE_PROVIDER_LOGO."""
     return _served(settings.LONGLINE_PROVIDER.logo, digest)
 
 
@@ -25,7 +25,7 @@ def logo(request: HttpRequest, digest: str) -> HttpResponse:
 @public
 @require_safe
 def style(request: HttpRequest, digest: str) -> HttpResponse:
-    """Return the style sheet with LONGLINE_PROVIDER_COLOUR."""
+    """Return the style sheet with the colour in LONGLINE_PROVIDER_COLOUR."""
     return _served(settings.LONGLINE_PROVIDER.style, digest)
 
 

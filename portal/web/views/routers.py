@@ -1,4 +1,4 @@
-"""The NOC's list of routers, with the state that each agent stored, applied and reported."""
+"""The NOC's list of routers, with the state of each agent and its reports."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -16,9 +16,9 @@ from portal.web.pagination import in_order
 
 @requires(permissions.may_run_the_network)
 def routers(request: SignedInRequest) -> HttpResponse:
-    """List the routers.
+    """Show the routers that match the search and the filters.
 
-    A router is fresh while its reports are recent enough to show the status of its VLLs.
+    A router is shown as reporting if its last report is recent enough for the status of its VLLs (FRESH).
     """
     rows = with_enrolment(Router.objects.select_related("site", "observed", "convergence"))
     matching = filtered(rows, request.GET, ROUTERS.choices)

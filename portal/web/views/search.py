@@ -1,4 +1,4 @@
-"""The search for all objects with a name or a number."""
+"""The page to search for lines and other objects by name, number or id."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ from portal.web.inventory_kinds import CUSTOMERS, LINKS, ROUTERS, SITES, Kind
 from portal.web.list_filters import LONGEST_SEARCH, Text
 from portal.web.page_guard import SignedInRequest, requires
 
-# The maximum for each kind. A user with more results narrows the search.
+# The maximum number of results for each kind of object.
 SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The results of one kind, each with the address of its page.
+    """The results of one kind of object, each with the address of its page.
 
-    ``more`` links to the others, "" without others.
+    ``more``: the address of a list with all results; "" if ``rows`` has all of them.
     """
 
     title: Text
@@ -42,7 +42,7 @@ class Found:
 
 @requires(permissions.may_sign_in)
 def search(request: SignedInRequest) -> HttpResponse:
-    """Search for ``?q=``: a name, a port, a VNI, a VLAN, or the id of a line or an order."""
+    """Show the results for ``?q=``: a name, a port, a VNI, a VLAN, or the id of a line or an order."""
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     context: dict[str, Any] = {"q": q}
     if q:
@@ -57,12 +57,15 @@ def search(request: SignedInRequest) -> HttpResponse:
 
 
 def lines_found(user: User, q: str) -> QuerySet[Vll]:
-    """Return the reader's lines that match ``q``, newest first."""
+    """Return the lines that match ``q`` and that the user may see, newest first."""
     return queries.vlls(user).filter(vlls_found(q, user=user))
 
 
 def others_found(user: User, q: str, *, shown: int) -> Iterable[Found]:
-    """Return other objects that match ``q``, at most ``shown`` of each kind."""
+    """Yield the objects other than lines that match ``q`` and that the user may see.
+
+    At most ``shown`` objects of each kind are returned.
+    """
     ports = Port.objects.visible_to(user).select_related("router__site").order_by("router__name", "interface")
     yield _found(
         _("Ports"), found(ports, q), q, shown=shown, listed_at=reverse("web:ports"), page_of=_port_page

@@ -1,4 +1,4 @@
-"""The people of a customer: list, invitation, role and removal."""
+"""The pages for the members of a customer: list, invite, change roles, and remove."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from portal.web.page_guard import SignedInRequest, proves_identity, requires
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The people of a customer."""
+    """The members of a customer, as the object of a permission (portal.web.page_guard.Owned)."""
 
     customer: Customer
 
@@ -42,7 +42,7 @@ def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invi
 
 @requires(permissions.may_sign_in)
 def teams(request: SignedInRequest) -> HttpResponse:
-    """List the customers whose people the reader may see. A single customer opens immediately."""
+    """Show the customers whose members the user may see. If there is only one, redirect to its page."""
     found = list(permissions.visible_customers(request.user).order_by("name"))
     if len(found) == 1:
         return redirect("web:team", customer_id=found[0].pk)
@@ -52,7 +52,7 @@ def teams(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_see, of=visible_team)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, found: Team) -> HttpResponse:
-    """Show the team. ``?role=`` preselects the role of an invitation."""
+    """Show the members of a customer. ``?role=`` preselects the role in the form to invite a person."""
     role = request.GET.get("role", "")
     form = InviteForm(initial={"role": role} if role in Membership.Role.values else None)
     return _page(request, found.customer, form)
@@ -62,7 +62,7 @@ def page(request: SignedInRequest, found: Team) -> HttpResponse:
 @proves_identity
 @require_POST
 def invite(request: SignedInRequest, found: Team) -> HttpResponse:
-    """Invite a person, or show the page again with the errors."""
+    """Invite a person. If this is refused, show the page with the errors."""
     form = InviteForm(request.POST)
     if form.is_valid():
         try:
@@ -90,7 +90,10 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
-    """GET shows the objects that the member created; POST removes the member and ends the ticked objects."""
+    """Show the objects that the member created (GET), or remove the member (POST).
+
+    A POST also ends the objects that the user has ticked.
+    """
     now = clock.now()
     made = made_by_member(member, viewer=request.user, now=now)
     if request.method != "POST":

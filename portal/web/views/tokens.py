@@ -1,4 +1,4 @@
-"""The reader's own API tokens."""
+"""The pages for the user's own API tokens."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -22,9 +22,9 @@ from portal.web.pagination import newest_first
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:
-    """GET lists the tokens, page by page; POST creates one and shows its secret.
+    """Show the user's tokens (GET), or create a token (POST).
 
-    Only this response shows the secret.
+    Only the response to the POST shows the token's plain text.
     """
     form, secret, status = TokenForm(user=request.user), "", None
     if request.method == "POST":
@@ -51,7 +51,10 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: SignedInRequest, token_id: int) -> HttpResponse:
-    """GET shows the objects created with the token; POST revokes it and ends the ticked objects."""
+    """Show the objects that were created with a token (GET), or revoke the token (POST).
+
+    A POST also ends the objects that the user has ticked.
+    """
     token, now = get_object_or_404(tokens_of(request.user), pk=token_id), clock.now()
     made = made_with(token, viewer=request.user, now=now)
     if request.method != "POST":

@@ -32,7 +32,7 @@ _NOT_THERE = TERMINAL_LIFECYCLES | {Lifecycle.PENDING_ACTIVE}
 
 @requires(permissions.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Show one VLL."""
+    """Show a VLL."""
     now = clock.now()
     context = {
         "vll": vll,
@@ -53,12 +53,13 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 @requires(permissions.may_see, of=visible_vll)
 def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Return the live part.
+    """Return the live part of a VLL's page.
 
-    Responds 204 while ``?seen=`` is still current, so that htmx leaves the page unchanged.
+    If ``?seen=`` is still current, the status is 204, so that htmx does not change the page.
 
-    ``?unless=``: a settled page checks cheaply, once a second, whether the line or its path changed.
-    ``X-Whole``: the page knows of a change (static/js/live.js).
+    A settled page polls once a second with ``?unless=``, the result of ``_turn`` that it shows. If that is
+    still current, the status is 204 without further queries. The header ``X-Whole`` skips this check, because
+    the page knows of a change (static/js/live.js).
     """
     if "X-Whole" not in request.headers and request.GET.get("unless") == _turn(vll):
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -70,7 +71,7 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _path(vll: Vll, now: datetime) -> LinePath | None:
-    """Return the path in the present underlay, for a line that should exist."""
+    """Return the path of a line in the current underlay; None if the line has ended."""
     if vll.lifecycle in TERMINAL_LIFECYCLES:
         return None
     a, z = (end.port.router for end in vll.ends.all())
@@ -85,7 +86,7 @@ def _path(vll: Vll, now: datetime) -> LinePath | None:
 
 
 def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
-    """Return the live part, rendered, with its digest."""
+    """Return the context with the rendered live part and its digest."""
     progress = progress_of(vll, now=clock.now())
     with_applied_rate(vll, progress.order)
     if progress.order is not None:
@@ -98,10 +99,10 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         and bool({"suspend", "resume"} & progress.actions)
         and queries.was_adopted(vll),
         "path_watch": path_status(vll),
-        # Show rates only while the line forwards, and none from before its last change.
+        # Rates are shown only while the line forwards, and only if they are from after its last change.
         "carries": vll.lifecycle == Lifecycle.ACTIVE and vll.oper_status != OperStatus.DOWN,
         "unchanged_since": queries.unchanged_since(vll, progress.order),
-        # Only an existing line has test results of its path.
+        # A line that is not set up, or has ended, has no results of test frames on its path.
         "tunnel_path": None if vll.lifecycle in _NOT_THERE else path_of(vll),
     }
     live = polled_part("vll/_live.html", context, request)
@@ -119,9 +120,6 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
 
 
 def _turn(vll: Vll) -> str:
-    """Return an identifier of the last change of a line and of its path.
-
-    A page compares it with the one it shows.
-    """
+    """Return a text that changes when the line's oper status or the state of its path changes."""
     paths = (f"{end.path_state}{end.path_since_ms or ''}" for end in vll.ends.all())
     return "-".join([vll.oper_status, *paths])

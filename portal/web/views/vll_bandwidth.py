@@ -1,4 +1,4 @@
-"""The quick change of a line's bandwidth, from its page."""
+"""The page to change only the bandwidth of a line."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -20,7 +20,10 @@ UNPROCESSABLE = 422
 @requires(permissions.may_order, of=visible_vll)
 @require_http_methods(["GET", "HEAD", "POST"])
 def bandwidth(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows the bandwidth; POST orders another one, or responds 422 with the error next to the field."""
+    """Show the form with the line's bandwidth (GET), or order another bandwidth (POST).
+
+    If the order is refused, the response has status 422 and shows the error next to the field.
+    """
     data = request.POST if request.method == "POST" else None
     form = OtherBandwidthForm(data, cir_bps=vll.cir_bps, customer=vll.customer)
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""The orders from a line's page: a change with its form, and the buttons without a form."""
+"""The orders for an existing line: the page to change it, and the buttons on its page."""
 
 from typing import Any
 
@@ -34,9 +34,10 @@ UNPROCESSABLE, CONFLICT = 422, 409
 
 @requires(permissions.may_order, of=visible_vll)
 def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows the requested values of the line; POST orders the differences, or responds 422 with the form.
+    """Show the form with the ordered values of the line (GET), or order the differences (POST).
 
-    Responds 409 where somebody else renamed the line since the form was opened.
+    If the order is refused, the response has status 422 and shows the form with its errors. If somebody else
+    has changed the description since the form was opened, the status is 409.
     """
     if request.method != "POST":
         return render(
@@ -69,7 +70,7 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Return whether the change as filled in is possible. Writes nothing."""
+    """Show whether a change to the entered values is possible. Store nothing."""
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
     context = {"form": form} | _feasibility(form, request, vll)
     return render(request, "orders/_feasibility_answer.html", context)
@@ -78,7 +79,7 @@ def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
 def _feasibility(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[str, Any]:
     """Return the context of orders/_feasibility.html.
 
-    For an invalid form it names what prevents a preview.
+    If the form is not valid, the context has the errors that prevent a preview.
     """
     if not form.is_valid():
         return dict(form.obstacles())
@@ -86,7 +87,10 @@ def _feasibility(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[s
 
 
 def _change(user: User, vll: Vll, form: ChangeForm) -> str:
-    """Order the differences and return the message. A new description alone needs no order."""
+    """Order the differences, and return the message for the user.
+
+    If only the description differs, it is changed without an order.
+    """
     changes = form.changes()
     try:
         order_modify(user=user, vll=vll, changes=changes, now=clock.now(), expected_revision=form.revision)
@@ -101,7 +105,7 @@ def _change(user: User, vll: Vll, form: ChangeForm) -> str:
 @requires(permissions.may_order, of=visible_vll)
 @require_http_methods(["GET", "HEAD", "POST"])
 def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows a confirmation; POST suspends the line."""
+    """Ask for confirmation (GET), or order the suspension of the line (POST)."""
     if request.method != "POST":
         return render(request, "vll/suspend.html", {"vll": vll})
     with result_message(request, done=_("The line is being suspended.")):
@@ -112,7 +116,7 @@ def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Resume the line."""
+    """Order that the suspended line is resumed."""
     with result_message(request, done=_("The line is being resumed.")):
         order_resume(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
@@ -121,7 +125,7 @@ def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Cancel the removal."""
+    """Undo the removal of the line during its cooling-off."""
     with result_message(request, done=_("The removal is undone.")):
         order_restore(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
@@ -143,7 +147,11 @@ def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Place the last failed order again. A new line becomes a new VLL, and the response leads to its page."""
+    """Place the line's last, failed order again.
+
+    If the order was for a new line, the retry creates another VLL. The user is redirected to the page of that
+    VLL.
+    """
     order = vll.orders.order_by("-ordered_at", "-id")[0]
     shown = vll.pk
     with result_message(request, done=_("The order is placed again.")):

@@ -1,4 +1,4 @@
-"""The monthly figures of a line."""
+"""The page with the monthly figures of a line."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -13,7 +13,7 @@ from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 @requires(permissions.may_see, of=visible_vll)
 def months(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Return a whole page. For htmx return only the tables, which it inserts into the line's page."""
+    """Show the monthly figures of a line. A request of htmx gets only the tables, for the line's page."""
     template = "vll/_months.html" if request.htmx else "vll/months.html"
     months = from_replica(request, lambda: months_of(vll=vll, now=clock.now()))
     return render(request, template, {"vll": vll, "months": months})

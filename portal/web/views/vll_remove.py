@@ -1,4 +1,4 @@
-"""The removal of a VLL, with its consequence and its date. An immediate removal needs two confirmations."""
+"""The page to remove a VLL, now or after a cooling-off. An immediate removal needs a second confirmation."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,7 +25,10 @@ _OTHERS = (timedelta(days=1), timedelta(days=7), timedelta(days=30))
 
 @dataclass(frozen=True, slots=True)
 class CoolingOff:
-    """A cooling-off period to choose. ``value``: in seconds, as the form sends it."""
+    """A cooling-off that the user can choose. ``value``: its seconds, as the form sends them.
+
+    ``agreed``: whether it is the cooling-off that the customer or the settings define.
+    """
 
     lasts: timedelta
     until: datetime
@@ -41,7 +44,7 @@ class CoolingOff:
 
     @property
     def text(self) -> str:
-        """``7 days``, ``2 h``."""
+        """The duration as text, such as ``7 days`` or ``2 h``."""
         days, rest = divmod(self.lasts, timedelta(days=1))
         if rest:
             return lasting_text(self.lasts.total_seconds())
@@ -50,7 +53,11 @@ class CoolingOff:
 
 @requires(permissions.may_order, of=visible_vll)
 def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows a confirmation; POST orders the removal. An immediate removal needs ``for_good`` too."""
+    """Ask for confirmation (GET), or order the removal (POST).
+
+    For an immediate removal, ``for_good`` must be set too. Without it, the status is 422. If the removal is
+    refused, the status is 409.
+    """
     now, refusal, unsure = clock.now(), "", False
     choices = _choices(vll, now)
     chosen = next((each for each in choices if each.value == request.POST.get("cooling_off")), choices[0])
@@ -69,9 +76,9 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
-    """Return the choices, the agreed one first.
+    """Return the cooling-offs that the user can choose. The agreed one is first.
 
-    A line that is out of service or already cooling off has only the immediate removal.
+    If the line is not in service, or already in its cooling-off, only an immediate removal is possible.
     """
     if vll.lifecycle not in IN_SERVICE:
         return [CoolingOff(_AT_ONCE, now, agreed=False)]

@@ -1,4 +1,4 @@
-"""Webhooks: the list, adding, changing, and one webhook with its deliveries."""
+"""The pages for webhooks: list, add and change webhooks, and show a webhook with its deliveries."""
 
 from functools import partial
 from uuid import UUID
@@ -44,7 +44,7 @@ def visible_delivery(user: User, delivery_id: UUID) -> Delivery:
 @requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD"])
 def webhooks(request: SignedInRequest) -> HttpResponse:
-    """List the webhooks of the customers that the reader administers; for the NOC all webhooks."""
+    """Show the webhooks of the customers that the user manages. NOC staff see all webhooks."""
     page = in_order(queries.managed_webhooks(request.user), by=("id",), after=request.GET.get("after", ""))
     context = {"page": page, "may_add": permissions.may_add_webhooks(request.user)}
     return render(request, "webhooks/webhooks.html", context)
@@ -54,7 +54,10 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: SignedInRequest) -> HttpResponse:
-    """POST creates a webhook and shows its page with the secret. Only this response shows the secret."""
+    """Show the form to add a webhook (GET), or add the webhook and show its page (POST).
+
+    Only the response to the POST shows the webhook's secret.
+    """
     if request.method != "POST":
         return render(request, "webhooks/form.html", {"form": WebhookAddForm(user=request.user)})
     form = WebhookAddForm(request.POST, user=request.user)
@@ -77,9 +80,10 @@ def page(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
-    """GET shows the webhook in a form; POST changes it, or responds 422 with the errors.
+    """Show the form to change a webhook (GET), or change it (POST).
 
-    Responds 409 where somebody changed it since the form was opened.
+    If the form is refused, the response has status 422 and shows the errors. If somebody else has changed the
+    webhook since the form was opened, the status is 409.
     """
     form_class = WebhookForm if webhook.customer_id is None else CustomerWebhookForm
     if request.method != "POST":
@@ -106,7 +110,7 @@ def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @never_cache
 @require_POST
 def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
-    """Replace the secret and show the page with it. Only this response shows the secret."""
+    """Replace the secret of a webhook, and show its page. Only this response shows the new secret."""
     secret = webhook_rotate(webhook=webhook, by=request.user, now=clock.now())
     webhook.refresh_from_db()
     return _page(request, webhook, secret=secret)
@@ -157,7 +161,7 @@ def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
 def _page(request: SignedInRequest, webhook: Webhook, *, secret: str = "") -> HttpResponse:
     """Return the webhook's page.
 
-    Without a stream it polls more often while a delivery waits for its first attempt.
+    If the page has no stream, it polls. It polls more often while a delivery waits for its first attempt.
     """
     found = newest_first(webhook.deliveries.all(), by="created_at", after=request.GET.get("after", ""))
     context = {
