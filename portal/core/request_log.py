@@ -15,7 +15,7 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 class RequestLogMiddleware:
     """Log each request, without its query string, because that may contain text that people typed.
 
-    This middleware must be outside of RequestIdMiddleware, which sets the id.
+    In the setting MIDDLEWARE, it must stand before RequestIdMiddleware, which sets the id.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -76,7 +76,7 @@ def _consumed_queues() -> set[str]:
 
 
 class QueueNotes:
-    """A receiver for the heartbeat signal of a Celery worker, which records the worker's queues.
+    """Records the queues of a Celery worker. It is a receiver for the worker's heartbeat signal.
 
     It skips most heartbeats, and records the queues every _NOTE_EVERY_S seconds.
     """
@@ -85,7 +85,7 @@ class QueueNotes:
         self._due = 0.0
 
     def __call__(self, *, sender: Any, **_: Any) -> None:
-        """Record the queues of ``sender``, Celery's Heart; its dispatcher knows the application."""
+        """Record the queues. ``sender`` is Celery's Heart, whose event dispatcher knows the application."""
         if monotonic() < self._due:
             return
         self._due = monotonic() + _NOTE_EVERY_S

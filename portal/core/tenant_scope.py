@@ -14,7 +14,8 @@ class TenantQuerySet(models.QuerySet[Any]):
     customer_path = "customer"
 
     def visible_to(self, user: Any) -> Self:
-        """Return the rows that this user may see: all rows for NOC staff, else the rows of own customers.
+        """Return the rows that this user may see: all rows for NOC staff, else the rows of the user's
+        customers.
 
         Inactive users may see no rows. Raises RuntimeError while the thread reads from the replica.
         """

@@ -16,7 +16,7 @@ def rate_text(bps: float) -> str:
 
 
 def at_most_text(bps: int) -> str:
-    """Return the text of a rate, rounded down to four digits, for statements that up to this rate fits."""
+    """Return the text of a rate, rounded down to four digits, for texts such as "at most ... is free"."""
     step: int = 10 ** max(len(str(bps)) - 4, 0)
     return rate_text(bps // step * step)
 

@@ -39,7 +39,7 @@ class Proposal:
 
 
 class L2vpnProposals:
-    """The proposals for some found lines, with a fixed number of queries."""
+    """The proposals for some found lines, read with a fixed number of queries."""
 
     def __init__(self, lines: Iterable[FoundLine]) -> None:
         vnis = {line.key or 0 for line in lines if _has_vni(line)} if settings.NETBOX_URL else set[int]()

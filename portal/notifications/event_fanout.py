@@ -102,7 +102,9 @@ def _fan_out_batch(waiting: Sequence[int], *, now: datetime) -> int:
 
 
 class _BatchRows:
-    """The lines, routers, customers and webhooks of a batch of events, with a fixed number of queries."""
+    """The lines, routers, customers and webhooks of a batch of events, read with a fixed number of
+    queries.
+    """
 
     def __init__(self, events: Iterable[Event]) -> None:
         events = list(events)

@@ -122,7 +122,7 @@ def _is_cut(end: VllEnd) -> bool:
 
 
 def _links_down(routers: Collection[int]) -> _Links:
-    """Return, for each router, its backbone links that have an interface which is down, on either side."""
+    """Return, for each router, its backbone links whose interface is down on at least one side."""
     found: _Links = {}
     rows = BackboneLink.objects.filter(Q(a_router__in=routers) | Q(z_router__in=routers))
     sides = {

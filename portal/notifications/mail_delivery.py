@@ -127,7 +127,7 @@ def _is_wanted(found: Mail) -> bool:
 
 
 def _address(found: Mail) -> str:
-    """Return the recipient's address. Mails about a change of address contain it; others use the user's."""
+    """Return the recipient's address: from the mail if it is about a change of address, else the user's."""
     return str(found.data["to"]) if found.kind in _NAMES_RECIPIENT else found.user.email
 
 

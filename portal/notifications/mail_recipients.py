@@ -63,7 +63,7 @@ class _Reader:
 
 
 class Recipients:
-    """The recipients of a batch of events, with a fixed number of queries.
+    """The recipients of a batch of events, read with a fixed number of queries.
 
     ``customers``: the customer of each event, by the id of the event.
     """

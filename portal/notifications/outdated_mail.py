@@ -95,7 +95,9 @@ def _of_router(found: Mail) -> list[LineUpdate] | None:
 
 
 def _lines_of_reader(found: Mail) -> QuerySet[Vll]:
-    """Return the lines that concern the reader: all lines for NOC staff, else the lines of own customers."""
+    """Return the lines that concern the reader: all lines for NOC staff, else those of the reader's
+    customers.
+    """
     lines = Vll.objects.select_related("customer")
     if found.group == Group.NOC:
         return lines

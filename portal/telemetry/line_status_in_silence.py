@@ -205,7 +205,8 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
     counts_as_down = not over and bool(down) and down[-1][1] >= now - FRESH
     turns = counts_as_down != silence.counts_as_down
     silence.counts_as_down = counts_as_down
-    # The status of lines, and the verdict on lines of two silent routers, read this row.
+    # Save the row first. The next two calls read it: for the status of lines, and for lines whose routers are
+    # both silent.
     silence.save(update_fields=_VERDICT)
     turned = oper_statuses_refresh(router_id=silence.router_id, now=now) if turns else set()
     _rewrite(span, lines, dict.fromkeys(lines, changed), {}, turned)
@@ -227,7 +228,7 @@ def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime]
         cursor.execute(_TAKE, {"silence": silence.pk, "most": most})
         starts = sorted(start for (start,) in cursor.fetchall())
     if silence.until is not None and (silence.judged_until or span[0]) < silence.until:
-        # The silence is over, so its last 5 minutes are also evidence for its remainder.
+        # The silence is over. Its last 5 minutes also decide about the remainder after them.
         starts = sorted({*starts, last_five_minutes(span)})
     return starts, silence.unjudged.exists()
 

@@ -12,7 +12,10 @@ from portal.inventory.models import Router, RouterSilence
 
 
 class AgentClock(models.Model):
-    """The newest offset of an agent's clock (portal time minus agent time, in ms), and its last report."""
+    """What the agent's last counter report said: the offset of its clock, and the numbers of its samples.
+
+    The offset is portal time minus agent time, in ms.
+    """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="agent_clock")
     boot_id = models.UUIDField()

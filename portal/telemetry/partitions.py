@@ -35,7 +35,9 @@ def partitions_keep(*, now: datetime) -> None:
     table.
 
     These partitions are kept at any age: samples that are not yet rolled up, 5 minutes of months that are not
-    yet frozen, and 5 minutes of months that may still get quarantined samples. Delete old events of agents.
+    yet frozen, and 5 minutes of months that may still get quarantined samples.
+
+    The function also deletes old events of agents.
     """
     tables = (*TABLES, *LOSS_TABLES, *ROUND_TRIPS)
     each_row(tables, lambda table: _partitions_of(table, now), what="the partitions of a table")

@@ -175,7 +175,7 @@ ON CONFLICT (silence_id, start_at) DO UPDATE SET start_at = noted.start_at
 def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
     """Protect the marks of all touched 5 minutes until this transaction ends.
 
-    ``times_ms``: begin and end of each sample (ms since the epoch). Call it before storing the samples.
+    ``times_ms``: start and end of each sample (ms since the epoch). Call it before storing the samples.
     Otherwise a roll-up that cannot read the samples yet could remove their marks.
     """
     step_ms = FIVE_MINUTES.step_s * 1_000

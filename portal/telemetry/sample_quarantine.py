@@ -175,7 +175,7 @@ class _Shelves:
         offset_ms = correction_ms(self._report, reason, self._now)
         if reason not in (FROM_THE_FUTURE, TOO_OLD) or sample.to_ms - sample.from_ms > LONGEST_SAMPLE // _MS:
             return None
-        # The sample's begin is not in the future, so the clock was set during the sample.
+        # The sample's start is not in the future, so the clock was set during the sample.
         if reason == FROM_THE_FUTURE and sample.from_ms <= now_ms:
             return None
         # Even the corrected time is in the future, so the clock was set between counting and sending.

@@ -84,7 +84,7 @@ def rewritten(intervals: Sequence[Interval], verdicts: Sequence[Verdict]) -> lis
     """Return a line's intervals, rewritten with the verdicts on a silence.
 
     Observed down time does not change. Observed up time can become down time, but not unknown time. Such up
-    time exists at the begin of a silence, until the portal noticed the missing report.
+    time exists at the start of a silence, until the portal noticed the missing report.
     """
     pieces: list[Interval] = []
     for interval in intervals:

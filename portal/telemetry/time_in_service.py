@@ -21,7 +21,7 @@ class ServiceTime:
 
 
 def service_time(vll: Vll) -> ServiceTime:
-    """Return the time from the begin of a line's first interval in service to the end of its last interval.
+    """Return the time from the start of a line's first interval in service to the end of its last interval.
 
     No counts are expected outside this time, because the line's ends are then being built or removed.
     """

@@ -50,7 +50,7 @@ class Webhook(models.Model):
     failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
     # No attempt is made before this time. The pause limits the attempts to a receiver that does not respond,
-    # independent of the number of pending deliveries.
+    # regardless of the number of pending deliveries.
     paused_until = models.DateTimeField(null=True, db_column="resting_until")
     # A task for the webhook has been sent. If it has not begun by this time, it counts as lost.
     called_until = models.DateTimeField(null=True)

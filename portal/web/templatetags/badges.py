@@ -130,7 +130,7 @@ HEALTH_TONES = {
 def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
     """Return the context for the badge of a line's health; for a line that has ended, how it ended.
 
-    ``whole``: whether to show also the cause and the begin of the health.
+    ``whole``: whether to show also the cause of the health, and since when it applies.
     """
     found = known_health(vll)
     if found is None:
