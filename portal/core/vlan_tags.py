@@ -27,14 +27,14 @@ class VlanOutOfRange(DomainError):
 
 
 class VlanMissing(DomainError):
-    """The tagging selects by a VLAN that the input does not name."""
+    """The tagging requires a VLAN in this field, but the field is empty."""
 
     field: str
     tagging: "Tagging"
 
 
 class VlanNotWanted(DomainError):
-    """The input names a VLAN by which the tagging does not select."""
+    """The field contains a VLAN, but the tagging does not use it."""
 
     field: str
     tagging: "Tagging"

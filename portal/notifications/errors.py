@@ -16,7 +16,7 @@ class WebhookPlainHttp(DomainError):
 
 
 class WebhookPortRefused(DomainError):
-    """A port on which no web server is expected could belong to any other service."""
+    """Webhooks are not sent to this port, because it may belong to another service than a web server."""
 
     port: int
     allowed: list[int]

@@ -34,7 +34,7 @@ class TimeUnknown(Conflict):
 
 
 class DecidedOtherwise(Conflict):
-    """Somebody has decided already, or nobody did in time."""
+    """The quarantine was already accepted or discarded, or has expired without a decision."""
 
     state: str
 

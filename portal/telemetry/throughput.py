@@ -31,7 +31,7 @@ class RangeEmpty(DomainError):
 
 
 class StepRefused(DomainError):
-    """The step is not offered, is not stored that far back, or draws too many points. In seconds."""
+    """The step is not offered, is not stored that far back, or gives too many points. Unit: seconds."""
 
     step_s: int
     offered_s: tuple[int, ...] = STEPS_S
