@@ -7,6 +7,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from portal.accounts.models import Scope, User
+from portal.core.advisory_locks import AdvisoryLock
 from portal.events.outbox import send_task
 from portal.imports.errors import ImportIsOver, ImportKeepsFailing
 from portal.imports.kinds import KINDS
@@ -21,8 +22,6 @@ STILL_AFTER = timedelta(seconds=60)
 # attempts are a minute apart.
 MOST_FAILURES = 10
 KEPT = timedelta(days=90)
-# The number of an advisory lock (pg_try_advisory_xact_lock). It has no other meaning.
-_TURN = 7_305_012
 
 
 @transaction.atomic
@@ -108,7 +107,7 @@ def turn_take() -> bool:
     ``first_running`` may return another import.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_TURN])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [AdvisoryLock.IMPORTS])
         (taken,) = cursor.fetchone()
     return bool(taken)
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from portal.core.advisory_locks import AdvisoryLock
 from portal.events.models import Event
 from portal.notifications.line_fault_causes import OTHER, black_hole_on, causes_of_down, causes_of_drift
 from portal.notifications.mail_recipients import SETTLES_IN
@@ -33,7 +34,7 @@ _PAUSE = {
     BLACK_HOLE: timedelta(hours=1),
 }
 # The key of a lock. Without it, two processes could both create a mail for the same reader, kind and cause.
-_LOCK = 7_305_011
+_LOCK = AdvisoryLock.MAILS
 _Key = tuple[int, str, str]
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Count
 
+from portal.core.advisory_locks import AdvisoryLock
 from portal.core.each_row import each_row
 from portal.events.outbox import announce
 from portal.telemetry.bucket_queries import SIDES, buckets_of
@@ -29,7 +30,7 @@ from portal.vll.models import Vll
 GRACE = timedelta(hours=1)
 # Serializes freezing and corrections. Freezing has to see all samples that were added before, and a
 # correction has to see the frozen values.
-_LOCK = 7_305_004
+_LOCK = AdvisoryLock.MONTHS
 _FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
 # By month: the number of 5 minutes of each side that wait for a decision.
 Undecided = dict[date, dict[str, int]]

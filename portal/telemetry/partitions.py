@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from portal.core.advisory_locks import AdvisoryLock
 from portal.core.each_row import each_row
 from portal.telemetry.models import FrozenMonth, Quarantine
 from portal.telemetry.rollup_tables import (
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 3
 LOCK_TIMEOUT_MS = 2000
-# One lock for all processes that create partitions (pg_advisory_xact_lock). The number is arbitrary.
-_LOCK = 7_305_001
 
 
 def partitions_keep(*, now: datetime) -> None:
@@ -80,7 +79,7 @@ def partitions_ensure(days: Iterable[date], table: Table = SAMPLES) -> None:
     if not missing:
         return
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.PARTITIONS])
         for partition in sorted(missing - _existing(table), key=lambda one: one.first):
             # Attaching a finished table blocks no reader or writer (PostgreSQL manual, 5.12).
             cursor.execute(f"CREATE TABLE {partition.name} (LIKE {table.name} INCLUDING CONSTRAINTS)")

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from portal.core.advisory_locks import AdvisoryLock
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
@@ -25,10 +26,10 @@ REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
 # Only one process may roll up at a time. Otherwise a slower process could overwrite newer results with older
 # ones.
-_LOCK = 7_305_002
+_LOCK = AdvisoryLock.ROLL_UPS
 # The first key of an advisory lock. The second key is the number of 5 minutes since the epoch. A process that
 # stores samples of these 5 minutes shares the lock until it commits.
-STORING_LOCK = 7_305_003
+STORING_LOCK = AdvisoryLock.STORED_SAMPLES
 COUNTS = tuple(
     f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
 )

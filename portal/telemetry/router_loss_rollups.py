@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from portal.core.advisory_locks import AdvisoryLock
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import LOSS_ROLLUPS, Table
@@ -18,7 +19,7 @@ from portal.telemetry.rollups import count_marked
 from portal.telemetry.router_loss_ingest import COLUMNS, COUNTS
 
 # Only one process may roll up losses at a time.
-_LOCK = 7_305_004
+_LOCK = AdvisoryLock.LOSS_ROLL_UPS
 _FIVE_MINUTES = LOSS_ROLLUPS[0]
 # The counts of a router, by start of the bucket (epoch s) and interface. A row has the counted milliseconds,
 # the columns of router_loss_ingest, and whether any count is simulated.

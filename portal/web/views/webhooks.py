@@ -136,7 +136,13 @@ def disable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @require_POST
 def enable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     webhook_enable(webhook=webhook)
-    messages.success(request, _("It is enabled. Missed events can be sent again from the log."))
+    messages.success(
+        request,
+        _(
+            "It is enabled. Events from the time when it was disabled are not sent. Failed deliveries can be"
+            " sent again from the log."
+        ),
+    )
     return redirect("web:webhook", webhook_id=webhook.pk)
 
 

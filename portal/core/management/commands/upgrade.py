@@ -13,14 +13,13 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connection
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
+from portal.core.advisory_locks import AdvisoryLock
 from portal.core.backoff import backoff
 from portal.core.direct_connection import connect_directly, direct_parameters
 from portal.core.lock_holders import LockHolders
 from portal.core.lock_timeout import LockPatience
 from portal.core.unfinished_indexes import invalid_indexes, unfinished_indexes_drop
 
-# The key of the advisory lock: any number that no other program locks in this database.
-_LOCK = 0x4C4F4E47
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(seconds=30)
 _OTHERS_EVERY_S = 1.0
@@ -67,7 +66,7 @@ class Command(BaseCommand):
         has_reported = False
         # Poll for the lock. A statement that waits for the lock would keep a transaction open. CONCURRENTLY
         # statements of the other upgrade would then wait for that transaction.
-        while holder.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
+        while holder.execute("SELECT pg_try_advisory_lock(%s)", [AdvisoryLock.UPGRADE]).fetchone() != (True,):
             if not has_reported:
                 self._print("Another upgrade is running; this one waits for it.")
                 has_reported = True
