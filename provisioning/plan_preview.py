@@ -1,4 +1,7 @@
-"""The routers' plan for an order that is pending approval, from their agents, which change nothing."""
+"""The routers' plans for an order that is pending approval.
+
+Each router's agent makes the plan of its router, and changes nothing in VPP.
+"""
 
 import json
 from collections.abc import Iterator

@@ -64,7 +64,7 @@ def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
 
 
 def made_by(person: User, *, viewer: User, now: datetime) -> Made:
-    """Return the objects that a user created, on pages and with tokens.
+    """Return the objects that a user created, both on pages and through the API with tokens.
 
     Only objects that ``viewer`` may manage are included.
     """

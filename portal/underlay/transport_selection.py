@@ -32,9 +32,9 @@ NOTHING: Barred = MappingProxyType({})
 class SelectedTransport:
     """A transport that carries the VLL. Sizes in bytes.
 
-    ``frame``: the largest carried frame. ``required``: the IP MTU that the underlay must have for it. L2XC
-    uses no underlay: its ``required`` and ``path`` are None. ``gre_key``: the transport is GRE and its tunnel
-    has a key.
+    ``frame``: the largest carried frame. ``required``: the IP MTU that each link of the path must have to
+    carry this frame. L2XC uses no underlay: ``required`` and ``path`` are then None. ``gre_key``: the
+    transport is GRE, and the tunnel has a key.
     """
 
     transport: Transport

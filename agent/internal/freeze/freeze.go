@@ -150,8 +150,8 @@ func (f *File) End() error {
 	return f.replace(&ended)
 }
 
-// Forget deletes a freeze that is over, after an operator has acknowledged the differences or if there are
-// none.
+// Forget deletes a freeze that is over, and does nothing if the freeze is still in force. The caller checks
+// beforehand that VPP does not differ from the intent, or that an operator has acknowledged the differences.
 func (f *File) Forget() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -60,8 +60,8 @@ func lookup(table uint32, to netip.Addr) api.Message {
 	return &ip.IPRouteLookup{TableID: table, Prefix: ip_types.Prefix{Address: vpp.IPAddress(to), Len: uint8(to.BitLen())}}
 }
 
-// sameRoute reports whether BFD packets, which VPP routes by table 0, take the same route as the packets of
-// tunnels, which VPP routes by the given table.
+// sameRoute reports whether table 0 (BFD packets) and the given table (tunnel packets) lead to the same next
+// hops.
 func sameRoute(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
 	if packets.Retval != 0 || tunnels.Retval != 0 || len(packets.Route.Paths) == 0 {
 		return false

@@ -79,7 +79,10 @@ def errors(request: HttpRequest) -> HttpResponse:
 
 
 def _matching(groups: tuple[Group, ...], query: str) -> list[tuple[Group, list[OperationName]]]:
-    """Return the groups. Of each group, return only the operations that contain all words of the query."""
+    """Return the groups that have a matching operation, each with its matching operations.
+
+    An operation matches if it contains all words of the query (see ``_searched``).
+    """
     words = query.lower().split()
     found = []
     for each in groups:

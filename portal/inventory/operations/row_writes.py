@@ -22,7 +22,7 @@ _NAMED = 5
 def row_create(row: Row, *, kind: str, refusals: Refusals, user: User, now: datetime) -> Row:
     """Insert ``row`` and announce ``<kind>.created``.
 
-    If a constraint is violated, raise its error in ``refusals``.
+    If a constraint is violated, raise the error that ``refusals`` maps it to.
     """
     check_limits({field.name: getattr(row, field.attname) for field in row._meta.concrete_fields})
     with transaction.atomic():
@@ -38,7 +38,7 @@ def row_change(
 ) -> Row:
     """Write ``changes`` to a row that the caller has locked, and announce the values that differ.
 
-    If a constraint is violated, raise its error in ``refusals``.
+    If a constraint is violated, raise the error that ``refusals`` maps it to.
     """
     check_limits(changes)
     before = {name: getattr(row, name) for name in changes}

@@ -135,7 +135,7 @@ class WebhookHistoryView(SharedHistoryView):
 class PersonHistoryView(InventoryHistoryView):
     """The latest 200 changes of an account, its roles and its sign-in methods, newest first.
 
-    Everybody can read the history of their own account, NOC staff that of all accounts.
+    Everybody can read the history of their own account. NOC staff can read the histories of all accounts.
     """
 
     permission_classes = [IsAuthenticated]
