@@ -142,7 +142,7 @@ def may_manage_people(user: User) -> bool:
 def may_enrol_routers(user: User) -> bool:
     """Return whether the user may enrol routers: NOC admins.
 
-        A router's certificate remains valid even after the account or token that requested the enrolment is
+    A router's certificate remains valid even after the account or token that requested the enrolment is
     closed or revoked.
     """
     return user.is_noc_admin
