@@ -1,6 +1,6 @@
 """The numbers of PostgreSQL's advisory locks that have a fixed number.
 
-A number means nothing by itself, but two locks with the same number would wait for each other. The previous
+The numbers are arbitrary, but two locks with the same number would wait for each other. The previous
 release uses these numbers while it runs next to this one, so the number of a lock changes only if both
 releases may do the locked work at the same time.
 """
