@@ -1,6 +1,10 @@
-"""A condition that a column equals any id of a subquery. PostgreSQL runs the subquery first."""
+"""Conditions that a column equals any value of an array, which a subquery or the caller supplies."""
 
-from django.db.models import BooleanField, Func
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import BooleanField, Field, Func, Q, Value
 
 
 class EqualsAny(Func):
@@ -14,3 +18,12 @@ class EqualsAny(Func):
     arg_joiner = " = ANY("
     output_field = BooleanField()
     conditional = True
+
+
+def is_one_of(column: str, values: Iterable[Any], kind: "Field[Any, Any]") -> Q:
+    """Return the condition that the column, of this kind, has one of the values.
+
+    All values are one parameter, so Django and psycopg process the same short text for any number of values.
+    ``__in`` has a parameter per value, and PostgreSQL accepts at most 65,535 parameters.
+    """
+    return Q(EqualsAny(column, Value(list(values), output_field=ArrayField(kind))))

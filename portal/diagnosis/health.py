@@ -19,10 +19,11 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q, QuerySet
+from django.db.models import BigIntegerField, Q, QuerySet, UUIDField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from portal.core.equals_any import is_one_of
 from portal.core.path_bfd import is_path_down
 from portal.core.reader_zone import moment_text
 from portal.diagnosis.checks import Finding
@@ -251,7 +252,8 @@ def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
 
 
 def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:
-    found = Order.objects.filter(vll__in=[line.pk for line in lines]).exclude(state__in=TERMINAL_ORDER_STATES)
+    here = is_one_of("vll", [line.pk for line in lines], UUIDField())
+    found = Order.objects.filter(here).exclude(state__in=TERMINAL_ORDER_STATES)
     return {order.vll_id: order for order in found}
 
 
@@ -260,7 +262,7 @@ def _troubled_paths(lines: Sequence[Vll]) -> Collection[TunnelPath]:
     if not lines:
         return ()
     routers = {end.port.router_id for line in lines for end in line.ends.all()}
-    return list(troubled_paths().filter(a_router__in=routers))
+    return list(troubled_paths().filter(is_one_of("a_router", routers, BigIntegerField())))
 
 
 def _overbooked(lines: Sequence[Vll]) -> set[int]:
@@ -270,7 +272,8 @@ def _overbooked(lines: Sequence[Vll]) -> set[int]:
     ports = {end.port_id for line in lines if _is_active(line) for end in line.ends.all()}
     if not ports:
         return set()
-    return set(overbooked_ports(Port.objects.filter(pk__in=ports)).values_list("pk", flat=True))
+    here = Port.objects.filter(is_one_of("pk", ports, BigIntegerField()))
+    return set(overbooked_ports(here).values_list("pk", flat=True))
 
 
 def _is_active(line: Vll) -> bool:

@@ -13,13 +13,11 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
     BigIntegerField,
     Case,
     Exists,
     F,
-    Field,
     GenericIPAddressField,
     JSONField,
     OuterRef,
@@ -27,14 +25,13 @@ from django.db.models import (
     QuerySet,
     Subquery,
     TextField,
-    Value,
     When,
 )
 from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Exact
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
-from portal.core.equals_any import EqualsAny
+from portal.core.equals_any import is_one_of
 from portal.core.vlan_tags import Tagging
 from portal.inventory.mismatched_found_lines import keys_at_the_far_end
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
@@ -191,7 +188,7 @@ def circuits_at(circuits: QuerySet[Any], places: Collection[tuple[str, str]]) ->
     A few other lines may remain.
     """
     routers, interfaces = {router for router, _ in places}, {interface for _, interface in places}
-    there = _is_among("near", interfaces, TextField()) | _is_among("far", interfaces, TextField())
+    there = is_one_of("near", interfaces, TextField()) | is_one_of("far", interfaces, TextField())
     return _either(circuits, Q(router__name__in=routers) & there)
 
 
@@ -210,15 +207,7 @@ def circuits_where(circuits: QuerySet[Any], wanted: Callable[[FoundLine], bool])
 
 
 def _with_ids(ids: Iterable[int]) -> Q:
-    return _is_among("pk", ids, BigIntegerField())
-
-
-def _is_among(column: str, values: Iterable[Any], kind: "Field[Any, Any]") -> Q:
-    """Return a look-up with all values in one parameter.
-
-    PostgreSQL takes at most 65,535 parameters, and a network may have more found lines.
-    """
-    return Q(EqualsAny(column, Value(list(values), output_field=ArrayField(kind))))
+    return is_one_of("pk", ids, BigIntegerField())
 
 
 def _either(circuits: QuerySet[Any], condition: Q) -> QuerySet[Any]:
@@ -367,5 +356,5 @@ def _other_keys(alone: Collection[int]) -> dict[int, int]:
     """Return, by the id of a circuit without a partner, the key of its other half."""
     here = ObservedCircuit.objects.filter(_with_ids(alone)).values_list("local", "remote").distinct()
     ends = {address for tunnel in here for address in tunnel}
-    between = Q(*(_is_among(column, ends, GenericIPAddressField()) for column in ("local", "remote")))
+    between = Q(*(is_one_of(column, ends, GenericIPAddressField()) for column in ("local", "remote")))
     return keys_at_the_far_end(ObservedCircuit.objects.filter(between).exclude(Exists(_PARTNERS)))
