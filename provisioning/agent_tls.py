@@ -41,7 +41,7 @@ class RouterContext(ssl.SSLContext):
         except NotAnIdentity as error:
             raise WrongPeer(f"the certificate names nobody: {error}") from error
         if identity.uri != router_uri(self.router):
-            raise WrongPeer(f"{identity.uri} answered in place of {self.router}")
+            raise WrongPeer(f"{identity.uri} responded instead of {self.router}")
         if self.pinned is not None and identity.fingerprint not in self.pinned:
             raise WrongPeer(f"{self.router} shows a certificate that is revoked or was never registered")
 

@@ -160,16 +160,18 @@ def with_before(
     earlier = every.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
     # The prefix ``pgh_`` shows that this is a field of the event and not a column of the row.
     found = events.annotate(pgh_previous=Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1]))
-    rows = [_with_columns(model, row) for row in found.values()]
+    columns = {field.attname: field.column for field in EVENTS[model]._meta.concrete_fields}
+    rows = [_renamed(row, columns) for row in found.values()]
     was = {row["pgh_id"]: row for row in rows}
     missing = {row["pgh_previous"] for row in rows} - was.keys() - {None}
-    was |= {row["pgh_id"]: _with_columns(model, row) for row in every.filter(pgh_id__in=missing).values()}
+    was |= {row["pgh_id"]: _renamed(row, columns) for row in every.filter(pgh_id__in=missing).values()}
     return [(row, was.get(row["pgh_previous"], {})) for row in rows]
 
 
-def _with_columns(model: type[models.Model], row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row keyed by column names. They stay the same when a field is renamed."""
-    columns = {field.attname: field.column for field in EVENTS[model]._meta.concrete_fields}
+def _renamed(row: dict[str, Any], columns: dict[str, str]) -> dict[str, Any]:
+    """Return the row keyed by column names instead of field names. A column keeps its name if its field gets
+    another one.
+    """
     return {columns.get(name, name): value for name, value in row.items()}
 
 

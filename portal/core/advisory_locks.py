@@ -14,9 +14,16 @@ class AdvisoryLock(IntEnum):
 
     UPGRADE = 0x4C4F4E47
     PARTITIONS = 7_305_001
+    # Only one process may roll up lines, and one may roll up losses, at a time. Otherwise a slower process
+    # could overwrite newer results with older ones.
     ROLL_UPS = 7_305_002
+    # The second key is the number of 5 minutes since the epoch. A process that stores samples of these 5
+    # minutes shares the lock until it commits.
     STORED_SAMPLES = 7_305_003
     LOSS_ROLL_UPS = 7_305_004
+    # Freezing a month has to see all samples that were added before, and a correction has to see the frozen
+    # values.
     MONTHS = 7_305_005
+    # Without it, two processes could both create a mail for the same reader, kind and cause.
     MAILS = 7_305_011
     IMPORTS = 7_305_012

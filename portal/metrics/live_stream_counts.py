@@ -16,7 +16,7 @@ hearing = Gauge(
     registry=REGISTRY,
     multiprocess_mode="mostrecent",
 )
-events = Counter("longline_live_events", "Changes of which open pages were notified.", registry=REGISTRY)
+events = Counter("longline_live_events", "Changes that were sent to open pages.", registry=REGISTRY)
 refusals = Counter(
     "longline_live_refusals", "Pages that got no stream, by HTTP status.", ["status"], registry=REGISTRY
 )

@@ -33,8 +33,6 @@ _PAUSE = {
     DRIFT: timedelta(hours=1),
     BLACK_HOLE: timedelta(hours=1),
 }
-# The key of a lock. Without it, two processes could both create a mail for the same reader, kind and cause.
-_LOCK = AdvisoryLock.MAILS
 _Key = tuple[int, str, str]
 
 
@@ -50,7 +48,7 @@ def lines_collect(
     if not happened:
         return
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.MAILS])
     users = {user for event, _ in happened for user in readers[event.pk]}
     causes = {
         DOWN: causes_of_down({vll for event, vll in happened if event.kind == DOWN}, now=now),

@@ -28,9 +28,6 @@ from portal.vll.models import Vll
 # Late samples of a month are accepted until SAMPLES.retention after its end, because agents keep samples that
 # they cannot send. The margin is for a report that is being stored at that moment.
 GRACE = timedelta(hours=1)
-# Serializes freezing and corrections. Freezing has to see all samples that were added before, and a
-# correction has to see the frozen values.
-_LOCK = AdvisoryLock.MONTHS
 _FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
 # By month: the number of 5 minutes of each side that wait for a decision.
 Undecided = dict[date, dict[str, int]]
@@ -89,7 +86,7 @@ def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
 
 def _hold() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.MONTHS])
 
 
 def _figures(row: MonthlyPercentile) -> list[Any]:

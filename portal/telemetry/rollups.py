@@ -24,12 +24,6 @@ _Count = Callable[[Any, Table, list[tuple[Any, datetime]]], None]
 # Agents measure every 10 s and report soon after. A sample that ended less than this ago is not yet missing.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
-# Only one process may roll up at a time. Otherwise a slower process could overwrite newer results with older
-# ones.
-_LOCK = AdvisoryLock.ROLL_UPS
-# The first key of an advisory lock. The second key is the number of 5 minutes since the epoch. A process that
-# stores samples of these 5 minutes shares the lock until it commits.
-STORING_LOCK = AdvisoryLock.STORED_SAMPLES
 COUNTS = tuple(
     f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
 )
@@ -184,7 +178,7 @@ def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
         number for since, to in times_ms for number in range(since // step_ms, (to - 1) // step_ms + 1)
     }
     with connection.cursor() as cursor:
-        cursor.execute(_STORING, [STORING_LOCK, sorted(touched)])
+        cursor.execute(_STORING, [AdvisoryLock.STORED_SAMPLES, sorted(touched)])
 
 
 def roll_up(*, now: datetime, most: int | None = None) -> int:
@@ -193,7 +187,7 @@ def roll_up(*, now: datetime, most: int | None = None) -> int:
     Returns 0 while another process rolls up. ``most``: stop after about this many buckets, and leave the rest
     to the next call.
     """
-    return count_marked(ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
+    return count_marked(ROLLUPS, lock=AdvisoryLock.ROLL_UPS, take=_TAKE, count=_count, now=now, most=most)
 
 
 def count_marked(
@@ -230,7 +224,10 @@ def _count_some(
         if not cursor.fetchone()[0]:
             return 0
         over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
-        cursor.execute(take, {"step": table.step_s, "over": over, "batch": _BATCH, "storing": STORING_LOCK})
+        cursor.execute(
+            take,
+            {"step": table.step_s, "over": over, "batch": _BATCH, "storing": AdvisoryLock.STORED_SAMPLES},
+        )
         due = sorted(set(cursor.fetchall()))
         if due:
             count(cursor, table, due)
@@ -260,7 +257,7 @@ def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, date
 
 def lock_roll_ups(cursor: Any) -> None:
     """Prevent roll-ups until the transaction ends. Wait for a roll-up that is running."""
-    cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.ROLL_UPS])
 
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> None:

@@ -18,8 +18,6 @@ from portal.telemetry.rollup_tables import LOSS_ROLLUPS, Table
 from portal.telemetry.rollups import count_marked
 from portal.telemetry.router_loss_ingest import COLUMNS, COUNTS
 
-# Only one process may roll up losses at a time.
-_LOCK = AdvisoryLock.LOSS_ROLL_UPS
 _FIVE_MINUTES = LOSS_ROLLUPS[0]
 # The counts of a router, by start of the bucket (epoch s) and interface. A row has the counted milliseconds,
 # the columns of router_loss_ingest, and whether any count is simulated.
@@ -80,7 +78,9 @@ def losses_roll_up(*, now: datetime, most: int | None = None) -> int:
 
     Returns 0 while another process rolls up losses. ``most``: stop after about this many buckets.
     """
-    return count_marked(LOSS_ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
+    return count_marked(
+        LOSS_ROLLUPS, lock=AdvisoryLock.LOSS_ROLL_UPS, take=_TAKE, count=_count, now=now, most=most
+    )
 
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[int, datetime]]) -> None:

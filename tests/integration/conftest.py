@@ -2,6 +2,7 @@
 is a stranger. Nora belongs to the NOC. Nina is a NOC admin: she may remove what Nora may only change."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,11 +96,16 @@ def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underl
 
 
 @pytest.fixture(scope="module")
-def documentation_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Serve a documentation site for staff and one for customers; only staff has the page /docs/routers/."""
-    folder = tmp_path_factory.mktemp("docs")
+def documentation_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Serve a documentation site for staff and one for customers, and yield the folder of both.
+
+    Only staff has the page /docs/routers/. The folder is next to a file that no site contains.
+    """
+    folder = tmp_path_factory.mktemp("documentation") / "docs"
     for page in ("staff", "staff/routers", "customers", "customers/customers"):
         (folder / page).mkdir(parents=True)
         (folder / page / "index.html").write_text(f"<!doctype html><title>{page}</title>")
+    (folder / "staff" / "searchindex.js").write_text("Search.setIndex({})")
+    (folder.parent / "secret").write_text("secret")
     with override_settings(LONGLINE_DOCS_DIR=folder):
-        yield
+        yield folder

@@ -65,7 +65,7 @@ def test_another_router_at_the_address_receives_nothing(folder: Path) -> None:
     with serving(StandInAgent("rhino"), pki=folder, identity="router-hippo") as impostor:
         outcome = send(impostor.url, folder)
         assert isinstance(outcome, Unreachable)
-        assert "router/hippo answered in place of rhino" in outcome.error
+        assert "router/hippo responded instead of rhino" in outcome.error
         assert impostor.intents == []
 
 
@@ -97,7 +97,7 @@ def test_each_new_connection_is_verified(folder: Path) -> None:
     with serving(impostor, pki=folder, identity="router-hippo", port=port), client:
         outcome = client.put_intent(intent(), intent().document())
         assert isinstance(outcome, Unreachable)
-        assert "router/hippo answered" in outcome.error
+        assert "router/hippo responded" in outcome.error
         assert impostor.intents == []
 
 

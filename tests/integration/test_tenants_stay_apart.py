@@ -14,7 +14,6 @@ from uuid import uuid4
 import pytest
 from allauth.mfa.models import Authenticator
 from django.http import HttpResponse
-from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from portal.accounts.invitations import invitation_path, invite
@@ -235,17 +234,6 @@ def test_a_stranger_reads_nothing_of_the_dairy(address: str, ids: dict[str, Any]
             # A part of the page reloads itself from the address of the request.
             page = page.replace(escape(response.wsgi_request.get_full_path().lower()), "")  # type: ignore[attr-defined]
             assert secret not in page, f"{address}: {secret}"
-
-
-def test_only_staff_reads_the_documentation_for_staff(
-    dairys: Dairy, nina: User, charlie: User, client: Client
-) -> None:
-    address = f"/docs/{STAFF_PAGE}"
-    assert signed_in(nina).get(address).status_code == 200
-    assert signed_in(charlie).get("/docs/customers/").status_code == 200
-    for user in (charlie, dairys.alice):
-        assert signed_in(user).get(address).status_code == 404
-    assert client.get(address).headers["Location"].startswith("/login/")
 
 
 def test_objects_of_two_customers_do_not_mix_in_one_address(

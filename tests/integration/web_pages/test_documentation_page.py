@@ -8,19 +8,7 @@ from django.test import Client
 
 from portal.accounts.models import User
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def sites(tmp_path: Path, settings: Any) -> Path:
-    settings.LONGLINE_DOCS_DIR = tmp_path / "docs"
-    for site, folder in (("staff", "operate"), ("customers", "customers")):
-        for page in (settings.LONGLINE_DOCS_DIR / site, settings.LONGLINE_DOCS_DIR / site / folder):
-            page.mkdir(parents=True, exist_ok=True)
-            (page / "index.html").write_text(f"<title>for {site}</title>")
-    (settings.LONGLINE_DOCS_DIR / "staff" / "searchindex.js").write_text("Search.setIndex({})")
-    (tmp_path / "secret").write_text("secret")
-    return tmp_path
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("documentation_sites")]
 
 
 def read(user: User | None, path: str = "/docs/") -> Any:
@@ -35,16 +23,17 @@ def body(response: Any) -> str:
 
 
 def test_customers_and_staff_read_separate_sites(alice: User, nina: User) -> None:
-    assert body(read(alice)) == "<title>for customers</title>"
-    assert body(read(nina)) == "<title>for staff</title>"
-    assert read(alice, "/docs/operate/").status_code == 404
-    assert read(nina, "/docs/operate").redirect_chain == [("/docs/operate/", 302)]
+    assert "<title>customers</title>" in body(read(alice))
+    assert "<title>staff</title>" in body(read(nina))
+    assert read(alice, "/docs/customers/").status_code == 200
+    assert read(alice, "/docs/routers/").status_code == 404
+    assert read(nina, "/docs/routers").redirect_chain == [("/docs/routers/", 302)]
 
 
 def test_sign_in_is_required() -> None:
     response = read(None)
     assert response.redirect_chain[0][0].startswith("/login/?next=/docs/")
-    assert b"for staff" not in response.content
+    assert b"<title>staff" not in response.content
 
 
 def test_files_have_their_type_and_are_not_cached_by_proxies(nina: User) -> None:
@@ -59,7 +48,7 @@ def test_no_path_leaves_the_site(nina: User, path: str) -> None:
     assert response.status_code in (400, 404)
 
 
-@pytest.mark.parametrize("path", ["absent/", "absent", "x" * 300, "x" * 300 + "/", "%00", "operate/%00/"])
+@pytest.mark.parametrize("path", ["absent/", "absent", "x" * 300, "x" * 300 + "/", "%00", "routers/%00/"])
 def test_paths_without_a_file_are_not_found(nina: User, path: str) -> None:
     assert read(nina, f"/docs/{path}").status_code == 404
 
