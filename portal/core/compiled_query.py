@@ -6,12 +6,15 @@ The code does the same as ``ModelIterable`` (django/db/models/query.py) with a c
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
 
 M = TypeVar("M", bound=Model)
+# A list is one parameter of the SQL (``is_one_of``), whatever its length.
+Value = int | str | UUID | list[int] | list[UUID]
 # Statements are compiled with stand-in values from this number on. Real values are far smaller.
 _FIRST_STAND_IN = 2_000_000_000
 
@@ -20,33 +23,40 @@ class CompiledQuery(Generic[M]):
     """A function that returns the rows of the queryset ``make(*values, **variant)``.
 
     The SQL of the queryset must depend only on ``variant``. ``make`` must pass each value unchanged to
-    lookups of integers or of text.
+    lookups of integers, text or UUIDs, and each list to ``is_one_of``. A list must have at least one value.
     """
 
     def __init__(self, make: Callable[..., QuerySet[M]]) -> None:
         self._make = make
         self._compiled: dict[Hashable, _Compiled[M]] = {}
 
-    def __call__(self, *values: int | str, **variant: Hashable) -> list[M]:
-        key = (*map(type, values), *sorted(variant.items()))
+    def __call__(self, *values: Value, **variant: Hashable) -> list[M]:
+        key = (*map(_kind, values), *sorted(variant.items()))
         compiled = self._compiled.get(key)
         if compiled is None:
-            stand_ins = [type(value)(_FIRST_STAND_IN + place) for place, value in enumerate(values)]
+            stand_ins = [_stand_in(value, _FIRST_STAND_IN + place) for place, value in enumerate(values)]
             compiled = self._compiled[key] = _Compiled(self._make(*stand_ins, **variant), stand_ins)
         return compiled.rows(values)
 
 
+def _kind(value: Value) -> object:
+    return (list, type(value[0])) if isinstance(value, list) else type(value)
+
+
+def _stand_in(value: Value, number: int) -> Value:
+    if isinstance(value, list):
+        return [_stand_in(value[0], number)]  # type: ignore[return-value]
+    return UUID(int=number) if isinstance(value, UUID) else type(value)(number)
+
+
 class _Compiled(Generic[M]):
-    def __init__(self, queryset: QuerySet[M], stand_ins: Sequence[int | str]) -> None:
+    def __init__(self, queryset: QuerySet[M], stand_ins: Sequence[Value]) -> None:
         compiler = queryset.query.get_compiler(connection=connection)
         self._sql, self._params = compiler.as_sql()
-        places = {stand_in: place for place, stand_in in enumerate(stand_ins)}
         self._places = [
-            (at, places[param])
-            for at, param in enumerate(self._params)
-            if isinstance(param, int | str) and param in places
+            (at, stand_ins.index(param)) for at, param in enumerate(self._params) if param in stand_ins
         ]
-        if {place for _, place in self._places} != set(places.values()):
+        if {place for _, place in self._places} != set(range(len(stand_ins))):
             raise ValueError("each value of a recurring query has to be a parameter of its SQL")
         select, info = compiler.select, compiler.klass_info
         assert info is not None  # noqa: S101 - a queryset of models
@@ -63,7 +73,7 @@ class _Compiled(Generic[M]):
             for converter in found
         ]
 
-    def rows(self, values: Sequence[int | str]) -> list[M]:
+    def rows(self, values: Sequence[Value]) -> list[M]:
         params = list(self._params)
         for at, place in self._places:
             params[at] = values[place]

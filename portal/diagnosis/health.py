@@ -13,7 +13,7 @@ The health is computed each time and not stored. The first row that applies deci
 * ``up``: none of these
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -23,6 +23,7 @@ from django.db.models import BigIntegerField, Q, QuerySet, UUIDField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from portal.core.compiled_query import CompiledQuery
 from portal.core.equals_any import is_one_of
 from portal.core.path_bfd import is_path_down
 from portal.core.reader_zone import moment_text
@@ -107,12 +108,12 @@ def healths_of(
     This needs three SQL statements for any number of lines, or two if the caller passes ``troubled``, all
     rows of ``troubled_paths``. The caller must have prefetched the ends with ``port.router.observed``.
     """
-    current = [line for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES]
-    orders = _open_orders(current)
+    orders = _open_orders([line.pk for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES])
+    ports = [end.port for line in lines if _is_active(line) for end in line.ends.all()]
     if troubled is None:
-        troubled = _troubled_paths([line for line in current if line.family and _is_active(line)])
+        troubled = _troubled_paths({port.router_id for port in ports})
     paths = {(path.a_router_id, path.z_router_id, path.family): path for path in troubled}
-    overbooked = _overbooked(current)
+    overbooked = _overbooked({port.pk for port in ports})
     for line in lines:
         with_applied_rate(line, orders.get(line.pk))
     return {
@@ -251,29 +252,36 @@ def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
     return Finding.LARGE_FRAMES_LOST if line.tunnel_packet > (path.verified_ip_mtu or 0) else None
 
 
-def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:
-    here = is_one_of("vll", [line.pk for line in lines], UUIDField())
-    found = Order.objects.filter(here).exclude(state__in=TERMINAL_ORDER_STATES)
-    return {order.vll_id: order for order in found}
+def _orders_not_ended(lines: list[UUID]) -> QuerySet[Order]:
+    return Order.objects.filter(is_one_of("vll", lines, UUIDField())).exclude(state__in=TERMINAL_ORDER_STATES)
 
 
-def _troubled_paths(lines: Sequence[Vll]) -> Collection[TunnelPath]:
-    """Return the troubled paths whose first router is at an end of one of these lines."""
-    if not lines:
-        return ()
-    routers = {end.port.router_id for line in lines for end in line.ends.all()}
-    return list(troubled_paths().filter(is_one_of("a_router", routers, BigIntegerField())))
+def _paths_from(routers: list[int]) -> QuerySet[TunnelPath]:
+    return troubled_paths().filter(is_one_of("a_router", routers, BigIntegerField()))
 
 
-def _overbooked(lines: Sequence[Vll]) -> set[int]:
-    """Return the ids of ports that are too slow for their bookings, among the ports of those
-    lines in service.
-    """
-    ports = {end.port_id for line in lines if _is_active(line) for end in line.ends.all()}
-    if not ports:
-        return set()
-    here = Port.objects.filter(is_one_of("pk", ports, BigIntegerField()))
-    return set(overbooked_ports(here).values_list("pk", flat=True))
+def _overbooked_among(ports: list[int]) -> QuerySet[Port]:
+    return overbooked_ports(Port.objects.only("pk").filter(is_one_of("pk", ports, BigIntegerField())))
+
+
+# Every list of lines runs these three statements.
+_ORDERS_NOT_ENDED = CompiledQuery[Order](_orders_not_ended)
+_PATHS_FROM = CompiledQuery[TunnelPath](_paths_from)
+_OVERBOOKED_AMONG = CompiledQuery[Port](_overbooked_among)
+
+
+def _open_orders(lines: list[UUID]) -> dict[UUID, Order]:
+    return {order.vll_id: order for order in _ORDERS_NOT_ENDED(lines)} if lines else {}
+
+
+def _troubled_paths(routers: Collection[int]) -> Collection[TunnelPath]:
+    """Return the troubled paths whose first router is one of these."""
+    return _PATHS_FROM(list(routers)) if routers else ()
+
+
+def _overbooked(ports: Collection[int]) -> set[int]:
+    """Return the ids of those ports that are too slow for their bookings."""
+    return {port.pk for port in _OVERBOOKED_AMONG(list(ports))} if ports else set()
 
 
 def _is_active(line: Vll) -> bool:

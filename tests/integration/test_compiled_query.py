@@ -1,12 +1,16 @@
 """A compiled query returns the same rows as its queryset."""
 
+from uuid import uuid4
+
 import pytest
-from django.db.models import Q, QuerySet
+from django.db.models import BigIntegerField, Q, QuerySet, UUIDField
 from django.forms.models import model_to_dict
 
 from portal.accounts.models import Customer, User
 from portal.core.compiled_query import CompiledQuery
+from portal.core.equals_any import is_one_of
 from portal.inventory.models import Port
+from portal.vll.models import Vll
 from portal.vll.operations.end_validation import ports_of
 from tests.integration.isp import Isp
 
@@ -43,6 +47,16 @@ def test_each_value_of_a_list_selects_only_its_row(isp: Isp, charlie: User, alic
     assert ports_of(charlie, ids, lock=False) == {}
     for pk in sorted(ports_of(alice, ids, lock=False)):
         assert list(ports_of(alice, [pk], lock=False)) == [pk]
+
+
+def test_list_of_any_length_selects_its_rows(isp: Isp, vll: Vll) -> None:
+    ports = CompiledQuery[Port](lambda ids: Port.objects.filter(is_one_of("pk", ids, BigIntegerField())))
+    every = sorted(Port.objects.values_list("pk", flat=True))
+    for ids in (every, every[:1], every[1:3]):
+        assert sorted(port.pk for port in ports(ids)) == ids
+    lines = CompiledQuery[Vll](lambda ids: Vll.objects.filter(is_one_of("pk", ids, UUIDField())))
+    assert lines([uuid4(), vll.pk]) == [vll]
+    assert lines([uuid4()]) == []
 
 
 def test_inactive_user_sees_nothing(isp: Isp, nora: User) -> None:

@@ -2,7 +2,6 @@
 
 from typing import Any, TypedDict
 
-from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -81,6 +80,11 @@ class VllEndSerializer(PrecomputedReads, serializers.ModelSerializer[VllEnd]):
         return None if why is None else {"code": why.value, "message": unpoliced_text(end, why)}
 
 
+# All rows share these serializers, because constructing one takes longer than using it.
+_END = VllEndSerializer()
+_PATH = PathStatusSerializer()
+
+
 class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
     """A line: its health, the five facts that the health is derived from, and its ordered and allocated
     values. Sizes in bytes, rates in bit/s.
@@ -142,7 +146,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
     def get_path(self, vll: Vll) -> dict[str, Any] | None:
         """The state of the path; null for a line that is not in service or has both ends on one router."""
         found = path_status(vll)
-        return None if found is None else self._of_path.to_representation(found)
+        return None if found is None else _PATH.to_representation(found)
 
     @extend_schema_field(VllEndSerializer)
     def get_a_end(self, vll: Vll) -> dict[str, Any]:
@@ -154,13 +158,4 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
 
     def _end(self, vll: Vll, side: str) -> dict[str, Any]:
         # The ends are prefetched, so this line does not query the database.
-        return self._of_end.to_representation(next(end for end in vll.ends.all() if end.side == side))
-
-    @cached_property
-    def _of_path(self) -> PathStatusSerializer:
-        return PathStatusSerializer()
-
-    @cached_property
-    def _of_end(self) -> VllEndSerializer:
-        # All ends share one instance, because constructing an instance takes longer than using it.
-        return VllEndSerializer()
+        return _END.to_representation(next(end for end in vll.ends.all() if end.side == side))
