@@ -1,6 +1,4 @@
-"""A thousand open pages with one event stream each: what they cost, and the delay from a commit
-to its event.
-"""
+"""A thousand open pages with one event stream each: their cost, and the delay from a commit to its event."""
 
 import asyncio
 import os

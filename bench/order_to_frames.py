@@ -68,7 +68,8 @@ def _one(running: stack.Stack, customer: Client, wires: dict[str, Wire], vlan: i
             assert time.perf_counter() - started < GIVE_UP_S, f"no frames after {GIVE_UP_S} s"
             wires[sender].send(whole)
     elapsed = time.perf_counter() - started
-    # Frames flow before the portal has verified both ends. A removal before that would cancel the order.
+    # Frames flow before the portal has verified both ends. A removal before the verification would cancel
+    # the order.
     customer.wait_completed(accepted.order, timeout_s=GIVE_UP_S)
     [test] = customer.tests(accepted.vll)
     assert test["state"] == "passed", test["message"]

@@ -32,8 +32,8 @@ EVERY_S = sized(10, smallest=1)
 _BUSY = 429
 # The first reports are complete documents. This number of reports is sent at the same time.
 _AT_A_TIME = 16
-# When the first reports are complete, all routers have been silent for too long. Rounds follow the timetable
-# until no report is refused, but at most this number of rounds.
+# While the first reports are sent, all routers are silent for so long that the portal refuses some reports.
+# Rounds follow the timetable until no report is refused, but at most this number of rounds.
 _MOST_ROUNDS = 30
 # The fraction of reports of ends in which a customer's link has changed.
 CHANGED_SHARE = sized(5, smallest=50) / 100

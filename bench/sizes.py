@@ -1,7 +1,7 @@
 """The amount of work of each benchmark: the usual amount, or the smallest amount with which it still works.
 
 ``BENCH_SIZE=smallest`` selects the smallest amount for ``python -m bench``. The tests run every benchmark
-with it. Its figures must not be compared with others.
+with the smallest amount. Do not compare the figures of such a run with others.
 """
 
 import os

@@ -96,9 +96,9 @@ def _change_a_link(chance: random.Random) -> None:
 def _requester(chance: random.Random) -> Any:
     """Return a function that checks an order for a line between two random ports.
 
-    The function returns the milliseconds of the request, and whether the line is possible. A path that is too
-    narrow is a valid result, because the portal has compared all paths. Another refusal happens before that
-    and raises an error.
+    The function returns the milliseconds of the request, and whether the line is possible. A path that is
+    too narrow is a valid result, because the portal has compared all paths. Any other refusal happens
+    before this comparison and raises an error.
     """
     from django.conf import settings
     from django.test import Client

@@ -161,8 +161,9 @@ class Client:
         self._call("POST", f"/api/v1/routers/{identity}/actions", json={"do": action})
 
     def latency(self, identity: str) -> list[Json]:
-        """Return the last hour's minutes with replies. Each has: start, shortest, mean and longest round
-        trip, lost packets.
+        """Return the minutes of the last hour in which replies arrived.
+
+        Each has its start, the shortest, mean and longest round trip, and the number of lost packets.
         """
         response = self._call("GET", f"/api/v1/vlls/{identity}/latency?step=60")
         return [row for row in response["round_trips"] if row[1] is not None]

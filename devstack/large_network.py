@@ -57,8 +57,8 @@ def network_fill(
     """Fill the database with a network. Return the ends, (line, side), keyed by the router's id.
 
     The database must be empty and migrated. The routers form a ring; their loopbacks begin with 10.255.0.1.
-    Each router has the same number of lines in service. A line begins at its A end: the lines that begin at
-    one router lead to ``peers`` other routers; with None, each line leads to another router. In the result, A
+    Each router has the same number of lines in service. The lines with their A end on one router lead to
+    ``peers`` other routers; with None, each of these lines leads to a different router. In the result, A
     ends come before Z ends, so that the first ends of two routers belong to different lines.
     """
     from django.db import connection, transaction
@@ -86,9 +86,9 @@ def network_fill(
 
 
 def certificates_issue(folder: Path, *, routers: int) -> None:
-    """Issue certificates: ca, portal, and ``router-<id>.pem`` for each router. Register those of the routers.
+    """Issue certificates: ca, portal, and ``router-<id>.pem`` for each router.
 
-    All routers share one key, ``router.key``, so that a measurement does not include the generation of keys.
+    Register the routers' certificates. All routers share one key, ``router.key``, so that a measurement does not include the generation of keys.
     """
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key

@@ -19,7 +19,7 @@ from devstack.tcp_ports import LOOPBACK
 
 EVERY_S = 10.0
 KINDS = ("observed", "counters")
-# The capabilities that an agent announced before most capabilities existed.
+# The capabilities that agents announced when few capabilities existed.
 _PLAIN: dict[str, Any] = {"encapsulations": ["l2xc", "vxlan"]}
 
 
@@ -62,9 +62,7 @@ class ReportingAgent:
     counts: bytes = b"[]"
 
     def carries(self, ends: Sequence[End]) -> None:
-        """Replace the ends. The link that goes up and down remains that of the first end of the
-        first call.
-        """
+        """Replace the ends. ``turn`` still changes the link of the first end of the first call."""
         self.first = self.first or next(iter(ends), None)
         ends = sorted(ends, key=lambda end: self.first is None or end[:2] != self.first[:2])
         state = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}

@@ -141,7 +141,7 @@ class _End(Struct, forbid_unknown_fields=True):
     revision: Positive31
     status: str
     reason: _Reason | None
-    # Agents from before policers do not report this member, and police nothing.
+    # Agents that do not support policers omit this member and police nothing.
     policed: bool = False
 
     def __post_init__(self) -> None:

@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 # The two 409 errors: the agent has a newer intent, or another intent with the number just taken.
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
-# The time limit from sending an intent until its response is stored. Answers that are not stored by then are
-# requested again. The query of the agent's stored intent comes before, and both together end within the
-# task's hard limit.
+# The time limit from sending an intent until its response is stored. Answers that are not stored by then
+# are requested again. The worker queries the agent's stored intent before it sends. The query and this time
+# together end within the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
 _CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOVED)
 
@@ -214,7 +214,7 @@ def _extending_claim(claim: Claim, started_at: datetime, now: Clock) -> Callable
 def _send_again_if_more_is_wanted(
     router: Router, sent: RouterIntent, all_taken_in: bool, now: datetime
 ) -> None:
-    """Send a message for changes during the claim, because their own messages found the router claimed.
+    """Send a message for changes during the claim. Their own messages found the router claimed.
 
     A change is committed before its message is sent, so a query after the release cannot miss it.
     """
@@ -235,7 +235,7 @@ def _record(
     started_at: datetime,
     now: datetime,
 ) -> int:
-    """Store the result; return how often in a row it occurred. ``document``: empty if none was sent."""
+    """Store the result. Return how many attempts in a row had it. ``document``: empty if none was sent."""
     match outcome:
         case Answered(reply):
             kind, answer = Attempt.Outcome.ANSWERED, evidence_of(reply, router=router)

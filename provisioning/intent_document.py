@@ -101,7 +101,7 @@ class RouterIntent:
             "generation": self.generation,
             "present": [_present(row) for row in self.present],
             "removed": [_tombstone(key) for key in self.removed],
-            # Agents from before watched paths do not know this member.
+            # Agents that do not watch paths do not know this member.
             **({} if self.watch is None else {"watch": self.watch._asdict()}),
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -174,13 +174,13 @@ def _present(row: EndRow) -> dict[str, Any]:
         **_identity(row),
         "admin_up": row.admin_up,
         "frame": row.frame,
-        # Agents from before policers do not know this member.
+        # Agents that do not support policers do not know this member.
         **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
-        # Agents from before activation tests do not know this member.
+        # Agents that do not support activation tests do not know this member.
         **({"testing": True} if row.testing else {}),
-        # Agents without adoption do not know this member.
+        # Agents that do not support adoption do not know this member.
         **({"adopt": True} if row.adopt else {}),
-        # Agents from before link loss forwarding do not know this member.
+        # Agents that do not support link loss forwarding do not know this member.
         **({"uni_link_down": True} if row.uni_link_down else {}),
         # Only agents that want labels know this member.
         **({} if row.label is None else {"label": row.label}),
@@ -191,9 +191,10 @@ def _present(row: EndRow) -> dict[str, Any]:
             "local": _canonical(row.local),
             "remote": _canonical(row.remote),
             "vni": row.vni,
-            # Agents from before GRE keys do not know this member.
+            # Agents that do not support GRE keys do not know this member.
             **({} if row.gre_key is None else {"gre_key": row.gre_key}),
-            # Agents from before FIB tables refuse this member, so that they create nothing in table 0.
+            # Agents that do not support FIB tables refuse a document with this member. They therefore
+            # create nothing in table 0.
             **({"table": row.table} if row.table else {}),
         },
     }

@@ -13,8 +13,8 @@ from provisioning.router_lock import is_free
 
 # For this time after a response, the portal assumes that the agent still has the last intent sent.
 TRUST_STORED = timedelta(seconds=60)
-# A report describes the state at its sending. If it crossed a response of the agent, it does not contradict
-# this response.
+# A report describes the state when the agent sent it. If the agent sent a response later, the report does
+# not contradict this response.
 REPORT_TRAVELS = timedelta(seconds=5)
 
 

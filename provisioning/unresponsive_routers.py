@@ -21,7 +21,7 @@ _FAILURES = 2
 def is_unresponsive(router_id: int, *, now: datetime) -> bool:
     """Return whether the agent has not reported for a while, or reports but has repeatedly failed to respond.
 
-    Failures do not count when the pause after them was ended early, by the NOC or because the agent is back.
+    Failures do not count if the pause after them ended early: the NOC ended it, or the agent is back.
     """
     silent = Q(observed__isnull=True) | Q(observed__reported_at__lt=now - FRESH)
     failing = Q(convergence__failures__gte=_FAILURES, convergence__retry_at__isnull=False)

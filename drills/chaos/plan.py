@@ -24,7 +24,8 @@ RATES_BPS = tuple(rate * 1_000_000 for rate in (1, 5, 10, 50))
 # The number of lines that the operator configures by hand before the storm. The portal adopts them during it.
 HANDMADE = 6
 MEAN_BETWEEN_ORDERS_S = 0.5
-# For this number of seconds, a new line is only cancelled: nothing else is possible before it is built.
+# Seconds after the order of a line. Until then, the plan can only cancel the line: other orders need a built
+# line.
 LEFT_ALONE_S = 6.0
 MEAN_BETWEEN_FAULTS_S = 4.0
 FAULTS_AT_ONCE = 3

@@ -40,7 +40,7 @@ _SETTINGS = {
     "LONGLINE_MIN_CIR_BPS": "1",
     # Round-trip probes would send frames between the routers of lines and leave objects there.
     "LONGLINE_PROBE_EVERY_S": "0",
-    # In the storm, each removal says itself whether it can be undone.
+    # In the storm, each removal states whether it can be undone.
     "LONGLINE_COOLING_OFF_S": "0",
     # One client sends the requests of many customers.
     "LONGLINE_API_WRITES_PER_MIN": "0",

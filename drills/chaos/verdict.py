@@ -90,10 +90,10 @@ class Verdict:
         ]
 
     def against_promises(self, promised: Iterable[str], *, unanswered: int) -> Iterator[str]:
-        """Yield promised orders that do not exist, too many orders that nobody was promised, and differences
-        to the API.
+        """Yield promised orders that do not exist, and differences between the database and the API.
 
-        ``unanswered``: the number of requests without a response.
+        ``unanswered``: the number of requests without a response. If more orders than that exist without a
+        promise, yield a sentence about these orders too.
         """
         existing = dict(self.sql("SELECT id::text, state FROM vll_order"))
         expected = set(promised)

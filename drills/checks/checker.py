@@ -53,9 +53,10 @@ class Checker:
     # -- at any moment ---------------------------------------------------------------------------
 
     def violations(self) -> list[str]:
-        """Return violations of I1, I3 and I6, as far as these apply while orders are in progress.
+        """Return the violations that can be found while orders are in progress.
 
-        A VLL that changes during the check is not checked this time.
+        These are double bookings, lines in service that a VPP does not carry as ordered, and resources that
+        were released before the routers confirmed the removal. A VLL that changes during the check is left out.
         """
         with self.connect() as database:
             before = _in_service(database)
@@ -80,9 +81,9 @@ class Checker:
     # -- at rest ---------------------------------------------------------------------------------
 
     def unrest(self) -> list[str]:
-        """Return the reasons why the product has not settled. If it has, return the violations.
+        """Return the reasons why the product has not settled. If it has settled, return the violations.
 
-        The result is empty if the product has settled without violations.
+        The result is empty if the product has settled and there are no violations.
         """
         with self.connect() as database:
             open_orders = database.execute(
@@ -100,7 +101,7 @@ class Checker:
         return [*flaws(ends, configs), *strays(ends, configs), *self.violations()]
 
     def require_rest(self, *, within_s: float) -> None:
-        """Wait until the product has settled, and check I1, I2, I3 and I6. Raises AssertionError."""
+        """Wait until the product has settled and there are no violations. Raises AssertionError."""
         last: list[str] = []
 
         def calm() -> bool:
@@ -120,7 +121,7 @@ class Checker:
         return dict(rows)
 
     def require_terminal(self, orders: Iterable[str], *, within_s: float) -> dict[str, str]:
-        """Check I2 for these orders: all of them exist, and all of them end in time. Return their states."""
+        """Check that all of these orders exist, and that all of them end in time. Return their states."""
         wanted, states = set(orders), {}
 
         def ended() -> bool:
@@ -160,7 +161,7 @@ SELECT id, lifecycle, in_sync FROM vll_vll
 WHERE lifecycle NOT IN ('terminated', 'cancelled') AND (lifecycle <> 'active' OR NOT in_sync)
 """
 
-# Use only the append-only table of attempts as evidence, and not the columns that the release itself uses.
+# Use only the append-only table of attempts as evidence. The portal releases resources by other columns.
 _RELEASED_UNCONFIRMED = """
 SELECT v.id, e.side, r.name FROM vll_vll v
 JOIN vll_vllend e ON e.vll_id = v.id

@@ -1,4 +1,4 @@
-"""I1: no VNI, GRE key, VLAN of a port, bandwidth or core is booked twice. The bookings are recounted from the
+"""Find VNIs, GRE keys, VLANs, bandwidth and cores that are booked twice. The bookings are recounted from the
 VLLs.
 """
 

@@ -34,9 +34,7 @@ class VppConfig:
         return next((each for each in self.interfaces.values() if each["name"] == name), None)
 
     def tagged(self, vll: str | None = None) -> list[dict[str, Any]]:
-        """Return the interfaces that have a mark of the portal: of one VLL, or of all VLLs if
-        ``vll`` is None.
-        """
+        """Return the interfaces that carry a tag of ``vll``, or of any VLL if ``vll`` is None."""
         mark = f"{OURS}{vll}:" if vll else OURS
         return [each for each in self.interfaces.values() if each["tag"].startswith(mark)]
 

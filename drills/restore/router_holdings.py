@@ -8,7 +8,7 @@ Configs = dict[str, VppConfig]
 
 
 def lines_of(configs: Configs) -> dict[str, set[str]]:
-    """Return, for each router, the ids of the lines that have interfaces with the portal's mark."""
+    """Return, for each router, the ids of the lines whose interfaces carry a tag of the portal."""
     return {router: {_line(each) for each in config.tagged()} for router, config in configs.items()}
 
 
@@ -25,8 +25,8 @@ def forwarding(configs: Configs, line: str) -> bool:
 def lost_interfaces(before: Configs, after: Configs, *, except_for: set[str]) -> list[str]:
     """Return sentences about interfaces that forwarded before and do not forward the same end now.
 
-    They were deleted, created again, set down or connected to another interface. A mark with another revision
-    of the same end is not a loss.
+    They were deleted, created again, set down or connected to another interface. If the tag has another
+    revision of the same end, this is not a loss.
     """
     found = []
     for router, config in before.items():

@@ -19,7 +19,7 @@ from drills.scale.samples import QUEUES, Samples, Work
 from drills.scale.size import Size
 
 SAMPLE_EVERY_S = 5.0
-# Of the changes of lines that pages show, the API is polled only for each change with a number divisible by
+# The drill numbers the changes of lines that pages show. It polls the API only for numbers divisible by
 # this.
 _API_EACH = 3
 

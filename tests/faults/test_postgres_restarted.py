@@ -62,7 +62,7 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
         assert answer.headers["retry-after"]
         assert answer.body["type"].endswith("/api/docs/errors/#unavailable")
         assert answer.body["request_id"]
-    # I4: a key has one effect, even if the crash lost the response or the commit.
+    # A key has one effect, even if the crash lost the response or the commit.
     effects = Counter(name for (name,) in checker.sql("SELECT description FROM vll_vll"))
     assert {effects[answer.description] for answer in answers} == {1}
 
