@@ -88,7 +88,8 @@ def network_fill(
 def certificates_issue(folder: Path, *, routers: int) -> None:
     """Issue certificates: ca, portal, and ``router-<id>.pem`` for each router.
 
-    Register the routers' certificates. All routers share one key, ``router.key``, so that a measurement does not include the generation of keys.
+    Register the routers' certificates. All routers share one key, ``router.key``, so that a measurement does
+    not include the generation of keys.
     """
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key

@@ -56,7 +56,8 @@ class Checker:
         """Return the violations that can be found while orders are in progress.
 
         These are double bookings, lines in service that a VPP does not carry as ordered, and resources that
-        were released before the routers confirmed the removal. A VLL that changes during the check is left out.
+        were released before the routers confirmed the removal. A VLL that changes during the check is not
+        checked.
         """
         with self.connect() as database:
             before = _in_service(database)

@@ -132,7 +132,7 @@ def flaws(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
 
 
 def strays(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
-    """Return interfaces with a tag of the portal for an end that the database does not have on this router."""
+    """Return interfaces that carry a tag of an end that the database does not have on this router."""
     wanted = {(end.router, end.tag) for end in ends}
     return [
         f"{router}: {each['name']} bears {each['tag']} and is wanted by nobody"
