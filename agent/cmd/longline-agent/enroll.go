@@ -74,8 +74,8 @@ func checkEnroll(portal, tokenFile string, trust enroll.Trust) error {
 	return nil
 }
 
-// readToken reads the token from a file. The token is not a command-line argument, because all users can
-// see those with ps(1).
+// readToken reads the token from a file. The token is not a command-line argument, because all users can see
+// arguments with ps(1).
 func readToken(path string) (string, error) {
 	file, err := openInput(path)
 	if err != nil {

@@ -29,8 +29,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// vppTimeout is the time after which the agent considers a VPP dead that does not respond. A full dump on
-// a busy router takes much less time.
+// vppTimeout is the time without a reply after which the agent considers VPP dead. A full dump on a busy
+// router takes much less time.
 const vppTimeout = 5 * time.Second
 
 // finishWithin is the maximum time of a running reconciliation after a signal to stop. After the unit's

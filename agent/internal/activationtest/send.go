@@ -40,7 +40,7 @@ const (
 )
 
 // Send sends the frames, waits until they have left, removes the generator, and returns how many frames were
-// sent. It takes at most grace longer than the count and the rate require. It returns *CannotError,
+// sent. It takes at most the time that the count and the rate require, plus grace. It returns *CannotError,
 // *vpp.RefusedError, or an error of the connection; in that case some frames may have been sent.
 func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
 	if missing := Missing(session.Has); missing != "" {

@@ -60,10 +60,10 @@ type Result struct {
 // end, so that each of them has an owner.
 //
 // VPP reuses indices, and time has passed since the plan was made, because claims were written to disk.
-// Therefore, immediately before Run sends messages, it reads all objects that these messages name again. It
-// sends no message that names an object that differs from the plan. Immediately before creations it reads the
-// keys again. If another user has created a sub-interface for a VLAN meanwhile, creating a second one would
-// stop that user's frames.
+// Therefore, immediately before Run sends messages, it reads again all objects that these messages name. It
+// does not send a message if one of its objects differs from the plan. Immediately before creations it also
+// reads the keys again. If another user has created a sub-interface for a VLAN meanwhile, creating a second
+// one would stop that user's frames.
 //
 // before is the snapshot that the plan was made from, and sentInto is the plan's SentInto. An error means
 // that the session ended and an unknown part of the plan was carried out.

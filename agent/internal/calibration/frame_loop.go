@@ -293,7 +293,7 @@ func find(ctx context.Context, session Session) (map[string]interface_types.Inte
 	return found, foreign
 }
 
-// ownTables returns the tables with the agent's mark.
+// ownTables returns the agent's tables. They have the constant mark as their name.
 func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
 	var own []ip.IPTable
 	var foreign error

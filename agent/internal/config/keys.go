@@ -22,7 +22,7 @@ type key struct {
 	set      func(c *Config, value any, folder string) error
 }
 
-// keys is the schema, in the order of the reference. A key comes after those whose values it uses as
+// keys is the schema, in the order of the reference. A key comes after the keys whose values it uses as
 // defaults.
 var keys = []key{
 	{path: "router", required: true, meaning: "name of this router, as in its certificate: spiffe://longline/router/<name>",

@@ -74,8 +74,8 @@ type Engine struct {
 
 	// Frozen is the freeze of this router. Set it before Serve.
 	Frozen *freeze.File
-	// freezeWaits maps each activation test that delays a freeze to the time when the test first delayed one.
-	// busy guards it.
+	// freezeWaits maps each activation test that delays a freeze to the time when this delay began. busy guards
+	// it.
 	freezeWaits map[freezeWait]time.Time
 
 	// NeverWatch turns off the monitoring of paths, regardless of the intent. Set it before Serve.

@@ -194,8 +194,8 @@ type earlyPlan struct {
 	err      error
 }
 
-// observeFunc observes VPP. It also reads how other clients use certain ports: those that the stored intent
-// or the given intents want as a whole and do not have yet.
+// observeFunc observes VPP. It also reads how other clients use the ports that the stored intent or the given
+// intents want as a whole and do not have yet.
 type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
 // withholdFunc returns those ends of the operations that must not be changed, each with its reason.
@@ -206,8 +206,8 @@ type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 // ctx does not stop the work. Until wait returns, nothing else may use the engine.
 //
 // before is the intent that was stored. If before is not nil, planEarly may observe only the VLLs that differ
-// between both intents. Otherwise it observes VPP with the function read. After that, it adds the ends that
-// the function withhold returns to the withheld ends. withhold may be nil.
+// between both intents. Otherwise it observes VPP with the function read. Then it calls withhold, unless
+// withhold is nil, and adds the returned ends to the withheld ends.
 func (e *Engine) planEarly(
 	ctx context.Context, read observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
 ) *earlyPlan {

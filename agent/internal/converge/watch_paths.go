@@ -65,7 +65,7 @@ func (e *Engine) readPaths(ctx context.Context) {
 }
 
 // untouchedPaths reports whether a check of drift may change the path's BFD session. Under Hold, a check must
-// not change the agent's existing sessions, because it would repair other clients' changes to them.
+// not change the agent's existing sessions, because the change could undo a change by another client.
 func (e *Engine) untouchedPaths(path intent.Path) bool {
 	if e.Repair != Hold {
 		return true
@@ -75,9 +75,9 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 }
 
 // keepPathsWatched brings the BFD sessions to the state that the stored intent requires, and records the
-// states of all paths. It changes only sessions of paths for which the function may returns true. If this
-// function is nil, keepPathsWatched may change all sessions. The caller holds the mutex busy.
-// keepPathsWatched logs errors, because they do not affect lines. The next observation tries again.
+// states of all paths. It changes only the sessions of those paths for which the call may(path) returns true.
+// If may is nil, keepPathsWatched can change all sessions. The caller holds the mutex busy. keepPathsWatched
+// logs errors, because they do not affect lines. The next observation tries again.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
 	stored, _ := e.store.Current()
 	session, err := e.Session()

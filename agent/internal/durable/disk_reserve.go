@@ -17,12 +17,13 @@ const (
 	overhead = 16 << 10
 )
 
-// reserving prevents space that Replace takes out of a reserve from being put back before it is used.
+// reserving serializes the use of reserves. Otherwise one goroutine could refill a reserve with the space
+// that Replace has just released and not used yet.
 var reserving sync.Mutex
 
 // Reserve keeps at least the given space (bytes) in a folder for use by Replace when the disk is full. The
-// reserve is a file of that size, which Replace shortens. It never shrinks otherwise. Error: that of the
-// disk, which may have no room for the reserve.
+// reserve is a file of that size. Only Replace shortens it. Reserve returns an error of the disk, for example
+// if the disk has no room for the reserve.
 func Reserve(folder string, size int64) error {
 	reserving.Lock()
 	defer reserving.Unlock()
@@ -60,8 +61,9 @@ func kept(reserve string) int64 {
 	return info.Size()
 }
 
-// withReserve repeats a write while the disk is full and the folder's reserve has space to release.
-// Afterwards it puts back as much as possible.
+// withReserve calls write. If the disk is full, it releases some space of the folder's reserve and calls
+// write again, until write succeeds or the reserve is used up. After a success it refills the reserve, as far
+// as the disk has room.
 func withReserve(folder string, size int64, write func() error) error {
 	reserving.Lock()
 	defer reserving.Unlock()
@@ -77,8 +79,8 @@ func withReserve(folder string, size int64, write func() error) error {
 	return err
 }
 
-// release releases the given space of a reserve, and finally the reserve's file itself, because the disk
-// may lack inodes. It returns false if there is no reserve.
+// release shortens a reserve by the given size. It removes the file if the file is not longer than that, so
+// that an inode becomes free too. It returns false if there is no reserve.
 func release(path string, size int64) bool {
 	if left := kept(path) - size; left > 0 {
 		return os.Truncate(path, left) == nil

@@ -27,11 +27,10 @@ type Circuit struct {
 	Out, In bool
 }
 
-// Circuits returns the circuits of others, sorted by the index of Near, then of Far. It includes the
-// tunnels of others that carry nothing. It omits circuits in which the plan considers one side as the
-// agent's, now or before another user relabelled it. Bridged interfaces form no circuit, and a tunnel in a
-// bridge does carry traffic. Within a circuit, attachment circuits come before tunnels; otherwise the lower
-// index comes first.
+// Circuits returns the circuits of others, sorted by the index of Near, then of Far. It includes the tunnels
+// of others that are neither cross-connected nor in a bridge. It omits a circuit if the plan lists one side
+// as an interface of the agent, including a relabelled one. Bridged interfaces form no circuit. Within a
+// circuit, attachment circuits come before tunnels; otherwise the lower index comes first.
 func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
 	ours := make(map[uint32]bool, len(todo.Owned))
 	for _, holdings := range [][]*plan.Holding{todo.Owned, todo.Relabelled} {

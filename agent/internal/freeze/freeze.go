@@ -81,8 +81,8 @@ type File struct {
 // NoFile returns a File that stores the freeze in memory only.
 func NoFile(now func() time.Time) *File { return &File{now: now} }
 
-// Open reads the file in the folder. Error: the file cannot be read. The agent must not treat that as no
-// freeze.
+// Open reads the file in the folder. If the file cannot be read, Open returns an error. The agent must not
+// assume then that there is no freeze.
 func Open(folder string, now func() time.Time) (*File, error) {
 	f := &File{path: filepath.Join(folder, "freeze.json"), now: now}
 	data, err := os.ReadFile(f.path)
@@ -122,7 +122,7 @@ func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 	}
 	begun := &Freeze{ID: id, By: by, Reason: reason, SinceMS: f.now().UnixMilli(), UntilMS: until.UnixMilli()}
 	if f.current != nil {
-		begun.SinceMS = f.current.SinceMS // the differences from before the end of the last one have to be acknowledged too
+		begun.SinceMS = f.current.SinceMS // the differences since the last freeze began have to be acknowledged too
 	}
 	if f.current != nil && *begun == *f.current {
 		return begun, nil

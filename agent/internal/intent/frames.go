@@ -7,7 +7,8 @@ package intent
 //
 // VPP has one table of VLANs for 802.1ad (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200). An
 // inner tag counts as a tag only if its type is 0x8100. On a port, VPP reads only two tags, so an exact match
-// of two tags also accepts frames with a third tag. On a bond, it does not accept them.
+// of two tags also accepts frames with a third tag. On a bond, an exact match of two tags does not accept
+// such frames.
 type Frames struct {
 	Dot1ad, AnyTPID bool
 	Outer           uint16

@@ -12,10 +12,10 @@ const (
 	// reconciliation of a thousand VLLs allocates a few MB that are garbage at its end, and with Go's
 	// default of 100 several collections would run during it.
 	GCPercent = 400
-	// From base and perEnd on (bytes) the collector runs more often regardless. The limit is 47 MiB for a
-	// thousand ends, which together with the program itself stays below 64 MB. It is 197 MiB for 15,000
-	// ends, within the limit of the unit in deploy/systemd. Live data takes 4 KiB for each end, and twice
-	// that while all ends are being created or reported.
+	// The memory limit is base plus perEnd for each end (bytes). Above the limit the collector runs more often,
+	// regardless of GCPercent. The limit is 47 MiB for a thousand ends, which together with the program itself
+	// stays below 64 MB. It is 197 MiB for 15,000 ends, within the limit of the unit in deploy/systemd. Live
+	// data takes 4 KiB for each end, and 8 KiB while all ends are being created or reported.
 	base, perEnd = 36 << 20, 11 << 10
 )
 

@@ -11,7 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 )
 
-// Use is a use of a port by another client that the other members of a snapshot do not show.
+// Use describes how another client uses a port, if no other member of the snapshot shows this use.
 type Use struct {
 	How    string // end of a sentence that begins with the port's name
 	Object uint32 // the interface that the use concerns

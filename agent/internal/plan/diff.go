@@ -21,8 +21,8 @@ type Plan struct {
 	Owned, Quarantined []*Holding
 	// Relabelled are the interfaces that the agent created and tagged, and that no longer have its tag.
 	Relabelled []*Holding
-	// SentInto are the indices into which another user still sends frames although their interfaces are deleted
-	// already, or are deleted by this plan. A new interface with such an index must not be used.
+	// SentInto are the indices of interfaces that are deleted already, or are deleted by this plan, but into
+	// which another user still sends frames. A new interface with such an index must not be used.
 	SentInto map[uint32]*Reason
 	// StandingClaims are the claims that currently prove the ownership of existing objects. CreationClaims are
 	// the claims to the objects that the plan creates. Both have to be on disk before the plan is carried out.

@@ -29,7 +29,8 @@ const (
 	Every = time.Hour
 	// first is the pause before the first request of an agent that has just started.
 	first = 5 * time.Second
-	// soon is how long before its expiry a certificate that was not renewed is logged as a warning.
+	// soon is a limit for the level of a log message: if the certificate expires earlier, a failed renewal is an
+	// error instead of a warning.
 	soon = 21 * 24 * time.Hour
 )
 

@@ -71,7 +71,8 @@ func (d *deliverer) run(ctx context.Context) {
 
 // deliverOne sends one report. It returns false if there is nothing to send. If the portal refuses a report
 // of several records, or does not accept a report in time, the next report has half as many records.
-// deliverOne drops a record only if the portal refuses the record alone, or if the record cannot be decoded.
+// deliverOne drops a record only if the portal refuses a report of this record alone, or if the record cannot
+// be decoded.
 func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 	records, err := d.spool.Oldest(cmp.Or(d.most, batch))
 	if err != nil || len(records) == 0 {

@@ -39,9 +39,9 @@ func (t *Table) get(oid value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: kind}, oid)
 }
 
-// next returns the first object after from. If include is true, this can also be the object with the OID
-// from. The object's OID must be less than to, unless to is empty. If there is no such object, next returns
-// endOfMibView.
+// next returns the first object whose OID is greater than from and less than to. If include is true, the OID
+// can also be equal to from. If to is empty, there is no upper bound. If there is no such object, next
+// returns endOfMibView.
 func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	for i := range columns {
 		c := &columns[i]
@@ -60,8 +60,8 @@ func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: pdu.VariableTypeEndOfMIBView}, from)
 }
 
-// first returns the position in a column where the search for the object after from begins, or the column's
-// length if no row follows.
+// first returns the position in a column where the search for the object after the OID from begins, or the
+// column's length if no row follows.
 func (t *Table) first(c *column, from value.OID, include bool) int {
 	if !hasPrefix(from, c.oid) {
 		if slices.Compare(from, c.oid) < 0 {

@@ -56,8 +56,8 @@ func findSegments(folder string) ([]*segment, error) {
 	return all, nil
 }
 
-// survey counts the complete records after from. It reads only their lengths, because at the start the
-// segments may contain the records of a whole day.
+// survey counts the complete records after the offset from. It reads only their lengths, because the segments
+// may contain the records of a whole day when the agent starts.
 func (g *segment) survey(from int64) error {
 	file, err := os.Open(g.path)
 	if err != nil {

@@ -79,8 +79,7 @@ type obstacle struct {
 type circuit []*plan.Holding
 
 // Of returns the part for the interfaces in the snapshot that the plan assigns to the agent, including
-// those with a foreign label that were the agent's before. The intent gives the frame sizes that lines
-// promise.
+// relabelled interfaces. The intent gives the frame sizes that lines promise.
 func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 	p := &Part{Tunnels: []Tunnel{}, Interfaces: []Interface{}, Unnamed: []Unnamed{}}
 	ours := slices.Concat(todo.Owned, todo.Relabelled)

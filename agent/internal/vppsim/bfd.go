@@ -75,7 +75,7 @@ func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.A
 	return key, v.bfd.byKey[key], 0
 }
 
-// existingBFD returns the session like bfdAt. If the session does not exist, it returns an error code.
+// existingBFD does the same as bfdAt, but returns an error code if the session does not exist.
 func (v *vpp) existingBFD(index interface_types.InterfaceIndex, local, peer ip_types.Address) (*bfdSession, int32) {
 	_, session, retval := v.bfdAt(index, local, peer)
 	if retval == 0 && session == nil {

@@ -7,6 +7,6 @@
 // forwards only frames of packet generators and pings. Access interfaces with a complete path count
 // synthetic traffic.
 //
-// The contract suite in internal/vppcontract runs the same cases on this package and on a real VPP. Where
-// the two differ, this package is wrong.
+// The contract suite in internal/vppcontract runs the same cases on this package and on a real VPP. If the
+// results differ, the error is in this package.
 package vppsim

@@ -75,10 +75,10 @@ func (v *vpp) insert(i *iface) *iface {
 	return i
 }
 
-// remove deletes the interface. If the interface is cross-connected, VPP takes the interface at the far
-// end out of L2 (vnet/l2/l2_input.c: l2_input_interface_add_del). VPP finds it by its index, so it may be
-// a different interface that has got this index. An interface that is not at the far end of this one, but
-// sends to it, stays connected to the freed index.
+// remove deletes the interface. If the interface is cross-connected, VPP takes the interface at the far end
+// out of L2 (vnet/l2/l2_input.c: l2_input_interface_add_del). VPP finds the interface at the far end by its
+// index, which may meanwhile belong to a different interface. A third interface may send frames to the
+// deleted interface. It stays connected to the freed index.
 func (v *vpp) remove(i *iface) {
 	if far := v.connected(i); far != nil {
 		v.leaveL2(far)
@@ -90,7 +90,7 @@ func (v *vpp) remove(i *iface) {
 	v.announce(i, true)
 }
 
-// release frees the index. VPP assigns the index that was freed last first.
+// release frees the index. VPP assigns freed indices in reverse order: first the one that was freed last.
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
 	delete(v.vlans, untaggedKey(index))

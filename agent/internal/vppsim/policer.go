@@ -270,8 +270,8 @@ func (v *vpp) l2Policer(i *iface) (*namedPolicer, uint32) {
 	return v.policerAt(index), index
 }
 
-// Policed returns the policer that frames from the named interface pass, and how often it was applied: an
-// application more than once polices more than once. It returns "" and 0 if none works.
+// Policed returns the policer that frames from the named interface pass, and how often it was applied. VPP
+// polices a frame once for each application. Policed returns "" and 0 if no policer works.
 func (s *Sim) Policed(name string) (policer string, times int) {
 	s.inspect(func(v *vpp) error {
 		i := v.named(name)

@@ -80,7 +80,7 @@ func (f *fib) lookup(table uint32, to netip.Addr) entry {
 	return best
 }
 
-// follow returns the entry like lookup. If the entry refers to another table, it continues there.
+// follow does the same as lookup, but continues in another table if the entry refers to one.
 func (f *fib) follow(table uint32, to netip.Addr) entry {
 	found := f.lookup(table, to)
 	if found.lookupIn != 0 && found.lookupIn != table {
