@@ -27,10 +27,10 @@ SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
 
 
 def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
-    """Book ``cir_bps`` minus ``own_bps``, which the line has booked on this port already (bit/s).
+    """Book ``cir_bps`` (bit/s) on a port, minus ``own_bps``, the line's present booking there.
 
-    Raises ``PortFull``. The caller has read the ports with the speed of their links, and locked all ports
-    that it books. Ports are locked in id order, to avoid deadlocks.
+    Raises ``PortFull``. The caller has loaded the ports with the speed of their links. It has locked all
+    ports that it books, in id order to avoid deadlocks.
     """
     values: dict[str, Any] = {
         "port": port.pk,
@@ -69,8 +69,8 @@ def bandwidth_settle(
     """Make ``holder`` book exactly ``wanted``, from the bookings of ``holder`` and ``spare``.
 
     ``wanted``: side -> (port id, bit/s). Both holders together have booked at least that. Other bookings are
-    released. On a side in ``leftover``, a booking on another port goes to the holder that is named there.
-    Locks the ports, in id order.
+    released. If ``leftover`` names a holder for a side, that holder gets this side's booking on another port
+    than the wanted one. Locks the ports, in id order.
     """
     bookings = list(BandwidthBooking.objects.filter(holder__in=(holder, spare)).order_by("pk"))
     changes: dict[int, int] = defaultdict(int)

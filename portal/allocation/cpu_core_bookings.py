@@ -143,8 +143,8 @@ def cores_settle(
 ) -> None:
     """Make ``holder`` book exactly ``wanted``, from the bookings of ``holder`` and ``spare``.
 
-    ``wanted``: side -> (router id, load). Other bookings are released. On a side in ``leftover``, a booking
-    on another router goes to the holder that is named there.
+    ``wanted``: side -> (router id, load). Other bookings are released. If ``leftover`` names a holder for a
+    side, that holder gets this side's booking on another router than the wanted one.
     """
     bookings = list(CoreBooking.objects.filter(holder__in=(holder, spare)))
     left = [b for b in bookings if b.side in leftover and b.router_id != wanted[b.side][0]]
@@ -181,8 +181,8 @@ def cores_revalue(
     """Recalculate the bookings of these lines on a router with the weights ``after`` instead of ``before``.
 
     ``lines``: id -> (transport, rate in bit/s). The caller has locked the lines. Additional bookings of an
-    order or a hold keep the old weights. They end within minutes and are settled with the weights of that
-    time.
+    order or a hold keep the old weights. These bookings end within minutes. Their settlement uses the weights
+    that apply then.
     """
     changed, more = [], 0
     for booking in CoreBooking.objects.filter(router=router, holder__in=lines).order_by("holder", "side"):

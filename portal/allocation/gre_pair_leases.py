@@ -1,4 +1,6 @@
-"""Leases of pairs of tunnel addresses for GRE without keys. VPP allows one TEB tunnel per pair."""
+"""Leases of pairs of tunnel addresses for GRE without keys. VPP allows one GRE tunnel for Ethernet (TEB) per
+pair.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -87,7 +87,9 @@ class GreKeyLease(Lease):
 
 
 class GrePairLease(Lease):
-    """An unordered pair of tunnel addresses. Without keys VPP allows one TEB tunnel per pair."""
+    """An unordered pair of tunnel addresses. Without keys, VPP allows one GRE tunnel for Ethernet (TEB) per
+    pair.
+    """
 
     low = models.GenericIPAddressField()
     high = models.GenericIPAddressField()
@@ -184,7 +186,8 @@ class CoreBooking(models.Model):
 class RouterLoad(models.Model):
     """The sum of a router's core bookings.
 
-    The sum has a separate row, because the router's own row is locked to count intents.
+    The sum is not in the row of ``inventory.Router``, because each new intent counts the generation in that
+    row. A booking therefore never waits for an intent.
     """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, primary_key=True, related_name="+")

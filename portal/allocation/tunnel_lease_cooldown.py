@@ -46,8 +46,8 @@ def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> 
 def cooling_down_take(leases: QuerySet[Any], *, holder: UUID, now: datetime) -> bool:
     """Give ``holder`` the lease among ``leases`` that is in cool-down; return whether there was one.
 
-    A lease in quarantine is not given away. This is for a found line, because the line itself uses the number
-    on the routers.
+    A lease in quarantine is not given away. Use this only for a found line, which already uses the number on
+    the routers.
     """
     cooling_down = leases.filter(released_at__isnull=False, free_at__isnull=False)
     return bool(cooling_down.update(holder=holder, leased_at=now, released_at=None, free_at=None))

@@ -62,8 +62,8 @@ def vlan_lease(
 
     ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free.
     ``own``: the holder of the line's present leases. If its lease of this end overlaps the new tags, that
-    lease is widened. ``vlans_settle`` later decides which of both values stays. ``foreign``: the port's
-    ``foreign_frames``.
+    lease is widened to both. ``vlans_settle`` later narrows it to one of the two values. ``foreign``: the
+    port's ``foreign_frames``.
 
     The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
     uniqueness and needs no lock.
@@ -189,7 +189,7 @@ def free_outer_vlans(
 ) -> list[int]:
     """Return the outer VLANs that a service of this kind could still have.
 
-    VLANs from 100 come first, then 2 to 99, then 1, because switches often use low VLANs themselves.
+    VLANs from 100 come first, then 2 to 99, then 1, because switches often use low VLANs for themselves.
     """
     blocked = set()
     for others in taken:
@@ -217,8 +217,8 @@ def vlans_settle(
 ) -> None:
     """Make ``holder`` hold exactly ``wanted``, from the leases of ``holder`` and ``spare``.
 
-    ``wanted``: side -> (port id, keys). Other leases are released. On a side in ``leftover``, they go to the
-    holder that is named there.
+    ``wanted``: side -> (port id, keys). Other leases are released. If ``leftover`` names a holder for a side,
+    that holder gets the other leases of this side.
     """
     leases = list(PortVlanLease.objects.filter(holder__in=(holder, spare)).order_by("pk"))
     kept: list[PortVlanLease] = []

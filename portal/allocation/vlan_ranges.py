@@ -29,5 +29,7 @@ def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_ma
 
 
 def overlap(one: Keys, other: Keys) -> bool:
-    """Return whether any frame belongs to both. Of two overlapping ranges, one always contains the other."""
+    """Return whether the ranges have a frame in common. Of two overlapping ranges, one always contains the
+    other.
+    """
     return one[0] < other[1] and other[0] < one[1]

@@ -197,8 +197,8 @@ def _compare(want: Wanted, row: LocalRow, is_new: bool, found: Difference) -> No
 def _follows(name: str, ours: Any, theirs: Any, row: LocalRow) -> bool:
     """Return whether NetBox's value of the field ``name`` replaces the portal's value.
 
-    It does if the portal's value has not changed since the last import. If the field was never imported, it
-    does if the portal's value is empty and NetBox's value is not.
+    * If the field was imported before: True if the portal's value has not changed since then.
+    * If the field was never imported: True if the portal's value is empty and NetBox's value is not.
     """
     if name in row.taken:
         return bool(ours == row.taken[name])

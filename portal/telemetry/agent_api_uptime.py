@@ -21,7 +21,7 @@ from portal.telemetry.time_spans import Span, merged
 log = logging.getLogger(__name__)
 
 _BEAT = timedelta(seconds=10)
-# The number of checks per heartbeat whether a thread is free.
+# How often a process checks in each heartbeat whether one of its threads is free.
 _CHECKS = 20
 # A restart of the server does not interrupt the uptime, because agents send lost reports again.
 _RESTART = timedelta(seconds=30)

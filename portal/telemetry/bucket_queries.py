@@ -1,6 +1,6 @@
 """Queries for counted buckets. They read the rollups, and for stale buckets the next finer table.
 
-The result always equals the result from the samples. A bucket at the edge of the range is read as a whole.
+The result always equals a count from the samples alone. A bucket at the edge of the range is read as a whole.
 The same bucket therefore has the same value in every graph.
 """
 

@@ -67,8 +67,8 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
             %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
             %s::bigint[]) AS reported
 """
-# A sample that was quarantined counts as a duplicate if the agent sends it again. By then its time may no
-# longer be in the future, so that it would look valid.
+# A sample that was quarantined counts as a duplicate if the agent sends it again. Otherwise the portal could
+# store it as valid, because its time may no longer be in the future.
 _INSERT = f"""
 WITH inserted AS ({_ROWS}
     WHERE NOT EXISTS (

@@ -27,7 +27,7 @@ _STEP = timedelta(seconds=FIVE_MINUTES.step_s)
 
 
 class Marks(NamedTuple):
-    """The mark of one 5-minute bucket as stale (portal.telemetry.rollups), for a set of ends.
+    """The record that one 5-minute bucket of a set of ends is marked as stale (portal.telemetry.rollups).
 
     ``at``: the start of the bucket. ``ends``: a digest of the ends.
     """
@@ -36,9 +36,9 @@ class Marks(NamedTuple):
     ends: str
 
     def exist(self, now: datetime) -> bool:
-        """Return whether the marks certainly still exist: until the end of their 5 minutes.
+        """Return whether the marks still exist for certain, which is so until the end of their bucket.
 
-        The roll-up takes a mark only when its 5 minutes ended at least REPORTING_DELAY ago. The clocks of the
+        A roll-up removes a mark only if the bucket ended at least REPORTING_DELAY ago. The clocks of the
         portal's machines differ by less than REPORTING_DELAY.
         """
         return self.at is not None and now < self.at + _STEP

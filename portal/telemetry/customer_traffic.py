@@ -18,7 +18,7 @@ FROM vll_vll AS line
 JOIN telemetry_five_minutes AS counted ON counted.vll_id = line.id AND counted.start_at = %(start)s
 WHERE line.customer_id = %(customer)s
 """
-# For each line: the last correction of the month, and the larger value of the two ends.
+# For each end, the last correction of the month. For each line, the larger value of its two ends.
 _MONTH = """
 SELECT sum(most) FROM (
     SELECT max(max_bps) AS most FROM (
@@ -37,8 +37,8 @@ class CustomerTraffic:
     """The traffic of all lines of a customer, in bit/s.
 
     ``now_bps``: the traffic that entered at both ends of all lines in the 5 minutes from ``since`` on; None
-    if nothing was counted. ``p95_bps``: the sum of the lines' 95th percentiles of ``month``, the last frozen
-    month; None if the month has no values for these lines.
+    if there are no counts of these 5 minutes. ``p95_bps``: the sum of the lines' 95th percentiles of
+    ``month``, the last frozen month; None if the month has no values for these lines.
     """
 
     now_bps: int | None

@@ -16,7 +16,8 @@ _READ = ("a_in_bytes", "z_in_bytes", "a_covered_ms", "z_covered_ms", "simulated"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The incoming traffic (bit/s) at each end per 5 minutes, oldest first; None if nothing was counted.
+    """The incoming traffic (bit/s) at each end per 5 minutes, oldest first; None for 5 minutes without
+    samples.
 
     The last 5 minutes are not complete. Their rate is the traffic divided by the time counted so far.
     """

@@ -13,7 +13,7 @@ _COLUMNS = (*(f"{side}_{column}" for side in SIDES for column in _PER_END), "sim
 
 @dataclass(frozen=True, slots=True)
 class EndDrops:
-    """The dropped frames of an end; None if nothing was counted.
+    """The dropped frames of an end; None if there are no counts of them.
 
     ``sent_in``: frames from the customer that VPP dropped, without the frames that the policer dropped.
     ``for_customer``: frames for the customer that VPP dropped instead of sending them out of the port.
@@ -37,9 +37,9 @@ class EndDrops:
 def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, EndDrops]:
     """Return the drops by side, over all buckets that touch the range.
 
-    The buckets are the finest ones that are stored for the range, but not shorter than 5 minutes. If the
-    policer of an end was counted in some buckets, the incoming drops of the other buckets are left out,
-    because the policer may have caused them.
+    The buckets are the finest ones that are stored for the range, but not shorter than 5 minutes. If an end
+    has a policer, its incoming drops only include buckets with counts of the policer. In another bucket, the
+    policer may have caused the drops.
     """
     finest = finest_kept(since, now=now)
     table = finest if finest in ROLLUPS else FIVE_MINUTES

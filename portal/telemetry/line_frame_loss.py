@@ -1,7 +1,8 @@
-"""Passive frame loss: frames that entered at one end compared with frames that left at the other end.
+"""Passive frame loss: the customer's frames that entered at one end, compared with those that left at the
+other end.
 
-Only buckets that were counted without a gap at both ends are compared. A bucket has 5 minutes, or an hour or
-a day where no finer buckets are stored. Frames that the line's own policer dropped at the entrance exceeded
+Only buckets that were counted without a gap at both ends are compared. A bucket lasts 5 minutes, or an hour
+or a day if no shorter buckets are stored. Frames that the line's own policer dropped at the entrance exceeded
 the bandwidth profile and do not count as lost (MEF 10.4 counts qualified frames). A bucket has a gap if its
 policer was counted for only a part of the bucket.
 
@@ -180,7 +181,7 @@ def compare(
 def clocks_apart_s(vlls: Collection[UUID]) -> dict[UUID, float]:
     """Return, by line, the difference (s) between the clocks of the agents at its two ends; 0 if unknown.
 
-    The clock offsets are those of the newest reports.
+    The clock offsets come from the newest reports.
     """
     offsets: dict[UUID, list[int]] = {vll: [] for vll in vlls}
     clocks = VllEnd.objects.filter(vll__in=vlls, port__router__agent_clock__isnull=False)

@@ -57,7 +57,7 @@ _VERDICT = (
     "judged_until",
     "judged_interval",
 )
-# By line on the router: the router of each of its ends.
+# For each line on the router: the routers of its two ends.
 Lines = Mapping[UUID, Mapping[str, int]]
 Spans = dict[UUID, list[Span]]
 
@@ -223,7 +223,9 @@ def _lines_on(router_id: int) -> Lines:
 
 
 def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime], bool]:
-    """Take at most ``most`` 5 minutes off the list. Return their starts, and whether others remain."""
+    """Remove at most ``most`` unjudged 5 minutes of the silence from the list. Return their starts, and
+    whether the list has more.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, {"silence": silence.pk, "most": most})
         starts = sorted(start for (start,) in cursor.fetchall())

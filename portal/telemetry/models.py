@@ -12,7 +12,8 @@ from portal.inventory.models import Router, RouterSilence
 
 
 class AgentClock(models.Model):
-    """What the agent's last counter report said: the offset of its clock, and the numbers of its samples.
+    """Data of the agent's last counter report: the offset of the agent's clock, and the numbers of the
+    samples.
 
     The offset is portal time minus agent time, in ms.
     """
@@ -76,9 +77,10 @@ class Sample(models.Model):
 class MonthlyPercentile(models.Model):
     """The 95th percentiles (bit/s) of the 5-minute rates of an end in one calendar month (UTC).
 
-    A row never changes. Rates are null if nothing was counted. ``counted``: the number of 5 minutes in the
-    percentile. ``missing``: the number of expected 5 minutes without counts. ``correction``: 0 for the first
-    freeze. If the NOC accepts quarantined samples later, a new row with the next number is added.
+    A row never changes. Rates are null if there are no counts of the end in the month. ``counted``: the
+    number of 5 minutes in the percentile. ``missing``: the number of expected 5 minutes without counts.
+    ``correction``: 0 for the first freeze. If the NOC accepts quarantined samples later, a new row with the
+    next number is added.
     """
 
     vll_id = models.UUIDField()
@@ -152,7 +154,7 @@ class OperInterval(models.Model):
 
 
 class UnjudgedFiveMinutes(models.Model):
-    """5 minutes of a router's silence with counts that the last judgement of the silence did not include."""
+    """5 minutes of a router's silence that have new counts since the last judgement of the silence."""
 
     pk = models.CompositePrimaryKey("silence_id", "start_at")
     silence = models.ForeignKey(
@@ -189,7 +191,7 @@ class Quarantine(models.Model):
         UNDECIDED = "undecided"
         ACCEPTED = "accepted"
         DISCARDED = "discarded"
-        # Nobody decided in time.
+        # The NOC did not decide in time.
         EXPIRED = "expired"
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="quarantines")

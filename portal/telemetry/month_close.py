@@ -1,7 +1,8 @@
-"""Freezing of the 95th percentiles of a calendar month, before its 5-minute rows are dropped.
+"""Freeze a calendar month: store its 95th percentiles permanently, before its 5-minute rows are dropped.
 
 A month is frozen on schedule, even while samples of it are in quarantine. Pages and the API show how many
-5 minutes are undecided. If the NOC accepts samples later, a correction is stored next to the frozen values.
+5-minute buckets are undecided. If the NOC accepts samples later, a correction is stored next to the frozen
+values.
 """
 
 from collections import defaultdict

@@ -1,4 +1,9 @@
-"""A line month by month: op-status availability, passive frame loss, and the frozen 95th percentiles."""
+"""The figures of a line by calendar month: availability, frame loss, and 95th percentiles of the traffic.
+
+The frame loss is passive, that is, measured with the customer's own frames. The percentiles are those of the
+5-minute rates. When no more samples of a month are accepted, the portal stores its percentiles permanently:
+the month is then *frozen*.
+"""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -18,10 +23,10 @@ def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
     """Return the calendar months (UTC) since the VLL was created, the current one first, at most 12.
 
     * ``month``: such as 2026-11.
-    * ``availability`` and ``loss``: as in the responses of ``/availability`` and ``/loss``. For the loss, the
-      current month is compared by 5 minutes, and earlier months by hours.
-    * ``p95``: the frozen values; None until the month is frozen.
-    * ``undecided``: the number of 5 minutes of each side that are in quarantine and may still be added.
+    * ``availability`` and ``loss``: as in the responses of ``/availability`` and ``/loss``. The loss of the
+      current month is computed from buckets of 5 minutes, the loss of earlier months from buckets of an hour.
+    * ``p95``: the percentiles of both ends; None until the month is frozen.
+    * ``undecided``: by side, the number of 5-minute buckets in quarantine, which the NOC may still accept.
     """
     return _figures(vll, _starts(vll.created_at.astimezone(UTC), now.astimezone(UTC)), now, now)[::-1]
 

@@ -134,7 +134,7 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
 
 
 def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
-    """Return whether VPP can now police other ends than before, for example after an upgrade.
+    """Return whether VPP can now police other kinds of ends than before, for example after an upgrade.
 
     Return False for a router without lines in service.
     """

@@ -33,8 +33,11 @@ def partitions_keep(*, now: datetime) -> None:
     """Create the partitions of the next days, and drop partitions that are older than the retention of their
     table.
 
-    These partitions are kept at any age: samples that are not yet rolled up, 5 minutes of months that are not
-    yet frozen, and 5 minutes of months that may still get quarantined samples.
+    Some partitions are kept at any age:
+
+    * samples that are not yet rolled up;
+    * 5 minutes of months that are not yet frozen;
+    * 5 minutes of months that may still get quarantined samples.
 
     The function also deletes old events of agents.
     """

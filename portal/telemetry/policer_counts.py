@@ -21,7 +21,7 @@ def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dic
 
     * ``counted_s``: per end, the seconds in which a policer was counted.
     * ``conform`` and ``exceed`` (forwarded), ``violate`` (dropped): bytes and packets in that time; None if
-      nothing was counted.
+      ``counted_s`` is 0.
     * ``violate_ratio``: the dropped part of the packets, from 0 to 1; None if there were no packets.
 
     Raises RangeEmpty.

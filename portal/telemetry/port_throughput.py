@@ -49,7 +49,7 @@ def port_throughput(
     """Return the response of ``GET /ports/<id>/throughput``, in bit/s or packet/s.
 
     * ``port``: ``[start of the bucket (epoch s), in, out]`` for every rolled-up bucket that touches the
-      range. ``in`` comes from the customer. Both are None if no line was counted.
+      range. ``in`` comes from the customer. Both are None if no line on the port has counts in the bucket.
     * ``lines``: the number of line ends in the sum. Lines that have ended or moved away are not included.
 
     Raises RangeEmpty.

@@ -49,7 +49,7 @@ def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
 
 
 def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[int, int | None, int | None]]:
-    """Return ``(start, in, out)`` for each start: rates per second, or None if nothing was counted."""
+    """Return ``(start, in, out)`` for each start: rates per second, or None if the bucket has no counts."""
     drawn: list[tuple[int, int | None, int | None]] = []
     for start in starts:
         bucket = buckets.get(start)

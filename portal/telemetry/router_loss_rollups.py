@@ -1,7 +1,7 @@
 """Roll-up of losses of routers and interfaces into 5 minutes, hours and days, and queries of them.
 
-As for lines (portal.telemetry.rollups), every stored sample marks its 5-minute bucket as stale, and a marked
-bucket is counted again as a whole. Queries do not wait for the roll-up: they count marked buckets from the
+Every stored sample marks its 5-minute bucket as stale, and a marked bucket is counted again as a whole, as
+for lines (portal.telemetry.rollups). Queries do not wait for the roll-up: they count marked buckets from the
 samples.
 """
 

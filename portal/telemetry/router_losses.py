@@ -1,4 +1,4 @@
-"""Losses of routers, links and ports, as figures and as graphs. Missing counts are None, never 0."""
+"""Losses of routers, links and ports, as figures and as graphs. Without samples, a count is None, never 0."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def router_losses(
 
     * ``totals``: the counts of the whole range by column.
     * ``points``: a list ``[start of the bucket (epoch s), count, ...]`` for each bucket, in the order of
-      ``columns``. A count is None if nothing was counted.
+      ``columns``. A count is None if there are no samples in the bucket.
 
     Raises RangeEmpty or StepRefused.
     """
@@ -74,7 +74,7 @@ def port_losses(
 ) -> dict[str, float | None]:
     """Return the frames that a port carried and lost in the range, by the columns of OF_INTERFACES.
 
-    A value is None if nothing was counted. Raises RangeEmpty or StepRefused.
+    A value is None if there are no samples of the port in the range. Raises RangeEmpty or StepRefused.
     """
     step_s, rows = _read(port.router_id, since, until, step_s, now)
     totals: dict[str, float | None] = _series(
@@ -84,9 +84,9 @@ def port_losses(
 
 
 def drops_at_port(port: Port, *, now: datetime, over: timedelta) -> int | None:
-    """Return how many frames that entered at a port VPP dropped during the last ``over``.
+    """Return the number of frames that VPP received on a port and dropped during the last ``over``.
 
-    Frames of all lines count. Return None if nothing was counted.
+    Frames of all lines on the port count. Return None if there are no samples of the port in this period.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -132,7 +132,9 @@ def _together(column: str, counts: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The frames that a router's interface received, sent and lost during RECENTLY. Losses are by reason."""
+    """The frames that a router's interface received, sent and lost during RECENTLY. Each reason of a loss has
+    its own field.
+    """
 
     router_id: int
     router: str
@@ -206,7 +208,7 @@ ORDER BY router.name, router.id, counted.buffers_free
 def recent_losses(now: datetime) -> list[Loss]:
     """Return the frames that backbone interfaces carried and lost during RECENTLY.
 
-    Interfaces that were not counted are absent.
+    Interfaces without samples are absent.
     """
     with connection.cursor() as cursor:
         cursor.execute(_RECENT_LOSSES, {"since": now - RECENTLY, "now": now})

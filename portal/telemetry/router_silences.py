@@ -1,7 +1,7 @@
 """Silences of routers: times without reports while the portal listened.
 
-A silence lasts from a router's last report to its next report. It exists once the portal has listened for
-longer than FRESH without a report. portal.telemetry.line_status_in_silence judges silences.
+A silence lasts from a router's last report to its next report. The portal stores a silence when it has
+listened for longer than FRESH without a report. portal.telemetry.line_status_in_silence judges silences.
 """
 
 from datetime import datetime, timedelta

@@ -1,9 +1,9 @@
 """Addition of accepted samples to the 5 minutes of their lines, and corrections of frozen months.
 
-No time of an end is counted twice. Quarantined counts of 5 minutes are added if the time that they cover and
-the time that is already counted together fit into 5 minutes. Otherwise they are left out. Other ends do not
-change. While samples of these 5 minutes are still stored, the accepted counts are included whenever the
-5 minutes are counted again. After that, they are added once (rollups.py).
+No time is counted twice at an end. The portal adds the quarantined counts of 5 minutes only if they and the
+existing counts together cover at most 5 minutes. Otherwise it leaves the quarantined counts out. Ends without
+quarantined counts do not change. While samples of these 5 minutes are still stored, the accepted counts are
+included whenever the 5 minutes are counted again. After that, they are added once (rollups.py).
 """
 
 from collections import Counter

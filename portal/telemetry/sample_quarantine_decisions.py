@@ -28,7 +28,7 @@ _State = Quarantine.State
 
 
 class TimeUnknown(Conflict):
-    """Nobody knows when these were counted, so they can only be discarded."""
+    """Nobody knows when the samples were counted, so they can only be discarded."""
 
     reason: str
 
@@ -88,8 +88,8 @@ def quarantines_expire(*, now: datetime) -> int:
 def given_up_at(quarantine: Quarantine) -> datetime:
     """Return the time when an undecided quarantine expires.
 
-    This is LONGLINE_QUARANTINE_DAYS after the end of its month. Without a month, it is that long after the
-    last sample arrived.
+    This is LONGLINE_QUARANTINE_DAYS after the end of its month. If the quarantine has no month, it is
+    LONGLINE_QUARANTINE_DAYS after the last sample arrived.
     """
     since = month_span(quarantine.month)[1] if quarantine.month else quarantine.last_received_at
     return since + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)

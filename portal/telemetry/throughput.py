@@ -51,12 +51,13 @@ def throughput(
     """Return the response of ``GET /vlls/<id>/throughput``, in bit/s or packet/s.
 
     * ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
-      range. ``in`` and ``out`` are None if nothing was counted.
+      range. ``in`` and ``out`` are None if the bucket has no samples.
     * ``p95``: per end, the 95th percentiles of the 5-minute rates ``in``, ``out``, and ``max`` (the larger of
       both), and the number of ``missing`` 5 minutes. The percentiles are None if the 5 minutes of the range
       are no longer stored.
-    * ``missing``: the number of buckets in which at least one end was not counted. Time outside the service
-      time of the VLL does not count, nor does the time since REPORTING_DELAY ago.
+    * ``missing``: the number of buckets in which at least one end was not counted. Buckets outside the VLL's
+      time in service do not count. The last REPORTING_DELAY does not count either, because reports may still
+      arrive.
 
     Raises RangeEmpty or StepRefused.
     """

@@ -33,9 +33,11 @@ def unchanged_store(
     facts: dict[str, Any],
     now: datetime,
 ) -> bool:
-    """Store a report that equals ``last``. Return False if it needs the full handling.
+    """Store a report that equals ``last``. Return False if the report needs the full handling, because
+    anything has changed.
 
-    The full handling is also needed after a silence, and if a line changed since the last report.
+    It needs the full handling if another report was stored meanwhile, after a silence of the router, and if
+    one of its lines has changed since the last report.
     """
     if not is_unchanged(last=last, report=report, facts=facts):
         return False

@@ -31,10 +31,11 @@ def router_calibration_set(
     now: datetime,
     accept_affected: bool = False,
 ) -> None:
-    """Weigh the router's ends by this calibration from now on; None returns to the shipped cost table.
+    """Use this calibration for the weights of the router's ends from now on; None restores the shipped cost
+    table.
 
-    Raises Retired. Raises CoresBelowBooked if a transport becomes heavier and the lines then book more than
-    the router's cores, unless ``accept_affected``. Nothing changes if the router has these figures already.
+    Raises Retired. Raises CoresBelowBooked if a transport becomes heavier and the bookings then exceed the
+    router's cores; ``accept_affected`` permits this. Nothing changes if the router has these figures already.
     """
     locked = (
         Router.objects.select_for_update(of=("self",), no_key=True)
@@ -67,7 +68,7 @@ def booked_lines_lock(router: Router) -> None:
 
 
 def lines_revalue(router: Router, *, before: Weights) -> bool:
-    """Recalculate the bookings of the router's lines; return whether any transport weighs more now.
+    """Recalculate the bookings of the router's lines. Return whether any transport has become heavier.
 
     The caller has locked the lines.
     """

@@ -49,8 +49,8 @@ def change_feasibility_of(
 ) -> ChangeFeasibility:
     """Check everything that ``order_modify`` would check.
 
-    A request that changes nothing is not refused here. ``changes_nothing`` is then true, and the line keeps
-    its transport.
+    Unlike ``order_modify``, this function does not refuse a request that changes nothing: ``changes_nothing``
+    is then true, and the line keeps its transport.
     """
     before = content_of(vll)
     present, request = request_of(before), request_after(before, changes)

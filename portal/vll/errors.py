@@ -17,7 +17,7 @@ class PortUnknown(DomainError):
 
 
 class VlanCoolingOff(VlanTaken):
-    """A removed line of the same customer still has the frames that were requested.
+    """A removed line of the same customer still has the requested frames.
 
     ``line``: the id of the removed line. It keeps the frames until ``until``, so that the removal can be
     undone. ``free_now``: the request to the API that frees them at once. ``until`` and ``free_now`` are null
@@ -31,7 +31,8 @@ class VlanCoolingOff(VlanTaken):
 
 
 class SimilarOrder(Conflict):
-    """The customer ordered the same within the last hour. A page asks before it sends another order.
+    """The customer ordered an equal line within the last hour. Before a page sends the order again, it asks
+    the user.
 
     ``order``: the id of the newest of these orders. ``count``: their number.
     """
@@ -156,7 +157,7 @@ class PortKeptDown(Conflict):
 
 
 class RouterHasNoAgent(DomainError):
-    """The port's router carries traffic but cannot end VLLs."""
+    """The port's router carries traffic but has no agent, so no VLL can have an end there."""
 
     field: str
     router: str
@@ -211,7 +212,7 @@ class LineHasNoTunnel(Conflict):
 
 
 class RouterSendsNoTestFrames(Conflict):
-    """The routers at the line's ends send the test frames, and these routers cannot."""
+    """The routers at the line's ends have to send the test frames, but these routers cannot."""
 
     routers: str
 
@@ -348,7 +349,7 @@ class PlanIsStale(Conflict):
 class LinesAffected(Conflict):
     """The network would no longer carry these lines as they were sold.
 
-    ``lines``: the names of the first few lines. ``count``: the number of all of them.
+    ``lines``: the names of the first few affected lines. ``count``: the number of all affected lines.
     """
 
     name: str
@@ -382,7 +383,7 @@ class FoundLineUnknown(DomainError):
 
 
 class FoundLineOdd(DomainError):
-    """A line is adopted unchanged, so it must have no oddities.
+    """The found line has oddities that prevent its adoption: lines are adopted unchanged.
 
     ``odd``: a sentence for each oddity.
     """
@@ -401,7 +402,9 @@ class AdoptionsRefused(DomainError):
 
 
 class FoundPortUnknown(DomainError):
-    """An end of a found line is at an interface that is no port, and its customer or speed is unknown."""
+    """An end of a found line is at an interface that is not a port yet. The portal cannot create the port,
+    because its customer or speed is unknown.
+    """
 
     router: str
     interface: str
@@ -444,7 +447,9 @@ class AdoptionWhileFrozen(Conflict):
 
 
 class ChangeWhileFrozen(Conflict):
-    """Only one of two routers would be changed: the line would carry nothing until the freeze ends."""
+    """One of the line's routers is frozen. The change would reach only the other router, and the line would
+    carry nothing until the freeze ends.
+    """
 
     router: str
 
@@ -463,7 +468,7 @@ class FreezeTooLong(DomainError):
 
 
 class LineBeingTested(Conflict):
-    """A frozen router would keep the tested line disconnected."""
+    """A line on the router is being tested. A frozen router would not reconnect it."""
 
     router: str
     line: str

@@ -18,7 +18,7 @@ from portal.vll.models import TunnelPath
 from portal.vll.states import IN_SERVICE
 
 # The largest numbers of tunnel paths, of their routers, and of paths over the failed part, for one page. If a
-# network exceeds one of them, the page only reports lines that end on the failed router.
+# network exceeds one of these numbers, the page only reports lines that end on the failed router.
 MAX_PATHS = 5_000
 MAX_ENDS = 256
 MAX_HIT = 500
@@ -146,7 +146,9 @@ def fate_of(*, needed: int, left: PathLeft) -> Fate:
 
 
 def _hit(topology: Topology, link: int | None, router: int | None) -> dict[Pair, PathLeft] | None:
-    """Return the remaining path of each affected pair of routers; None if a limit above is exceeded."""
+    """Return the remaining path of each affected pair of routers; None if MAX_PATHS, MAX_ENDS or MAX_HIT is
+    exceeded.
+    """
     used = TunnelPath.objects.filter(in_use=True).exclude(a_router=router).exclude(z_router=router)
     keys = list(used.order_by("pk").values_list("a_router", "z_router", "family")[: MAX_PATHS + 1])
     if len(keys) > MAX_PATHS or len({end for a, z, _ in keys for end in (a, z)}) > MAX_ENDS:

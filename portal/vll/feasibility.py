@@ -44,7 +44,7 @@ from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content
 
 VLANS_SHOWN = 10
-# The VLANs in use by interfaces that the portal does not manage, by port id and name.
+# The frames taken by interfaces that the portal does not manage: by port id, then by interface name.
 ForeignFrames = Mapping[int, Mapping[str, Frames]]
 
 
@@ -89,7 +89,7 @@ class Feasibility:
     ends: dict[str, EndFeasibility]
     routers: list[RouterCapacity]
     assumptions: list[Assumption]
-    # The reasons why an order would wait, accepted or not.
+    # The reasons why an accepted order would wait. They are also given if the order would be refused.
     waits: list[Wait]
     gre_keys: frozenset[Family] = frozenset()
 
@@ -120,7 +120,7 @@ def feasibility_of(
     hold: UUID | None = None,
     line: Existing | None = None,
 ) -> Feasibility:
-    """Check everything that ``order_add`` would check, or that ``order_modify`` would check for ``line``.
+    """Run the checks of ``order_add`` or, for an existing ``line``, the checks of ``order_modify``.
 
     The first of the refusals is the error that the order would raise.
     """

@@ -1,8 +1,8 @@
-"""Changes of the declared network. A change that affects lines is refused until the user accepts that.
+"""Changes of the declared network. A change that affects lines is refused until the user accepts the effect.
 
 Only the NOC's declarations are refused, because the NOC can reconsider them. Agents' observations describe
 the real state and are never refused. Each function calls a function ``..._unguarded`` of the inventory's
-operations, has its parameters, and raises its errors too.
+operations. It has the same parameters, and raises the errors of that function in addition to its own.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def port_change(
 ) -> Port:
     """Change a port.
 
-    Raises LinesAffected if lines on it send larger frames than it accepts after the change.
+    Raises LinesAffected if lines on the port send larger frames than the port accepts after the change.
     """
     if "max_frame" not in changes:
         return port_change_unguarded(port=port, user=user, now=now, **changes)
@@ -128,15 +128,16 @@ def _weaker(before: Router, after: Router) -> bool:
 
 @contextmanager
 def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
-    """Refuse the changes made inside if the underlay then carries fewer lines, or mark these lines.
+    """Refuse the changes made inside this context if the underlay would then no longer carry some lines.
 
-    The lines are marked if the user has ``accepted`` that. The check assumes that all agents report now: only
-    obstacles count that last until a user removes them.
+    If the user has ``accepted`` the effect, do not refuse but mark these lines. The check assumes that all
+    agents report now, so that only obstacles count that last until a user removes them.
     """
     before = topology_when_all_report()
     yield
     off = lines_off_the_path(topology_when_all_report())
-    # Usually no line is off the path after the change. Then the state before the change does not matter.
+    # Usually the underlay carries all lines after the change. Then the state before the change does not
+    # matter.
     new = off - lines_off_the_path(before) if off else off
     # Lock all lines at once, in the order of their ids. Lines come after routers and links and before ports
     # (ADR 76).

@@ -49,9 +49,9 @@ def router_remove(*, router: Router, user: User, now: datetime) -> None:
     Raises InUse while the router has ports or links, and while it has not confirmed the removal of a line. A
     dead router needs no confirmation: the leases of its lines are released.
     """
-    # Lock the router, the topology and the lines (ADR 76). The last lock also covers the router's key. It
-    # must follow the locks of the lines, because an order that has locked a line needs that key when it
-    # commits: PostgreSQL then checks the foreign keys.
+    # Lock the router, the topology and the lines in this order (ADR 76). Lock the router's key last. An order
+    # that has locked a line needs this key when it commits, because PostgreSQL then checks foreign keys. A
+    # lock of the key before the lines could therefore cause a deadlock.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     topology_lock()
     lines_lock(set(VllTombstone.objects.filter(router=locked).values_list("vll", flat=True)))

@@ -52,8 +52,9 @@ class EndLink:
     """The known state of an end's link.
 
     ``link_up`` None: unknown. It is unknown while the agent keeps the port down and while the router is
-    silent. ``since``: when that state began; None: before this record. ``router_dead``: the NOC has declared
-    the router dead. ``silent_since``: since when the router has been silent although the portal listened.
+    silent. ``since``: when that state began; None if it began before the portal recorded link states.
+    ``router_dead``: the NOC has declared the router dead. ``silent_since``: since when the router has been
+    silent although the portal listened.
 
     ``may_be_held``: the router can keep the port down on request. ``verified_at``: when the router confirmed
     the end's present wanted state. For a resumed line, the router sets up the port at that time.

@@ -9,9 +9,9 @@ from portal.inventory.models import Router
 class Attempt(models.Model):
     """An attempt to converge a router. Consecutive attempts with the same result share one row.
 
-    Attempts are evidence. Triggers permit two updates: to count another attempt, and to set ``kept``. They
-    refuse to delete recent rows, the newest row of a router, the last answer about an end, and attempts of
-    open orders (portal.vll.operations.attempt_log).
+    Attempts are evidence. Triggers permit two updates: to count another attempt, and to set ``kept``. The
+    triggers refuse to delete recent rows, the newest row of a router, the last answer about an end, and
+    attempts of open orders (portal.vll.operations.attempt_log).
     """
 
     class Outcome(models.TextChoices):
@@ -40,7 +40,8 @@ class Attempt(models.Model):
         indexes = [
             models.Index(fields=["router", "-id"], name="attempt_by_router"),
             models.Index(fields=["started_at"], condition=Q(kept=False), name="attempt_to_forget"),
-            # Without a list of pending index entries, because each look-up would read the whole list.
+            # fastupdate=False: with it, the index would have a list of pending entries that each look-up
+            # reads in full.
             GinIndex(
                 fields=["answer"], opclasses=["jsonb_path_ops"], fastupdate=False, name="attempt_by_answer"
             ),
@@ -74,10 +75,10 @@ class RouterConvergence(models.Model):
     wanted = models.BigIntegerField(default=0, db_default=0)
     # The value of ``wanted`` in the last intent that the agent accepted.
     answered = models.BigIntegerField(default=0, db_default=0)
-    # The previous release reads and writes this flag instead of the two numbers. The next release drops the
-    # column.
+    # The previous release reads and writes this flag instead of ``wanted`` and ``answered``. The next release
+    # drops the column.
     intent_requested = models.BooleanField(default=False, db_default=False, db_column="ask_anew")
-    # When and by whom a reconciliation was requested that is still pending, and when its task was last sent
+    # The pending reconciliation: when and by whom it was requested, and when its task was last sent
     # (portal.vll.router_operations.actions).
     reconcile_requested_at = models.DateTimeField(null=True)
     reconcile_requested_by = models.CharField(max_length=150, blank=True, default="", db_default="")

@@ -13,9 +13,9 @@ class VllTombstone(models.Model):
 
     The end has moved to another router, or its line has ended without this router's confirmation. The row is
     deleted when the router confirms. Until then, ``leases`` is the holder of the resources that the end
-    needed on its port and router. ``tunnels`` are the tunnels that the router may still have, whichever UUID
-    holds their leases now. While the line has not ended, a trigger refuses a tombstone on the router where
-    the end is now.
+    needed on its port and router. ``tunnels`` are the tunnels that the router may still have. Their leases
+    may have any holder. While the line has not ended, a trigger refuses a tombstone on the router where the
+    end is now.
     """
 
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones", db_index=False)
@@ -49,8 +49,8 @@ class VllTombstone(models.Model):
 class TombstoneTunnel(models.Model):
     """A VNI, GRE key or pair of tunnel addresses on which a tombstone's router may still send and receive.
 
-    No lease in this table can be deleted, so no other line gets it. When the line of the lease releases it,
-    the lease is quarantined.
+    A lease that a row of this table names cannot be deleted, so no other line gets its number or addresses.
+    When the line releases the lease, the lease is quarantined.
     """
 
     tombstone = models.ForeignKey(VllTombstone, on_delete=models.CASCADE, related_name="tunnels")

@@ -37,7 +37,7 @@ class Vll(models.Model):
     oper_since = models.DateTimeField(null=True)
     in_sync_since = models.DateTimeField(null=True)
     # Since when the declared and observed network does not carry the line's largest frames on every path;
-    # null: it does.
+    # null: it carries them.
     not_carried_since = models.DateTimeField(null=True)
 
     handover = models.CharField(
@@ -58,7 +58,7 @@ class Vll(models.Model):
     encapsulation = models.CharField(max_length=10)
     family = models.PositiveSmallIntegerField(null=True)
     vni = models.IntegerField(null=True)
-    # Null also for a GRE tunnel that has a pair of addresses for itself.
+    # Null also for a GRE tunnel without a key, which has a pair of addresses for itself.
     gre_key = models.BigIntegerField(null=True)
     frame = models.PositiveIntegerField()
 
@@ -253,7 +253,7 @@ class VllEnd(models.Model):
     drift = models.JSONField(default=list)
     # The settings that someone else changes again after each repair.
     contested = models.JSONField(default=list, db_default=Value([], models.JSONField()))
-    # The agent's findings about frames with this end's VLAN that VPP drops; null for none.
+    # The agent's findings if VPP drops frames with this end's VLAN; null without findings.
     vlan_loss = models.JSONField(null=True)
     # Whether this end or its line has changed since the last comparison with a report; set by triggers.
     changed_since_report = models.BooleanField(default=True, db_default=True)

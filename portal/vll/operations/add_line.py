@@ -58,8 +58,8 @@ def order_add(
 
     ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s. ``transport``: ``auto`` or
     the value of a Transport. One transaction checks the rules and the MTU of the path, leases the resources,
-    and writes the VLL with its ends, the order, an event and outbox rows. The order's VLL is returned like a
-    row of ``queries.vlls``.
+    and writes the VLL with its ends, the order, an event and outbox rows. The VLL of the returned order has
+    everything loaded that a row of ``queries.vlls`` has.
 
     With ``refuse_similar``, an order that equals one of the last hour raises SimilarOrder.
 
@@ -159,7 +159,7 @@ def vll_create(
     handover: str = Handover.NONE,
     of_ends: Mapping[str, dict[str, Any]] | None = None,
 ) -> Vll:
-    """Insert a line and its ends; return the line like a row of ``queries.vlls``.
+    """Insert a line and its ends. Return the line with everything loaded that a row of ``queries.vlls`` has.
 
     ``of_ends``: additional columns of the ends, by side.
     """

@@ -30,8 +30,8 @@ def attempt_record(
 ) -> int:
     """Record one attempt, or count up the router's newest attempt if it is equal; return the count.
 
-    Attempts are equal if their outcomes, wanted states and answers are equal. The ``ends`` of an answer are
-    only the ends for which the answer differs from the stored answers.
+    Attempts are equal if their outcomes, wanted states and answers are equal. The member ``ends`` of an
+    answer lists only ends whose answer differs from the stored one.
     """
     last = router.attempts.defer("answer").order_by("-id").first()
     if (

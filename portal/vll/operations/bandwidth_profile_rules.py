@@ -23,8 +23,8 @@ def profile_refusals(
     """Return the refusals of the excess rate and the bursts.
 
     ``frame``: the largest frame at a UNI, with tags, in bytes. A bucket that is smaller than a frame never
-    has enough tokens for it (RFC 2698, section 3), so all such frames would be lost. A port can never send
-    more than its own speed, however little of it is booked.
+    has enough tokens for it (RFC 2698, section 3), so all such frames would be lost. CIR plus EIR must not
+    exceed the speed of a port, even if the port has no other bookings.
     """
     if not 0 <= eir_bps <= MAX_EIR_BPS:
         yield EirOutOfRange(value=eir_bps, minimum=0, maximum=MAX_EIR_BPS)

@@ -39,7 +39,9 @@ def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
 
 
 def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
-    """Send these routers new intents, because their content changed without a new revision of a line."""
+    """Send these routers new intents, because the content of the intents changed without a new revision of a
+    line.
+    """
     routers = sorted(set(router_ids))
     intents_want(_locked(routers))
     converge_routers(routers, now=now)
@@ -53,7 +55,9 @@ def converge_routers_on_request(router_ids: Iterable[int], *, now: datetime) -> 
 
 
 def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
-    """Lock the rows of several routers in the order of their ids (ADR 76), which an UPDATE would not do."""
+    """Lock the rows of several routers in the order of their ids (ADR 76). An UPDATE alone has no defined
+    order.
+    """
     rows = RouterConvergence.objects.filter(router__in=routers)
     if len(routers) > 1:
         list(rows.order_by("router").select_for_update(no_key=True).values_list("pk"))

@@ -153,7 +153,9 @@ def frames_named(
 
 
 def named_first(ends: Mapping[str, EndRequest]) -> list[tuple[str, EndRequest]]:
-    """Return the ends in the order of VLAN allocation. "any" comes last and avoids the other end's VLAN."""
+    """Return the ends in the order of VLAN allocation. An end with "any" comes last, and avoids the other
+    end's VLAN.
+    """
     return sorted(ends.items(), key=lambda each: each[1].outer_vlan == "any")
 
 

@@ -48,8 +48,8 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
 
     The order becomes cancelled if a user has cancelled it, and failed otherwise. The customer can read
     ``reason``. Raises NotForYouToForce. Raises WrongOrderState for a held order and for an order that has
-    ended. An add, a modify or a test that neither fails nor is being cancelled raises it too: cancel that
-    order first.
+    ended. Also raises WrongOrderState for an add, a modify or a test that is not being undone yet: cancel
+    that order first.
     """
     if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
@@ -77,7 +77,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
 
 
 def may_be_ended(order: Order) -> bool:
-    """Return whether the order may be ended by force: all that is left of it is undoing it, or a removal."""
+    """Return whether the order may be ended by force: it is being undone, or it removes its line."""
     if order.is_terminal or order.state == OrderState.HELD:
         return False
     return (
@@ -90,8 +90,8 @@ def may_be_ended(order: Order) -> bool:
 def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
     """Release the leases of orders that were ended by force, where routers have confirmed the line.
 
-    If such an order has enlarged a lease of the line, that part is released last, when no other order may
-    need it. The caller has locked the VLL and settled its open order.
+    If such an order has enlarged a lease of the line, the additional part is released last, when no other
+    order may need it. The caller has locked the VLL and settled its open order.
     """
     ends, left = _unconfirmed_ends(vll), _left(vll)
     is_open = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()

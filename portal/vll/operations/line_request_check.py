@@ -280,9 +280,9 @@ def _selected(
 ) -> SelectedTransport:
     """Return the transport for the request.
 
-    If the cores are full, ``auto`` replaces the line's transport by the cheapest transport that fits. GRE may
-    be cheaper, but ``auto`` takes GRE only if nothing else fits. So no other choice of ``auto`` would need
-    fewer cores.
+    A line with ``auto`` keeps its transport while the routers' cores suffice for it. Otherwise ``auto``
+    chooses again: the cheapest transport that fits, apart from GRE. GRE may be cheaper, but ``auto`` takes
+    GRE only if nothing else fits.
     """
     if request.transport != AUTO:
         return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)

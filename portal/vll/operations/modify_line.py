@@ -246,7 +246,9 @@ def leased_by(vll: Vll, before: Content) -> Leased:
 
 
 def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
-    """Return the EIR and the bursts of the request. An EIR of 0 drops the EBS unless the change names one."""
+    """Return the EIR and the bursts of the request. If the changes set the EIR to 0 and do not name an EBS,
+    the EBS is dropped.
+    """
     eir_bps = before.eir_bps if changes.eir_bps is None else changes.eir_bps
     bursts = {
         "cbs_bytes": before.requested_cbs_bytes,

@@ -164,8 +164,8 @@ def ends_observed(
     Read only lines with new facts, and lines that changed since the router's last report. The status of other
     lines cannot have changed. ``repeated``: the report repeats all facts of the last one. ``router_changed``:
     the state of the router itself changed, which affects all its lines. ``unknown_after``: the time of the
-    last report before this one, if nothing is known about the time in between. If the portal was away too, no
-    process has recorded that gap.
+    previous report, if nothing is known about the time since then. This happens if the portal itself was
+    down, so that no process recorded the router's silence.
     """
     found = _all_on(router) if router_changed else _with_changes(router, None if repeated else ends)
     if not found:
@@ -266,7 +266,7 @@ def _find_silent(now: datetime) -> None:
 
 @transaction.atomic
 def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
-    # The rows read after this lock are current: reports that arrived earlier are respected.
+    # The rows that are read after this lock include all reports that arrived earlier.
     lines = lines_lock(vlls)
     ends_of = _ends_of(vlls)
     turns = _silenced(lines, ends_of, _last_reports(ends_of), now)
@@ -338,8 +338,8 @@ def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperSta
     """Return the status. op-up: both UNIs have link, the path is up, reports are fresh (RFC 9181).
 
     If both routers watch the path, the line is down when one of them reports the path as down. If only one
-    router watches the path, its report does not count, because the other may simply not send. Watched or not,
-    an end is down if the route of its tunnel is a drop.
+    router watches the path, its report does not count, because the other router may not send BFD packets. On
+    every path, an end is down if the route of its tunnel drops packets.
 
     ``forwarding``: whether each router forwards. A router with fresh reports forwards if it runs a VPP. A
     router whose silence counts as down does not forward. Other silent routers are not in the mapping. If one
@@ -400,7 +400,8 @@ def _facts_of(reported: EndObservation) -> _Facts:
     drift, contested = (
         [asdict(each) for each in differences] for differences in (reported.drift, reported.contested)
     )
-    # When path watching is switched off, the end of the first session must not take a line down.
+    # While path watching is being switched off, one router's BFD session ends before the other's. The router
+    # that still has a session then reports the path as down, but the line is not down.
     path = reported.path if settings.LONGLINE_PATH_WATCH else None
     state, since = (path.state, path.since_ms) if path else ("", None)
     return _Facts(
@@ -420,8 +421,7 @@ def _facts_of(reported: EndObservation) -> _Facts:
 def _answered_since(end: _End, observation_number: int | None, now: datetime) -> bool:
     """Return whether the agent answered for this end after that observation.
 
-    This is only trusted while the answer is fresh: the numbers come from the agent's clock, which may have
-    been set back.
+    Only a fresh answer counts: the numbers come from the agent's clock, which may have been set back.
     """
     return (
         observation_number is not None

@@ -43,8 +43,8 @@ def answers_take(
     """Record each answer and settle its VLL, in one transaction for each VLL.
 
     Answers about ends of other routers, or about revisions that were never requested, are ignored. ``go_on``
-    is called before each VLL, because thousands take a while. Return False if it ended the work early; a
-    later call with the same answers does the rest.
+    is called before each VLL and may end the work early, because thousands of VLLs take a while. In that
+    case, return False; a later call with the same answers processes the remaining VLLs.
     """
     by_vll: dict[Any, list[EndAnswer]] = {}
     for answer in answers:

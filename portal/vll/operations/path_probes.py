@@ -70,7 +70,7 @@ def paths_to_probe(*, now: datetime) -> list[UUID]:
 
 
 def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
-    """Claim the path for one worker at a time; None if it is not due or is claimed already.
+    """Claim the path for one worker. Return None if the path is not due or another worker has claimed it.
 
     If a worker dies, another worker takes over when the claim has expired.
     """

@@ -197,10 +197,11 @@ def leases_settle(
     now: datetime,
     leftover: Mapping[str, UUID] | None = None,
 ) -> None:
-    """Give ``holder`` exactly the leases that ``content`` needs, from its own leases and those of ``spare``.
+    """Give ``holder`` exactly the leases that ``content`` needs, from the leases of ``holder`` and ``spare``.
 
-    The other leases are released. ``leftover``: by side, the UUID that keeps the leases at an old router,
-    which has not confirmed the removal of the end. Tunnels that a tombstone names are quarantined.
+    The other leases of both holders are released. ``leftover``: by side, the UUID that keeps the leases at an
+    old router, which has not confirmed the removal of the end. Tunnels that a tombstone names are
+    quarantined.
     """
     _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
     held: dict[str, Any] = {"holder": holder, "spare": spare, "rest": _rest(), "now": now}

@@ -74,8 +74,8 @@ def _tunnel_of(content: Content, side: str) -> tuple[object, ...]:
 def _end_write(end: VllEnd, wanted: EndContent, *, same_tunnel: bool) -> None:
     """Write the wanted values into an end.
 
-    The tags from before an adoption belong to the end's access or tunnel. If this is replaced, its tag is
-    dropped.
+    The tags from before an adoption belong to the end's access and tunnel. If the access or the tunnel is
+    replaced, its tag is dropped.
     """
     moved = dict(_NOT_OBSERVED) if end.port_id != wanted.port else {}
     picked = (end.port_id, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match)

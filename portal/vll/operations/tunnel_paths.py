@@ -79,7 +79,9 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
 
 
 def _store(chosen: Sequence[UUID], changes: Callable[[TunnelPath], bool]) -> None:
-    """Apply the changes to the rows as they are now: a probe may have ended meanwhile and be due later."""
+    """Read the rows again under a lock and apply the changes: a probe may have ended meanwhile and be due
+    later.
+    """
     columns = ["in_use", "needed_ip_mtu", "probe_transport", "probe_revision", "probe_due_at"]
     for at in range(0, len(chosen), _AT_ONCE):
         with transaction.atomic():
@@ -93,7 +95,9 @@ def _key(path: TunnelPath) -> PathKey:
 
 
 def _first_round_trips(router_id: int, now: datetime) -> datetime:
-    """Return the first due time, which depends on the router: one task measures all paths of a router."""
+    """Return the time of the first measurement. It depends only on the router, because one task measures all
+    its paths.
+    """
     return now.replace(second=0, microsecond=0) + ROUND_TRIPS_EVERY * (router_id * 7 % 60) / 60
 
 

@@ -1,6 +1,7 @@
 """The NOC's actions on a router. Each function owns one transaction.
 
-Maintenance: the router takes no new lines, but convergence goes on. A drain goes further (``drain``).
+Maintenance: the router takes no new lines, but convergence goes on. The module ``drain`` has the drain, which
+also moves traffic away.
 
 Hold: the portal sends nothing at all, so it cannot interfere with an operator's work on the router.
 

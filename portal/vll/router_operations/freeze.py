@@ -139,8 +139,8 @@ def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
         )
         _began(freeze, actor="", now=now)
     elif freeze.router_id != router.pk:
-        # The agent's folder is a copy of another router's folder or was stolen. No agent speaks for another
-        # router.
+        # This agent's folder is a copy of another router's folder, or was stolen. An agent must not change
+        # the freeze of another router.
         log.warning("%s reports the freeze %s of another router", router, report.id)
     elif freeze.closed_at is None:
         if freeze.kept_since is None:
