@@ -24,7 +24,7 @@ def calibrate(lab: Lab, *options: str) -> subprocess.CompletedProcess[str]:
 def test_calibration_in_service_is_refused_with_a_reason_and_changes_nothing(lab: Lab) -> None:
     with in_service(lab, LINE):
         before = lab.traces()
-        for options in ((), ("-beside-lines",)):
+        for options in ((), ("-with-lines",)):
             refused = calibrate(lab, *options)
             assert refused.returncode == 1
             assert "nothing was done" in refused.stderr
@@ -33,7 +33,7 @@ def test_calibration_in_service_is_refused_with_a_reason_and_changes_nothing(lab
         pass_both_ways(lab, LINE)
 
 
-@pytest.mark.parametrize("options", [(), ("-beside-lines",)], ids=["drained", "with a line"])
+@pytest.mark.parametrize("options", [(), ("-with-lines",)], ids=["drained", "with a line"])
 def test_calibration_under_maintenance_updates_admission(lab: Lab, options: tuple[str, ...]) -> None:
     lab.needs(Ability.LINE_TESTS)  # uses the same generator
     noc = lab.stack.client("noc")

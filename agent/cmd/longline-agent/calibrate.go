@@ -14,7 +14,9 @@ import (
 func runCalibrate(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")
-	withLines := flags.Bool("beside-lines", false, "")
+	withLines := flags.Bool("with-lines", false, "")
+	// Scripts of release 0.1.0 use the earlier name.
+	flags.BoolVar(withLines, "beside-lines", false, "")
 	asJSON := flags.Bool("json", false, "")
 	if err := parse(flags, args); err != nil {
 		return err

@@ -41,8 +41,10 @@ func TestThePortalSetsMaintenanceForACalibration(t *testing.T) {
 	if _, err := invoke(t, "calibrate", "-config", a.config); err == nil || !strings.Contains(err.Error(), "lines carry frames here, at 1 of their ends") {
 		t.Errorf("with a line: %v", err)
 	}
-	if _, err := invoke(t, "calibrate", "-beside-lines", "-config", a.config); err == nil || !strings.Contains(err.Error(), "it forwards no frames") {
-		t.Errorf("with a line: %v", err)
+	for _, option := range []string{"-with-lines", "-beside-lines"} {
+		if _, err := invoke(t, "calibrate", option, "-config", a.config); err == nil || !strings.Contains(err.Error(), "it forwards no frames") {
+			t.Errorf("with a line, %s: %v", option, err)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ SYNOPSIS
   longline-agent claim -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent release -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent rebuild -vll UUID -end a|z [-json] [-config FILE]
-  longline-agent calibrate [-beside-lines] [-json] [-config FILE]
+  longline-agent calibrate [-with-lines] [-json] [-config FILE]
   longline-agent freeze -reason TEXT -for DURATION [-json] [-config FILE]
   longline-agent unfreeze [-json] [-config FILE]
   longline-agent vppcfg [-with FILE] [-json] [-config FILE]
@@ -69,7 +69,7 @@ DESCRIPTION
           separate table, which the agent creates and removes. No frame leaves the router or reaches a port.
           It takes some seconds. Meanwhile the agent changes nothing for lines, and repeatedly clears VPP's
           runtime counters (show runtime). The portal must have the router under maintenance, and no line may
-          carry frames here; otherwise the command does nothing. With -beside-lines it runs regardless of
+          carry frames here; otherwise the command does nothing. With -with-lines it runs regardless of
           lines: their frames are delayed by up to a millisecond, some may be lost, and they distort the
           figures. The NOC can use the figures as this router's profile: enter the output of -json on the
           router's page in the portal.
@@ -91,7 +91,7 @@ DESCRIPTION
           agent's objects. With -with FILE it prints the operator's own FILE with these entries, because vppcfg
           reads only one file. Comments of FILE stay. If FILE has conflicting entries, the command lists them
           and prints nothing else. Objects that vppcfg cannot name (GENEVE; GRE on ports with a lower MTU than
-          GRE's) are listed in comments and on standard error, with the effect. With vpp.vppcfg: beside in the
+          GRE's) are listed in comments and on standard error, with the effect. With vpp.vppcfg: present in the
           agent's configuration, vppcfg finds nothing to change. The command changes nothing.
 
   health  exits with 0 if the agent runs; with -ready, if it is connected to VPP and its intent is applied.
@@ -121,7 +121,7 @@ OPTIONS
   -reason TEXT    the reason, which the portal and the agent show
   -for DURATION   the longest duration: 45m, 2h30m; up to 720h
   -with FILE      print FILE with the entries that vppcfg needs; /dev/stdin reads standard input
-  -beside-lines   calibrate although lines carry frames here
+  -with-lines     calibrate although lines carry frames here
   -ready          also require that the intent is applied
   -portal URL     https URL of the portal's web pages
   -token-file FILE

@@ -182,7 +182,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
 	engine.Repair, engine.FullObservation, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullObservation, c.VPP.CLISocket
 	engine.NeverWatch, engine.Adoption = c.VPP.PathWatch == "off", c.Adoption == "allowed"
-	engine.PortMTUs = c.VPP.Vppcfg == "beside"
+	engine.PortMTUs = c.VPP.Vppcfg == "present"
 	options := report.Options{
 		IgnoreDefaultRoutes: c.VPP.DefaultRoutes == "ignored",
 		Engine:              engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,

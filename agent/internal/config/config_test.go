@@ -71,6 +71,15 @@ func TestLeftOutKeysHaveTheirDefaults(t *testing.T) {
 	}
 }
 
+func TestTheEarlierNameOfAVppcfgValueIsAccepted(t *testing.T) {
+	for _, value := range []string{"present", "beside"} {
+		c, _, err := load(t, strings.Replace(complete, "vpp: {", "vpp: {vppcfg: "+value+", ", 1))
+		if err != nil || c.VPP.Vppcfg != "present" {
+			t.Errorf("%s: got %+v, %v", value, c, err)
+		}
+	}
+}
+
 func TestErrorsNameThePathOfTheKey(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"unknown key":            {"router: rhino", "router: rhino\nrooter: rhino", "rooter: unknown key"},

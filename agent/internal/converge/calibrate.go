@@ -82,7 +82,7 @@ func (e *Engine) mayCalibrate(withLines bool) error {
 		return &InServiceError{"the portal does not have this router under maintenance: begin it there first"}
 	case carrying > 0 && !withLines:
 		return &InServiceError{fmt.Sprintf("lines carry frames here, at %d of their ends, and would share VPP with the calibration: their frames would come later, "+
-			"by up to a millisecond, and some may be lost; drain the router first, or calibrate with -beside-lines", carrying)}
+			"by up to a millisecond, and some may be lost; drain the router first, or calibrate with -with-lines", carrying)}
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (p *Part) writeRemarks(out *bytes.Buffer) {
 		}
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(out, "# vppcfg's plan sets the packet MTU of %s, which does not limit frames of their lines.\n# With vpp.vppcfg: beside in its file the agent sets it itself.\n",
+		fmt.Fprintf(out, "# vppcfg's plan sets the packet MTU of %s, which does not limit frames of their lines.\n# With vpp.vppcfg: present in its configuration the agent sets this MTU itself.\n",
 			strings.Join(others, ", "))
 	}
 }
