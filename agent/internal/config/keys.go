@@ -56,7 +56,7 @@ var keys = []key{
 	{path: "vpp.path_watch", standard: "auto", meaning: "whether VPP watches the paths to other routers by multihop BFD: auto, where it can and the portal requests it; or off, for a VPP next to a routing daemon that uses multihop BFD, because VPP would take all packets to UDP port 4784",
 		set: text(func(c *Config) *string { return &c.VPP.PathWatch }, isOneOf("auto", "off"))},
 	{path: "vpp.vppcfg", standard: "absent", meaning: "whether vppcfg configures this VPP too: absent, or present; then sub-interfaces and tunnels get the L3 MTU of their port, as vppcfg requires for cross-connects, and vppcfg finds nothing to change in the output of the command vppcfg",
-		set: vppcfg},
+		set: withEarlierNames(map[string]string{"beside": "present"}, text(func(c *Config) *string { return &c.VPP.Vppcfg }, isOneOf("absent", "present")))},
 	{path: "vpp.default_routes", standard: "count", meaning: "whether a default route makes another router's tunnel address reachable: count (yes), or ignored (no, for a network whose default route leads to the Internet)",
 		set: text(func(c *Config) *string { return &c.VPP.DefaultRoutes }, isOneOf("count", "ignored"))},
 	{path: "report.url", meaning: "https URL of the portal's agent API; nothing is reported if absent",
@@ -105,12 +105,14 @@ func text(field func(*Config) *string, check func(string) error) func(*Config, a
 	}
 }
 
-// vppcfg also accepts the name of "present" in release 0.1.0.
-func vppcfg(c *Config, value any, folder string) error {
-	if value == "beside" {
-		value = "present"
+// withEarlierNames also accepts the names that values had in earlier releases.
+func withEarlierNames(names map[string]string, set func(*Config, any, string) error) func(*Config, any, string) error {
+	return func(c *Config, value any, folder string) error {
+		if s, ok := value.(string); ok && names[s] != "" {
+			value = names[s]
+		}
+		return set(c, value, folder)
 	}
-	return text(func(c *Config) *string { return &c.VPP.Vppcfg }, isOneOf("absent", "present"))(c, value, folder)
 }
 
 func path(field func(*Config) *string) func(*Config, any, string) error {
