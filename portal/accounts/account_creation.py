@@ -11,7 +11,8 @@ def account_make(
     """Create an account.
 
     ``password``: a password that the caller has validated. With None, the user cannot sign in by password
-    before choosing one. Raises UsernameTaken or AddressTaken. Upper and lower case are not distinguished.
+    before choosing one. Raises UsernameTaken or AddressTaken, also for a name or an address that differs only
+    in upper and lower case.
     """
     taken = {
         "accounts_user_username_key": lambda: UsernameTaken(username=username),

@@ -25,9 +25,9 @@ def customer_retire(*, customer: Customer, now: datetime) -> None:
 def customer_reopen(*, customer: Customer, now: datetime) -> None:
     """Undo the retirement of a customer. The caller must have locked its row.
 
-    Accounts of its members that were closed with any retired customer are reopened. They keep their roles,
-    passwords, and sessions that have not expired. API tokens and invitations remain revoked, because their
-    owners may have given them to others.
+    Accounts of its members are reopened if the retirement of this or another customer closed them. They keep
+    their roles, passwords, and sessions that have not expired. API tokens and invitations remain revoked,
+    because their owners may have given them to others.
     """
     Customer.objects.filter(pk=customer.pk).update(retired_at=None)
     closed = User.objects.filter(closed_with__isnull=False, memberships__customer=customer)

@@ -30,7 +30,8 @@ _SALT = "email-change"
 def email_change_request(*, user: User, email: str, now: datetime) -> None:
     """Request a mail with a link to the new address ``email``.
 
-    Addresses of other accounts get the same mail, so that a user cannot find out which addresses have one.
+    The address of another account gets the same mail. Otherwise the user could find out which addresses have
+    an account.
     """
     announce(EMAIL_CHANGE_REQUESTED, data={"user": user.pk, "to": email}, now=now)
 

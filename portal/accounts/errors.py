@@ -93,7 +93,7 @@ class AddressTaken(Conflict):
 class EmailChangeOver(Conflict):
     """The link that verifies a new address is no longer valid.
 
-    It is too old, or belongs to another user, or the account has changed since.
+    The link is too old or belongs to another user, or the account has changed since the link was created.
     """
 
 

@@ -1,4 +1,6 @@
-"""Invitations by e-mail. The link contains only the signed id. The row decides whether it is valid."""
+"""Invitations by e-mail. The link contains only the signed id of the invitation. The invitation's row decides
+whether the link is valid.
+"""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta

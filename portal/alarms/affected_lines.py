@@ -77,7 +77,8 @@ def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
 
 
 def _behind(kind: str, what: str, about: str) -> Q:
-    """Return a filter on lines for an object such as ``router:7``, given as kind, ``what`` and ``about``.
+    """Return a filter for the lines that an alarm concerns. For the object ``router:7``, ``what`` is "router"
+    and ``about`` is "7".
 
     The filter has subqueries and no joins, so that each line is counted once.
     """

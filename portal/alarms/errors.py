@@ -6,7 +6,7 @@ from portal.core.errors import Conflict, DomainError
 
 
 class AlarmCleared(Conflict):
-    """The cause of the alarm is gone, so that it accepts no more operations."""
+    """The cause of the alarm is gone, so the alarm accepts no more operations."""
 
     at: datetime
 

@@ -81,7 +81,7 @@ def _is_silenced(now: datetime) -> Exists:
 
 
 def _silences(now: datetime) -> QuerySet[OperatorState]:
-    """Return the current silences of the alarm's kind and object, whichever occurrence they were set for."""
+    """Return the current silences of the alarm's kind and object, from any occurrence of the alarm."""
     return OperatorState.objects.filter(
         alarm__kind=OuterRef("kind"), alarm__object=OuterRef("object"), silenced_until__gt=now
     )

@@ -1,8 +1,8 @@
 """The complete audit trail, newest first, in pages.
 
-The events of each table have their own numbers. A position in the trail therefore has, for each table, the
-smallest number so far. A page reads at most one page of each table by primary key, which costs the same at
-any depth, and the event before each change. An index serves the changes of one person
+The events of each table have their own numbers. A position in the trail is therefore the smallest number so
+far of each table. For a page, the portal reads at most one page of events of each table by primary key, and
+the event before each change. This costs the same at any depth. An index serves the changes of one person
 (sql/changes_by_person.sql).
 """
 
@@ -24,9 +24,7 @@ _FROM_THE_TOP = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A change, and the row's audited columns after the change. If the row was deleted, the
-    columns before it.
-    """
+    """A change, and the row's audited columns after the change. For a deletion, the columns before it."""
 
     change: Change
     pk: Any

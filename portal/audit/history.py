@@ -111,7 +111,7 @@ def person_history(pk: int) -> list[Change]:
 def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Annotate ``rows`` of an audited table with the time and the user name of their last change.
 
-    The names are ``changed_at`` and ``changed_by``. The latter is None if no user made the change.
+    The names are ``changed_at`` and ``changed_by``. ``changed_by`` is None if no user made the change.
     """
     newest = EVENTS[rows.model].objects.filter(pgh_obj_id=OuterRef("pk")).order_by("-pgh_id")
     found: QuerySet[Any] = rows.annotate(

@@ -14,8 +14,8 @@ class AdvisoryLock(IntEnum):
 
     UPGRADE = 0x4C4F4E47
     PARTITIONS = 7_305_001
-    # Only one process may roll up lines, and one may roll up losses, at a time. Otherwise a slower process
-    # could overwrite newer results with older ones.
+    # Only one process at a time may roll up lines, and only one may roll up losses. Otherwise a slower
+    # process could overwrite newer results with older ones.
     ROLL_UPS = 7_305_002
     # The second key is the number of 5 minutes since the epoch. A process that stores samples of these 5
     # minutes shares the lock until it commits.

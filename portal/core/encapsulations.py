@@ -93,10 +93,9 @@ COST = {
 #
 # * VPP before 25.10 has no GRE keys, so each GRE tunnel needs a separate address pair.
 # * Other routers cannot distinguish the flows of a GRE line. GRE has no ports, VPP sets no flow label, and
-#   few routers hash over a key (RFC 2890) or the inner frame. So all frames of a GRE line take the same one
-# of
-#   several equal-cost paths, and the same member of each link group. VXLAN and GENEVE spread flows by the UDP
-#   source port (tests/lab/test_outer_ports.py).
+#   few routers hash over a key (RFC 2890) or the inner frame. So all frames of a GRE line take the same
+#   one of several equal-cost paths, and the same member of each link group. VXLAN and GENEVE spread flows by
+#   the UDP source port (tests/lab/test_outer_ports.py).
 AUTO_TUNNELS = tuple(
     sorted(
         TUNNELS,

@@ -1,6 +1,7 @@
 """The sessions that block another session of PostgreSQL.
 
-They are read while the other session waits, because PostgreSQL does not show them afterwards.
+The blocking sessions are read while the other session waits, because PostgreSQL does not show them
+afterwards.
 """
 
 import threading

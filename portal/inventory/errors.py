@@ -4,7 +4,9 @@ from portal.core.errors import Conflict, DomainError
 
 
 class InUse(Conflict):
-    """Other objects use the object. ``used_by``: the names of the first few. ``count``: their number."""
+    """Other objects use the object. ``used_by``: the names of the first few users. ``count``: the number of
+    all users.
+    """
 
     what: str
     name: str
@@ -36,7 +38,9 @@ class ValueTaken(Conflict):
 
 
 class InterfaceTaken(Conflict):
-    """An interface is one side of one link, or one port. ``used_by``: its present use."""
+    """The interface is already a port or a side of a link, and can have only one use. ``used_by``: the
+    present use.
+    """
 
     router: str
     interface: str

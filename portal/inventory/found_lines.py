@@ -42,7 +42,7 @@ _LONGEST_TAG, _OUR_TAGS = 63, "longline:"
 
 
 class Standing(StrEnum):
-    """The status of a found line: the first that applies."""
+    """The status of a found line. If several apply, the first one counts."""
 
     ONE_SIDED = "one_sided"
     ONE_DIRECTIONAL = "one_directional"
@@ -166,7 +166,9 @@ class FoundLine:
 
 
 def found_circuits() -> QuerySet[Any]:
-    """Return the first circuit of each found line, by id. ``partner``: the id of its second, or None."""
+    """Return the first circuit of each found line, by id. ``partner``: the id of the line's second circuit,
+    or None.
+    """
     return (
         ObservedCircuit.objects.filter(router__retired_at__isnull=True)
         .annotate(in_underlay=_IN_UNDERLAY, table=_TABLE)
@@ -201,7 +203,7 @@ def circuits_named(circuits: QuerySet[Any], text: str) -> QuerySet[Any]:
 def circuits_where(circuits: QuerySet[Any], wanted: Callable[[FoundLine], bool]) -> QuerySet[Any]:
     """Narrow to lines for which ``wanted`` is true.
 
-    This joins all lines: a thousand in less than a second.
+    This reads all found lines, which takes less than a second for a thousand lines.
     """
     return circuits.filter(_with_ids(line.id for line in found_lines(circuits) if wanted(line)))
 

@@ -23,7 +23,8 @@ def router_of(identity: Identity) -> Router | None:
     """Return the router that this certificate was issued to.
 
     Return None if the certificate is unknown, revoked or not a router's. The router includes the last report
-    of its agent as ``observed``. It is read at each request, so that a revocation takes effect immediately.
+    of its agent as ``observed``. The certificate is looked up at each request, so that a revocation takes
+    effect immediately.
     """
     for certificate in _valid(identity.serial, identity.fingerprint):
         if certificate.router.name == identity.router:
@@ -121,7 +122,9 @@ def reported_ip_mtu(link: Any) -> int | None:
 
 
 def interface_missing(link: Any) -> bool:
-    """Return whether an agent does not report its interface of a row of ``links_with_observed_mtu``."""
+    """Return whether an interface of the link is missing in the report of its router. ``link`` is a row of
+    ``links_with_observed_mtu``.
+    """
     return bool(link.a_missing or link.z_missing)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from portal.core.whole_number import whole_number
 from portal.inventory.models import BackboneLink, InterfaceUse, ObservedInterface, Port, Router
 
-# No router of an ISP has more interfaces. Beyond this, users type the name.
+# No router of an ISP has more interfaces. On a router with more, users type the name.
 MOST = 1000
 # A number in the name of an interface, which has at most 63 characters.
 _LONGEST_NUMBER = 63

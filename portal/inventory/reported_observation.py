@@ -163,8 +163,8 @@ class VlanLoss(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``not_examined``: the loss is not confirmed, because VPP's tracer could not be used. ``dropped``: the
     tracer showed the loss, and the sub-interface is not rebuilt yet. ``rebuilt``: the sub-interface is
-    rebuilt, and no frame has arrived yet. ``not_restored``: no frame arrived in time after that. Only an
-    operator can request another rebuild.
+    rebuilt, and no frame has arrived yet. ``not_restored``: after the rebuild, no frame arrived in time. Only
+    an operator can request another rebuild.
     """
 
     state: Literal["not_examined", "dropped", "rebuilt", "not_restored"]

@@ -1,8 +1,8 @@
 """Roll-up of losses of routers and interfaces into 5 minutes, hours and days, and queries of them.
 
-Every stored sample marks its 5-minute bucket as stale, and a marked bucket is counted again as a whole, as
-for lines (portal.telemetry.rollups). Queries do not wait for the roll-up: they count marked buckets from the
-samples.
+This works as for lines (portal.telemetry.rollups): every stored sample marks its 5-minute bucket as stale,
+and a marked bucket is counted again as a whole. Queries do not wait for the roll-up: they count marked
+buckets from the samples.
 """
 
 from collections.abc import Iterable, Sequence

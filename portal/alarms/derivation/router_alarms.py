@@ -74,8 +74,8 @@ def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def troubled_routers(now: datetime) -> set[int]:
-    """Return the routers that are silent or have no VPP. This explains the faults of their lines
-    and paths.
+    """Return the routers that are silent or have no VPP. Their state explains the faults of their lines and
+    paths.
     """
     troubled = _silent_routers(now).values("pk").union(_without_vpp(now).values("pk"))
     return {row["pk"] for row in troubled}

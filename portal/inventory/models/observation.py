@@ -1,4 +1,6 @@
-"""Observations of agents. Declared facts are in other models; the two are never merged in storage."""
+"""Observations of agents. Declared facts are in other models; observed and declared facts are never merged in
+storage.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -75,7 +77,9 @@ class ObservedRouter(models.Model):
         return f"{self.router} at {self.reported_at:%H:%M:%S}"
 
     def is_current(self, *, reported_since: datetime) -> bool:
-        """Return whether the last report is still valid: it arrived since then, and the agent had a VPP."""
+        """Return whether the last report is still valid: it arrived after ``reported_since``, and the agent
+        had a VPP.
+        """
         return bool(self.vpp_connected and self.reported_at >= reported_since)
 
 
@@ -192,7 +196,7 @@ class ObservedLoad(models.Model):
 
 
 class TunnelAddress(models.Model):
-    """An address of the router on an interface that is up, which may be a tunnel endpoint.
+    """An address that may be a tunnel endpoint: it is on an interface of the router that is up.
 
     ``table``: its FIB table.
     """

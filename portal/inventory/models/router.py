@@ -7,7 +7,9 @@ from portal.inventory.models.site import Site
 
 
 class Router(models.Model):
-    """A VPP router. Only a router with an ``agent_url`` can end VLLs; every router can carry them."""
+    """A VPP router. A VLL can only have an end on a router with an ``agent_url``; every router can carry
+    VLLs.
+    """
 
     name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")

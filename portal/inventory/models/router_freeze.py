@@ -29,8 +29,8 @@ class RouterFreeze(models.Model):
     # When the agent reported the end of the freeze, or no longer reported the freeze. From then on, an
     # operator can check the differences.
     ended_at = models.DateTimeField(null=True, blank=True)
-    # When an operator acknowledged the differences, or when the freeze was closed without that. In the second
-    # case, ``acknowledged_by`` is "".
+    # When an operator acknowledged the differences, or when the freeze was closed without an acknowledgement.
+    # In the second case, ``acknowledged_by`` is "".
     closed_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.CharField(max_length=150, blank=True, db_column="looked_by")
 

@@ -121,7 +121,7 @@ def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
 
 
 def is_unchanged(*, last: ObservedRouter, report: ObservedReport, facts: dict[str, Any]) -> bool:
-    """Return whether a later report has a VPP and equals the last report except for its time."""
+    """Return whether ``report`` is later than ``last``, has a VPP, and equals ``last`` except for its time."""
     if not report.vpp.connected or report.sent_ms <= last.sent_ms:
         return False
     return all(facts[name] == getattr(last, name) for name in facts.keys() - _BEATS)
