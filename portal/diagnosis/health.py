@@ -189,9 +189,10 @@ def _setting_up(order: Order | None) -> Health:
 
 
 def _why_down(line: Vll) -> str:
-    """Return the cause of a line being down, and the ports that are kept down because of it.
+    """Return the sentence about the cause of a line being down, and sentences about the ports that are kept
+    down because of that cause.
 
-    The sentences are those of the diagnosis. The cause is the nearest one that the ends show.
+    The sentences are those of the diagnosis. The facts about the ends show the cause.
     """
     ends = sorted(line.ends.all(), key=lambda end: end.side)
     done = [_sentence(Finding.LINK_HELD_DOWN, end) for end in ends if end.held_down]

@@ -91,7 +91,8 @@ def send_tasks(task: str, calls: Iterable[Sequence[int | str]], *, now: datetime
 
 
 def resend_tasks(task: str, rows: QuerySet[Any, Any], *, named_by: str, now: datetime) -> list[Any]:
-    """Request ``task(row.named_by)`` for each row again, and return the values of ``named_by``. For sweepers.
+    """Request ``task`` again for each row, with the attribute ``named_by`` of the row as argument. Return
+    these values. For sweepers.
 
     Rows are left out if an earlier message may still wait for a worker. ``resent_at`` of a row records the
     request; the worker that claims the row clears it. Locked rows are skipped, because a worker processes

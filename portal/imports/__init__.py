@@ -1,4 +1,4 @@
 """Imports of spreadsheets. All rows are checked first. Then they are imported in batches (ADR 45).
 
-A batch succeeds or fails as a whole.
+The changes of a batch are committed together, or not at all.
 """

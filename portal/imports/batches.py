@@ -1,7 +1,7 @@
 """The batches of an import. A check runs in a transaction that is rolled back; an import is committed.
 
-The states of the rows show which rows remain. They are written in the same transaction as the batch. If a
-worker is killed, its batch is either complete or absent, and the next worker continues after it.
+The states of the rows show which rows remain. The states are written in the same transaction as the batch. If
+a worker is killed, its batch is either complete or absent, and the next worker continues after it.
 """
 
 import logging
@@ -37,17 +37,18 @@ from portal.imports.refusals import refusal_record
 
 log = logging.getLogger(__name__)
 
-# An import works for at most this time, and ends with the batch that is then in progress. Then other imports
-# and tasks have their turn. Some of these tasks are due every five seconds.
+# The length of a turn in seconds. After this time, the import completes only the batch that is in progress.
+# Then other imports and tasks have their turn, because some tasks are due every five seconds.
 _TURN_S = 2.0
 
 
 def import_run(*, import_id: UUID, turn: int) -> None:
     """Process batches until no rows are left or the turn is over. After a turn, queue the import again.
 
-    ``turn`` is the number in the message. Does nothing if it is another import's turn; that import queues
-    this one when it ends. Does nothing if the message's turn is over: of repeated messages, only one has an
-    effect.
+    ``turn`` is the number of the turn, from the message. Does nothing in two cases:
+
+    * It is the turn of another import. That import queues this one when it ends.
+    * The turn with this number is over. Repeated messages therefore have an effect only once.
     """
     until = monotonic() + _TURN_S
     this = first_running()

@@ -313,7 +313,7 @@ class _Line:
     def _interface_id(self, device: int, name: str) -> int | None:
         """Return the NetBox id of a device's interface with this name; None if there is none.
 
-        It is used for ports that a user created in the portal, so that the portal does not know their id.
+        It is used for ports that a user created in the portal: their NetBox ids are not stored.
         """
         rows = self._client.rows(_INTERFACES, fields=("id", "name"), device_id=[device], name=[name])
         return next((row["id"] for row in rows if row["name"] == name), None)

@@ -4,7 +4,7 @@ from portal.core.errors import Conflict, DomainError
 
 
 class WebhookUrlUnreadable(DomainError):
-    """The text is not an absolute http or https URL, or contains a user name, or is too long."""
+    """The text is not an absolute http or https URL, or the URL contains a user name or is too long."""
 
     field = "url"
 

@@ -87,8 +87,8 @@ class Recipients:
         self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
 
     def of(self, event: Event) -> dict[int, Group]:
-        """Return the recipients of an event, each with one group. For users in two groups, the member's
-        counts.
+        """Return the recipients of an event, each with one group. For NOC staff who are members of the
+        customer too, the group of members counts.
         """
         groups: dict[int, Group] = {}
         for reader in self._noc:

@@ -70,8 +70,9 @@ def _is_new(kind: str, last: str | None, *, silent: bool) -> bool:
 def _of_router(found: Mail) -> list[LineUpdate] | None:
     """Return the reader's lines on the router, with their status; None if the mail need not be sent.
 
-    No mail is needed if the router has meanwhile reported again or fallen silent. The mail that a router
-    reports again is sent only to readers of the mail about its silence.
+    A mail about a silence is not needed if the router has meanwhile reported again. A mail about the end of a
+    silence is not needed if the router has meanwhile fallen silent again, or if the reader did not get the
+    mail about the silence.
     """
     event_id = found.event_id or 0
     router_id = int(found.cause.partition(":")[2])

@@ -52,7 +52,7 @@ class _Broker:
 class _Migrations:
     """The check that the database has the tables of this release.
 
-    If they are found once, the process does not check again.
+    After the process has found the tables once, it does not check again.
     """
 
     def __init__(self) -> None:

@@ -47,7 +47,9 @@ class PathTooNarrow(TransportRefused):
 
 
 class PathMtuUnknown(TransportRefused):
-    """Frames may use these links, and their MTU is unknown. The portal never assumes an MTU."""
+    """The line's frames may use these links, but the MTU of the links is unknown. The portal never assumes an
+    MTU.
+    """
 
     links: tuple[Link, ...]
 
@@ -63,7 +65,8 @@ class NoPath(TransportRefused):
 class FamilyMissing(TransportRefused):
     """``routers`` have no tunnel endpoint of this family.
 
-    With ``auto`` the ends have no family in common; ``family`` is then the one that was tried first.
+    With ``auto``, the error means that the ends have no family in common; ``family`` is then the first that
+    was tried.
     """
 
     routers: tuple[Router, ...]
@@ -71,14 +74,14 @@ class FamilyMissing(TransportRefused):
 
 
 class LocalAcrossRouters(TransportRefused):
-    """L2XC joins two ports of one router, and these ends are on two routers."""
+    """L2XC joins two ports of one router, but these ends are on two routers."""
 
     a: Router
     z: Router
 
 
 class TunnelWithinRouter(TransportRefused):
-    """A tunnel joins two routers, and both ends are on this router."""
+    """A tunnel joins two routers, but both ends are on this router."""
 
     router: Router
     transport: Transport
@@ -94,7 +97,8 @@ class EncapsulationMissing(TransportRefused):
 
 
 class TableUnknownToAgent(TransportRefused):
-    """The underlay of ``router`` uses a FIB table other than 0, and its agent does not support tables.
+    """The underlay of ``router`` uses a FIB table other than 0, but the router's agent does not support
+    tables.
 
     Such an agent would create tunnels in table 0.
     """
@@ -104,7 +108,9 @@ class TableUnknownToAgent(TransportRefused):
 
 
 class TableUnreadable(TransportRefused):
-    """VPP does not show the FIB table of a tunnel of this transport, and ``router`` uses one other than 0."""
+    """VPP does not show the FIB table of tunnels of this transport, but the underlay of ``router`` uses a
+    table other than 0.
+    """
 
     router: Router
     table: int

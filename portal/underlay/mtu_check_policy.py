@@ -9,8 +9,8 @@ from portal.core.required_mtu import MtuPolicy
 class PathPolicy:
     """The rules for the MTU check of a path.
 
-    ``any_single_failure``: the path must also carry the frame after any one failure. None means on with
-    ``planning`` and off with ``exact``.
+    ``any_single_failure``: the path must also carry the frame after any one failure. None: the policy
+    ``planning`` requires this, and ``exact`` does not.
     """
 
     mtu: MtuPolicy = MtuPolicy.PLANNING

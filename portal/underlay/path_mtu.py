@@ -39,7 +39,7 @@ class PathReport:
         return None if self.unknown else self.narrowest_mtu
 
     def refusal(self, required: int) -> TransportRefused | None:
-        """Return the reason why an IP packet of ``required`` bytes may not get through; None if it does.
+        """Return the reason why an IP packet of ``required`` bytes may be lost; None if the packet fits.
 
         An unknown MTU is reported before a narrow path, because a smaller packet does not help while the MTU
         is unknown.

@@ -81,9 +81,11 @@ class Topology:
     def ip_mtu(self, link: Link) -> int | None:
         """Return the link's IP MTU in bytes: the smallest known value, or None if it counts as unknown.
 
-        It is unknown if nobody declared or observed a value. It is also unknown while an agent that should
-        observe one of the sides is silent or does not report the interface: the real value may have changed
-        since.
+        The MTU is unknown in these cases:
+
+        * Nobody declared or observed a value.
+        * An agent that should observe one of the sides is silent, or does not report the interface. The real
+          value may have changed since the last report.
         """
         for side in (link.a, link.z):
             if side.unwatched and self.router(side.router).agent_observed:

@@ -16,7 +16,8 @@ from portal.underlay.routers_and_links import Link, LinkSide, Router
 from portal.underlay.topology import Topology
 from portal.underlay.tunnel_endpoints import LineEnd
 
-# The portal stops trusting observed MTUs when an agent has been silent, or without a VPP, for longer.
+# After an agent has been silent or without a VPP for this time, the portal no longer trusts the MTUs that it
+# observed.
 SILENT_AFTER = timedelta(minutes=5)
 # A drained router advertises this metric for its links: the largest that still counts (IS-IS wide metrics,
 # RFC 5305; for OSPF, RFC 6987 uses 0xffff). Frames cross such a router only if there is no other path, and it

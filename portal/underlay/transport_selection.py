@@ -179,9 +179,15 @@ def options(
 def _most_helpful(refusals: list[tuple[TransportRefused, ...]]) -> tuple[TransportRefused, ...]:
     """Return the obstacles to the tunnel that comes nearest to carrying the line.
 
-    A path that is too narrow or of unknown MTU is nearest. Then come a router that lacks support or an
-    endpoint, no path, and an end without the family. Among narrow paths, the smallest shortfall is nearest.
-    Otherwise the first tunnel counts.
+    The order of tunnels, nearest first, by their first obstacle:
+
+    * a path that is too narrow or of unknown MTU, if it is the only obstacle;
+    * any of these with further obstacles, or a router that lacks support or an endpoint;
+    * no path;
+    * an end without the family.
+
+    Of several equally near tunnels with narrow paths, the one with the smallest shortfall counts. Otherwise
+    the first tunnel counts.
     """
 
     def remoteness(against: tuple[TransportRefused, ...]) -> int:

@@ -31,7 +31,7 @@ _LEAST_LETTERS = 2
 class Option:
     """An entry of the list. It either links to ``url``, or presses the button with the id ``press``.
 
-    All pages have that button.
+    Every page has a button with that id.
     """
 
     title: Text

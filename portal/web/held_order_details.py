@@ -62,7 +62,7 @@ def needs_of(order: Order, *, now: datetime) -> Needs:
 def plan_parts(plan: PlanResult) -> list[PlanPart]:
     """Return the plans of the routers. The plan of the A end is first.
 
-    If one plan names no end, it gets the end that no other plan names.
+    If the plan of one router names no end, it gets the end that the plan of the other router does not name.
     """
     parts = [_part(part) for part in plan.routers]
     unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))

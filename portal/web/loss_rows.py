@@ -18,9 +18,9 @@ STEP_S = 1800
 class LossRow:
     """The losses of an interface in the last day.
 
-    ``totals``: the counts by column; None if nothing was counted. ``lost``: the frames that the interface
-    itself lost. ``ratio``: the lost share of all frames that were received or to be sent. ``path``: SVG path
-    data for a sparkline of the losses; "" without losses.
+    ``totals``: the counts by column; None without samples in the last day. ``lost``: the frames that the
+    interface itself lost. ``ratio``: the lost share of all frames that were received or to be sent. ``path``:
+    SVG path data for a sparkline of the losses; "" without losses.
     """
 
     name: str

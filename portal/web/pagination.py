@@ -1,4 +1,4 @@
-"""Keyset pagination of lists. Every page takes the same time to read, also the last."""
+"""Keyset pagination of lists. Every page takes the same time to read, including the last page."""
 
 import base64
 import json

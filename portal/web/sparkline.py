@@ -29,7 +29,7 @@ class Sparkline:
 
 
 def sparkline_of(recent: Recent) -> Sparkline | None:
-    """Return the sparkline; None if nothing was counted.
+    """Return the sparkline; None without counts in the last hour.
 
     Both directions have the same scale, from zero to the highest rate.
     """

@@ -29,8 +29,8 @@ NOT_AS_ORDERED = (gettext_noop("Not as ordered"), "warning")
 def end_look(end: VllEnd) -> tuple[str, str]:
     """Return the label and the tone for the state of an end: the router's answer, or "Not as ordered".
 
-    The latter is returned if somebody has changed the end in VPP since a verified answer. The label of a
-    status that this release does not know is the status itself.
+    "Not as ordered" is returned if somebody has changed the end in VPP since a verified answer. The label of
+    a status that this release does not know is the status itself.
     """
     if end.status == VllEnd.Status.VERIFIED and not end.is_as_ordered:
         return NOT_AS_ORDERED

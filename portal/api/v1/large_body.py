@@ -18,9 +18,9 @@ Handler = Callable[..., HttpResponse]
 def takes_bytes(most: int) -> Callable[[Handler], Handler]:
     """Return a decorator that allows bodies of up to ``most`` bytes for a view's write method.
 
-    Idempotency-Key reads the whole body, and Django refuses that above DATA_UPLOAD_MAX_MEMORY_SIZE. The
-    wrapper therefore reads the body itself and stores it where Django would store it. DRF has authenticated
-    the sender before the wrapper runs.
+    The code for Idempotency-Key reads the whole body, but Django refuses to read more than
+    DATA_UPLOAD_MAX_MEMORY_SIZE. The wrapper therefore reads the body itself and stores it where Django would
+    store it. DRF has authenticated the sender before the wrapper runs.
     """
 
     def limited(handler: Handler) -> Handler:

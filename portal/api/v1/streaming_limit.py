@@ -1,4 +1,4 @@
-"""Limit the number of long responses per process, because each occupies a thread until the client has it all.
+"""Limit the number of long responses per process: each occupies a thread until the client has received it.
 
 Each customer can have one long response at a time, so that exports do not delay those of other customers.
 """

@@ -121,7 +121,7 @@ def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
 
 
 def is_unchanged(*, last: ObservedRouter, report: ObservedReport, facts: dict[str, Any]) -> bool:
-    """Return whether ``report`` is later than ``last``, has a VPP, and equals ``last`` except for its time."""
+    """Return whether ``report`` is later than ``last``, has a VPP, and is otherwise equal to ``last``."""
     if not report.vpp.connected or report.sent_ms <= last.sent_ms:
         return False
     return all(facts[name] == getattr(last, name) for name in facts.keys() - _BEATS)

@@ -67,7 +67,8 @@ class TokenForm(TablerForm):
         return self._for_who_runs_a_team("webhooks")
 
     def _for_who_runs_a_team(self, name: str) -> bool:
-        """Return whether the box is ticked. Raises ValidationError if it is and the user manages no customer.
+        """Return whether the box is ticked. Raises ValidationError if it is ticked and the user manages no
+        customer.
 
         The permission is not checked before, so that showing the form needs no database query.
         """

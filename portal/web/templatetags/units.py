@@ -78,7 +78,7 @@ def in_ms(us: int | None) -> str:
 
 @register.filter
 def available(times: dict[str, Any]) -> str:
-    """Return the availability in per cent, rounded down; "not measured" if nothing is known.
+    """Return the availability in per cent, rounded down; "not measured" if no status is known.
 
     If the status is known for only a part of the time, the text also contains that part.
     """
@@ -87,7 +87,7 @@ def available(times: dict[str, Any]) -> str:
 
 @register.filter
 def lost(way: dict[str, Any]) -> str:
-    """Return the loss of one direction in per cent, rounded up; "not measured" if nothing is known.
+    """Return the loss of one direction in per cent, rounded up; "not measured" if the loss is unknown.
 
     If the loss is below its bound (the accuracy of the measurement), the text is "<" and the bound.
     """

@@ -122,7 +122,8 @@ def rebuild(request: SignedInRequest, router_id: int, vll_id: UUID, side: str) -
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Declare a router dead, with ``reason``; or no longer dead, if it is already declared dead.
+    """Declare a router dead, with ``reason``. If the router is already declared dead, withdraw the
+    declaration.
 
     Without a reason, the response has status 422 and shows the page with the error.
     """

@@ -82,7 +82,7 @@ class DiscardSerializer(StrictSerializer):
 class QuarantinedEndSerializer(serializers.Serializer[Any]):
     """An end of a line in a quarantine, with numbers of 5-minute intervals.
 
-    ``added``: those that acceptance adds; ``left_out``: those that are already counted.
+    ``added``: the intervals that acceptance adds. ``left_out``: the intervals that are already counted.
     """
 
     side = serializers.ChoiceField(choices=["a", "z"])
@@ -92,8 +92,8 @@ class QuarantinedEndSerializer(serializers.Serializer[Any]):
 
 
 class MonthRatesSerializer(serializers.Serializer[Any]):
-    """95th percentiles in bit/s, null if nothing was counted, and the numbers of ``counted`` and ``missing``
-    5-minute intervals.
+    """95th percentiles in bit/s, null without counts in the month, and the numbers of ``counted`` and
+    ``missing`` 5-minute intervals.
     """
 
     out = serializers.IntegerField(allow_null=True)

@@ -22,7 +22,9 @@ class UnpolicedReason(TypedDict):
 
 
 class PathStatusSerializer(PrecomputedReads, serializers.Serializer[PathStatus]):
-    """The state of the path between a line's routers. ``since`` is set if it is up or down, else ``why``."""
+    """The state of the path between a line's routers. If the path is up or down, ``since`` is set; otherwise
+    ``why`` is set.
+    """
 
     state = serializers.ChoiceField(choices=["up", "down", "starting", "not_watched"])
     since = serializers.DateTimeField(allow_null=True)

@@ -26,7 +26,9 @@ from portal.vll.operations import line_test_call_off, line_test_order, line_test
 
 
 class ActivationTestsView(generics.ListAPIView[LineTest]):
-    """The activation tests of a line, newest first, also those that were not made, with the reason."""
+    """The activation tests of a line, newest first. Tests that were not made are included, with the
+    reason.
+    """
 
     permission_classes = [IsAuthenticated]
     queryset = LineTest.objects.none()
@@ -41,8 +43,8 @@ class ActivationTestsView(generics.ListAPIView[LineTest]):
     @extend_schema(request=ActivationTestRequestSerializer, responses={202: ActivationTestSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Request an activation test of a line in service, now or `at` a time. It interrupts the line for
-        seconds.
+        """Request an activation test of a line in service, now or at the time `at`. The test interrupts the
+        line for seconds.
 
         The portal measures the interruption and counts it as maintenance, not as an outage.
         """

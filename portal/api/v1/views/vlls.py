@@ -126,7 +126,7 @@ class VllView(ConditionalRetrieveView[Vll]):
 
 
 class ThroughputView(APIView):
-    """Throughput of a VLL: bit/s or packet/s, in and out, for each end; null if nothing was measured."""
+    """Throughput of a VLL: bit/s or packet/s, in and out, for each end; null for a time without counts."""
 
     permission_classes = [IsAuthenticated]
 
