@@ -51,7 +51,7 @@ TEXTS |= {
         "A token can create tokens only with its own scopes; {scope} is not one of them."
     ),
     errors.NetworkNotHeld: gettext_noop(
-        "A token can only create tokens for its own networks; {network} is not in any of them."
+        "A token can create tokens only for its own networks. {network} is outside of these networks."
     ),
     errors.OutlivesItsMaker: gettext_noop(
         "A token created with another token expires with it, at {latest} at the latest."

@@ -10,7 +10,8 @@ TEXTS |= {
         "This alarm cleared automatically at {at}. There is nothing left to do; it stays in the history."
     ),
     errors.AlarmAcknowledged: gettext_noop(
-        "{by} already acknowledged this alarm at {at}. Undo that first to write something else."
+        "{by} already acknowledged this alarm at {at}. To write something else, undo the acknowledgement "
+        "first."
     ),
     errors.AlarmNotAcknowledged: gettext_noop(
         "This alarm is not acknowledged, or no longer is. Nothing was changed."

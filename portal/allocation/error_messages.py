@@ -25,10 +25,11 @@ TEXTS |= {
         " addresses."
     ),
     errors.TunnelKeyTaken: gettext_noop(
-        "The key {key} is another line's or is reserved. Change it on both routers, or end the reservation."
+        "Another line uses the key {key}, or the key is reserved. Change the key on both routers, or end "
+        "the reservation."
     ),
     errors.TunnelPairTaken: gettext_noop(
-        "Another line has a GRE tunnel between {pair} already. Remove that one first."
+        "Another line has a GRE tunnel between {pair} already. Remove that line first."
     ),
     errors.VniRangeBackwards: gettext_noop(
         "{first} to {last} is not a range of VNIs. Enter two numbers from {minimum} to {maximum}, in order."

@@ -31,7 +31,7 @@ KINDS = {
     "not-stored": (412, _("An agent's report refers to a list that has to be sent whole")),
     "parse-error": (400, _("The body cannot be read")),
     "permission-denied": (403, _("You may not do this")),
-    "precondition-failed": (412, _("It has changed since you read it")),
+    "precondition-failed": (412, _("The object has changed since you read it")),
     "precondition-required": (428, _("If-Match is missing")),
     "throttled": (429, _("Too many requests in this minute")),
     "too-large": (413, _("The body is too large")),

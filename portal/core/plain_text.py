@@ -50,7 +50,7 @@ def _refuse(hidden: set[str]) -> None:
     if hidden:
         named = ", ".join(f"U+{ord(each):04X}" for each in sorted(hidden)[:NAMED])
         message = _(
-            "It contains invisible characters (%(named)s) that change how the text around them is "
+            "The text contains invisible characters (%(named)s) that change how the text around them is "
             "shown. Remove them, or type the text again."
         )
         raise ValidationError(message, code="not_plain_text", params={"named": named})

@@ -7,7 +7,9 @@ from portal.core.errors import TEXTS, wording
 from portal.imports import errors
 
 TEXTS |= {
-    errors.CellMissing: gettext_noop("“{column}” is empty. Fill it in: a row cannot do without it."),
+    errors.CellMissing: gettext_noop(
+        "“{column}” is empty. Fill it in: every row needs a value in this column."
+    ),
     errors.CellNotANumber: gettext_noop(
         "“{value}” is not a whole number. Write all digits and nothing else, such as 1000000000: without"
         " unit, point or exponent."
@@ -27,29 +29,30 @@ TEXTS |= {
         "“{value}” names no port. Write router and interface with a colon between them, such as"
         " rhino:TenGigabitEthernet3/0/0."
     ),
-    errors.CellTextTooLong: gettext_noop("It has {length} characters. Shorten it to {most}."),
+    errors.CellTextTooLong: gettext_noop("The text has {length} characters. Shorten it to {most}."),
     errors.CellNotPlain: gettext_noop(
-        "It contains invisible characters ({named}) that change how the text around them is shown. Type the"
-        " text again."
+        "The text contains invisible characters ({named}) that change how the text around them is shown. "
+        "Type the text again."
     ),
     errors.LineBeingRemoved: gettext_noop(
         "The line “{description}” is being removed. Undo its removal to keep it; or wait until it is gone,"
         " and import the row again to order it again."
     ),
     errors.RowTwice: gettext_noop(
-        "Line {line} has “{value}” as well, and there can be one only. Take one of the two lines out."
+        "Line {line} of the file also has “{value}”, which must be unique. Remove one of the two lines."
     ),
     errors.RowNotTaken: gettext_noop(
-        "An unexpected error stopped this row; the worker’s log says which. The other rows are not affected."
+        "An unexpected error stopped the import of this row. The worker’s log has the error. The other "
+        "rows are not affected."
     ),
     errors.TableEmpty: gettext_noop("The table has no rows. Fill in at least one below the header."),
     errors.ImportKeepsFailing: gettext_noop(
-        "The portal failed at this import too often. Its log says why. What is imported stays: import the"
-        " rest with the same file once the cause is fixed."
+        "This import failed too often. The portal’s log says why. Imported rows stay. When the cause is "
+        "fixed, import the rest with the same file."
     ),
     errors.ImportNotAllowed: gettext_noop(
-        "{username} may no longer do this: the account, its role or its API token has changed. What is"
-        " imported stays. Somebody else can import the rest with the same file."
+        "{username} may no longer do this: the account, its role or its API token has changed. Imported "
+        "rows stay. Somebody else can import the rest with the same file."
     ),
 }
 

@@ -13,7 +13,7 @@ TEXTS |= {
         "{interface} of {router} is in use by {used_by}. An interface has one use: choose another one."
     ),
     errors.CalibrationUnreadable: gettext_noop(
-        "This is not what longline-agent calibrate -json prints: {detail}. Copy everything that it printed."
+        "This is not the output of longline-agent calibrate -json: {detail}. Copy the complete output."
     ),
     errors.CalibrationOfAnother: gettext_noop(
         "This was measured on {measured} and cannot be used for {router}. Calibrate {router} itself."

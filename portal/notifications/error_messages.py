@@ -21,7 +21,9 @@ TEXTS |= {
         "There are already {maximum} webhooks, which is the limit. Remove one first."
     ),
     errors.WebhookDisabled: gettext_noop("This webhook is disabled. Enable it first."),
-    errors.DeliveryUnderWay: gettext_noop("It has not been delivered yet and is retried automatically."),
+    errors.DeliveryUnderWay: gettext_noop(
+        "The message has not been delivered yet. The portal retries it automatically."
+    ),
     errors.UnsubscribeLinkUnknown: gettext_noop(
         "This link is incomplete. Sign in and choose your notifications there."
     ),

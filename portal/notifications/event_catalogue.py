@@ -219,10 +219,10 @@ TYPES: tuple[EventType, ...] = (
     _line(
         "unknown",
         "op-unknown",
-        _("A router is not reporting, and nobody else knows whether the line is up."),
+        _("A router is not reporting, and nothing else shows whether the line is up."),
         oper_status=OperStatus.UNKNOWN.value,
     ),
-    _line("in_sync", "in_sync", _("The routers are configured as they should be again."), in_sync=True),
+    _line("in_sync", "in_sync", _("The routers are again configured as they should be."), in_sync=True),
     _line("drift", "drift", _("A router is not configured as it should be."), in_sync=False),
     _line("not_carried", "not_carried", _("The network no longer carries a line's largest frames.")),
     _line(
@@ -237,9 +237,11 @@ TYPES: tuple[EventType, ...] = (
     ),
     _link_loss(
         "link_loss_forwarded",
-        _("The link of a line's end is to be taken down, because the other end has lost its own."),
+        _("The link at one end of a line is to be taken down, because the other end has lost its link."),
     ),
-    _link_loss("link_loss_over", _("That end's link is to be set up again.")),
+    _link_loss(
+        "link_loss_over", _("A link that was taken down for link loss forwarding is to be set up again.")
+    ),
     _line_test(
         "scheduled",
         _("A test with frames was scheduled, which will interrupt a line for a few seconds."),
@@ -254,7 +256,7 @@ TYPES: tuple[EventType, ...] = (
     ),
     _line_test(
         "failed",
-        _("Test frames were lost: the network carries less than it says, or nothing."),
+        _("Test frames were lost: the network carries smaller frames than promised, or none."),
         message="No test frame arrives at the other end: the underlay does not carry this tunnel.",
         reason="nothing-arrives",
     ),
@@ -290,12 +292,12 @@ TYPES: tuple[EventType, ...] = (
         members={"trouble_report": _TROUBLE, **_LINE},
         example={"trouble_report": "5b0f6f0e-6b1c-4d53-9a3e-0a2b7c1d8e90", **_LINE_EXAMPLE},
     ),
-    _router("silent", _("Nobody hears from a router; sent to the NOC's own webhooks.")),
+    _router("silent", _("A router is not reporting; sent to the NOC's own webhooks.")),
     _router("reporting", _("A router that was silent is reporting again; sent to the NOC's own webhooks.")),
     EventType(
         name="webhook.disabled",
         announced="webhook.disabled",
-        about=_("A webhook was disabled; sent to the others of the same customer."),
+        about=_("A webhook was disabled; sent to the other webhooks of the same customer."),
         members={
             "webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"},
             "because": {"enum": ["gone", "failing"]},
@@ -306,7 +308,10 @@ TYPES: tuple[EventType, ...] = (
     EventType(
         name="webhook.test",
         announced="",
-        about=_("Somebody requested a test; it goes to that webhook whichever events it takes."),
+        about=_(
+            "Somebody requested a test message. It goes to the tested webhook, whichever events this "
+            "webhook gets."
+        ),
         members={"webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"}},
         example={"webhook": 7},
     ),

@@ -62,15 +62,16 @@ TEXTS |= {
         "them."
     ),
     errors.BurstOutOfRange: gettext_noop(
-        "{value} bytes is not between {minimum} and {maximum} bytes: a burst holds at least the "
-        "largest frame of the line. Enter a value in that range, or leave it out to get what suits the rate."
+        "{value} bytes is not between {minimum} and {maximum} bytes: a burst holds at least the largest "
+        "frame of the line. Enter a value in that range, or leave it out: the portal then chooses a value "
+        "that suits the rate."
     ),
     errors.ExcessBurstWithoutRate: gettext_noop(
         "Without an excess rate nothing fills an excess burst. Order an EIR, or leave out the EBS."
     ),
     errors.LinkLossNeedsWholePorts: gettext_noop(
-        "Link loss forwarding takes a whole port down, so both ends have to be whole ports, and the {side} "
-        "end is not. Order the whole port there, or leave link loss forwarding off."
+        "Link loss forwarding takes a whole port down, so both ends have to be whole ports. The {side} end "
+        "is not a whole port. Order the whole port there, or leave link loss forwarding off."
     ),
     errors.LinkLossNeedsUni: gettext_noop(
         "{port} leads to another operator, so its link is never taken down. Leave link loss forwarding off."
@@ -80,7 +81,7 @@ TEXTS |= {
         "upgrade that agent."
     ),
     errors.LinkLossPortInUse: gettext_noop(
-        "{port} is used by {interface} as well, which would go down with it. Leave link loss forwarding off, "
+        "{interface} uses {port} as well, and would go down with the port. Leave link loss forwarding off, "
         "or ask the NOC about that interface."
     ),
     errors.PortKeptDown: gettext_noop(
@@ -108,64 +109,67 @@ TEXTS |= {
         "Order {order_id} ({action}) is still {state}. Wait until it has finished, or cancel it."
     ),
     errors.WrongLifecycle: gettext_noop(
-        "This line is {lifecycle}, so {action} is not possible. Look at it again to see what is."
+        "This line is {lifecycle}, so {action} is not possible. Look at the line again to see the possible "
+        "actions."
     ),
     errors.FoundLineUnknown: gettext_noop(
-        "This found line is no longer there as it was: its routers report it otherwise, or it was taken over"
-        " already. Look at the list again."
+        "This found line has changed: its routers now report it differently, or it was taken over already. "
+        "Look at the list again."
     ),
     errors.FoundLineOdd: gettext_noop(
-        "A line is taken over as it is, and something about this one is odd: {odd} "
-        "Fix that on the routers first."
+        "The portal takes over a line without changing it, but something about this line is odd: {odd} Fix "
+        "that on the routers first."
     ),
     errors.AdoptionsRefused: gettext_noop(
-        "{count} of these lines cannot be taken over, and so none was. Leave those out, or fix what prevents "
-        "them."
+        "{count} of these lines cannot be taken over, so no line was taken over. Leave these lines out, or "
+        "fix what prevents the takeover."
     ),
     errors.FoundPortUnknown: gettext_noop(
-        "{interface} of {router} is no port of the inventory. It becomes one where you name the customer of"
-        " the line and VPP knows its speed. Otherwise add it, with both, and try again."
+        "{interface} of {router} is no port of the inventory. The portal adds the port if you name the "
+        "customer of the line and VPP knows the port’s speed. Otherwise add the port with its customer and "
+        "its speed, and try again."
     ),
     errors.FoundPortOfAnother: gettext_noop(
-        "{port} is a port of {owner}, and the line was to be {customer}’s. A line and its ports have the same"
-        " customer: name {owner}, or change the port."
+        "{port} is a port of {owner}, but the line was to belong to {customer}. A line and its ports have "
+        "the same customer: name {owner}, or change the port."
     ),
     errors.RouterAdoptsNothing: gettext_noop(
-        "The agent of {router} takes over nothing that others made, or has not reported lately. Set"
-        " `adoption: allowed` in its file, start it again, and wait for its next report."
+        "The agent of {router} is not allowed to take over lines, or has not reported lately. Set "
+        "`adoption: allowed` in the agent’s file, start the agent again, and wait for its next report."
     ),
     errors.LineNotHere: gettext_noop(
         "No line “{line}” ends on {router}. Give its whole id, or its name as the portal has it."
     ),
     errors.LineAmbiguous: gettext_noop("Several lines here are called “{line}”. Give the id of one: {ids}."),
     errors.AdoptionWhileFrozen: gettext_noop(
-        "{router} is frozen: somebody is at work on it, and what it shows may change at any moment. Take the"
-        " line over when the freeze has ended."
+        "{router} is frozen: somebody is at work on it, and its configuration may change at any moment. "
+        "Take the line over when the freeze has ended."
     ),
     errors.ChangeWhileFrozen: gettext_noop(
-        "{router} is frozen: nothing is changed on it, and the line would carry nothing until the freeze"
-        " ends, for the change needs both of its routers. Order it again then."
+        "{router} is frozen. The change needs both routers of the line, so the line would carry nothing "
+        "until the freeze ends. Order the change again when the freeze has ended."
     ),
     errors.RouterCannotBeFrozen: gettext_noop(
-        "The agent of {router} does not know how to freeze it, or has never reported. Upgrade it first, or"
-        " hold the router: then nothing is sent to it, but its agent goes on repairing."
+        "The agent of {router} does not support freezes, or has never reported. Upgrade the agent first, "
+        "or hold the router: then the portal sends nothing to the agent, but the agent still repairs drift."
     ),
     errors.FreezeTooLong: gettext_noop(
-        "A freeze ends after now, and within {days} days. Begin another one when more time is needed."
+        "The end of a freeze must be in the future and within {days} days. If you need more time, begin "
+        "another freeze later."
     ),
     errors.LineBeingTested: gettext_noop(
-        "{line} is being tested through {router} and would carry nothing while that is frozen. A test takes"
-        " less than a minute; freeze the router after it."
+        "{line} is being tested, and would carry nothing while {router} is frozen. A test takes less than "
+        "a minute. Freeze the router after the test."
     ),
     errors.RouterIsNotFrozen: gettext_noop(
-        "{router} is not frozen by the portal. What an operator on the router froze is ended there, with"
-        " `longline-agent unfreeze`."
+        "The portal has not frozen {router}. If an operator has frozen it on the router, end that freeze "
+        "there, with `longline-agent unfreeze`."
     ),
     errors.FreezeNotOver: gettext_noop(
         "The freeze of {router} is not over. End it first; then you see what was changed meanwhile."
     ),
     errors.RouterLetsNothingGo: gettext_noop(
-        "The agent of {router} does not know how to let a line go as it is. Upgrade it first."
+        "The agent of {router} does not support letting a line go. Upgrade the agent first."
     ),
     errors.PortOfAnotherCustomer: gettext_noop(
         "{port} does not belong to {customer}. A line stays with its customer: choose one of its ports."
@@ -191,7 +195,7 @@ TEXTS |= {
         "A test can be scheduled from now until {latest}. Choose a time in between."
     ),
     errors.LineTestIsScheduled: gettext_noop(
-        "A test of this line is already scheduled for {at}. Call that one off first."
+        "A test of this line is already scheduled for {at}. Call that test off first."
     ),
     errors.WrongLineTestState: gettext_noop(
         "This test is {state}: only a scheduled test can be called off here. To stop one that is "
@@ -210,7 +214,8 @@ TEXTS |= {
         "{router} has not yet confirmed that this end is gone. Try again when it has, or ask the NOC."
     ),
     errors.AlreadyRetried: gettext_noop(
-        "Order {order_id} already retries this one. Look at that order; if it failed too, retry it instead."
+        "This order was already retried as order {order_id}. If that order failed too, retry that order "
+        "instead."
     ),
     errors.CoolingOffOutOfRange: gettext_noop(
         "A cooling-off of {value} s is not possible. Choose 0 to {maximum} s."
@@ -227,17 +232,17 @@ TEXTS |= {
         "a cooling-off."
     ),
     errors.PlanIsIncomplete: gettext_noop(
-        "{routers} did not say what would be done, so this plan cannot be approved; nothing was done. "
-        "Ask for a new plan once every router answers."
+        "{routers} sent no plan, so this plan cannot be approved. Nothing was done. Ask for a new plan "
+        "when all routers respond."
     ),
     errors.PlanIsStale: gettext_noop(
         "A router has changed since this plan was made, or the plan is not ready yet; nothing was "
         "done. Look at a new plan, then approve it."
     ),
     errors.GreKeysGone: gettext_noop(
-        "This order's tunnel was to have a GRE key, but the VPPs of {a_router} and {z_router} no "
-        "longer both have keys. Give them such VPPs again, or reject the order: a new order gets a "
-        "pair of addresses."
+        "This order's tunnel was to have a GRE key, but the VPPs of {a_router} and {z_router} no longer "
+        "both support keys. Install VPPs that support keys, or reject the order: a new order gets a pair "
+        "of addresses."
     ),
     errors.TunnelAddressGone: gettext_noop(
         "This order's tunnel was to end on {address}, which {router} no longer has. Give the router "
@@ -256,16 +261,17 @@ TEXTS |= {
         "Somebody else changed this at the same moment; nothing was done. Look at it again, then retry."
     ),
     errors.UnderlayTableInUse: gettext_noop(
-        "The tunnels of {count} lines, such as {example}, end on {router} in table {table}. In another table"
-        " they would be down until both routers and their links are in it. Remove or move these lines first;"
-        " then change the table."
+        "The tunnels of {count} lines, such as {example}, end on {router} in table {table}. If you change "
+        "the table, these lines are down until both of their routers and the links are in the new table. "
+        "Remove or move these lines first. Then change the table."
     ),
     errors.LoopbackInUse: gettext_noop(
-        "{address} of {router} ends the tunnels of {count} lines, such as {example}. Move them or change"
-        " their transport to the other IP version first; then change the address."
+        "The tunnels of {count} lines, such as {example}, end on {address} of {router}. First move these "
+        "lines, or change their transport to the other IP version. Then change the address."
     ),
     vlan_tags.WholePortIsExact: gettext_noop(
-        "A whole port takes every frame; exact match must stay on. Choose dot1q to match loosely."
+        "A whole port takes every frame, so exact match must stay on. To accept frames with further tags "
+        "on a VLAN, choose dot1q."
     ),
     required_mtu.SvcMtuOutOfRange: gettext_noop(
         "Packets of {value} bytes are not possible. Enter a size from {minimum} to {maximum} bytes."

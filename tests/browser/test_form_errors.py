@@ -94,7 +94,7 @@ def test_a_refused_calibration_keeps_what_was_pasted(
     label = "Everything that longline-agent calibrate -json printed on rhino"
     page.get_by_label(label).fill("rhino, VPP 25.10")
     page.get_by_role("button", name="Use it").click()
-    expect_error_in_sight(page, label, "This is not what longline-agent calibrate -json prints")
+    expect_error_in_sight(page, label, "This is not the output of longline-agent calibrate -json")
     expect(page.get_by_label(label)).to_have_value("rhino, VPP 25.10")
 
 

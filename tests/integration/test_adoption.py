@@ -455,7 +455,7 @@ class TestPages:
         ObservedRouter.objects.update(adoption="refused")
         response = signed_in(nina).post(path, self.FORM)
         assert response.status_code == 422
-        assert "takes over nothing that others made" in text(response)
+        assert "is not allowed to take over lines" in text(response)
         assert 'value="ACME"' in response.content.decode()
 
     def test_line_page_releases_a_line_after_confirmation(self, found: Find, nina: User, alice: User) -> None:

@@ -19,7 +19,7 @@ from tests.integration.web_pages.test_vll_orders import changed
 pytestmark = pytest.mark.django_db
 TABBED = "Milk\trun"
 ODD = "Alpine\u200f Dairy"
-REFUSED = "It contains invisible characters"
+REFUSED = "The text contains invisible characters"
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_pages_refuse_it_next_to_the_field(isp: Isp, ada: User, nora: User, writ
     ]
     for response in responses:
         assert response.status_code == 422
-        assert "It contains invisible characters" in text(response)
+        assert "The text contains invisible characters" in text(response)
 
 
 def test_reason_may_have_several_lines(isp: Isp, nina: User) -> None:

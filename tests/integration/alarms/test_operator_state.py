@@ -229,7 +229,7 @@ def test_nobody_but_the_noc_sees_or_says_anything(alarm: Alarm, alice: User, cha
 
 def test_a_note_is_a_line_of_plain_text(alarm: Alarm, browser: Client) -> None:
     address = f"/noc/alarms/{alarm.pk}/acknowledge/"
-    for note, words in (("a\u202eb", "It contains invisible characters"), ("x" * 501, "at most 500")):
+    for note, words in (("a\u202eb", "The text contains invisible characters"), ("x" * 501, "at most 500")):
         answer = browser.post(address, {"note": note})
         assert answer.status_code == 422
         assert words in text(answer)

@@ -132,7 +132,7 @@ def test_all_errors_of_all_rows_are_reported(nora: User) -> None:
     ]
     # "=1+1" as the portal's exports escape it, and H once.
     assert (this.total, this.remarks, counts(this)) == (13, 1, {"new": 2, "refused": 11})
-    assert "Line 14 has “H” as well" in sentences(this)[-1]
+    assert "Line 14 of the file also has “H”" in sentences(this)[-1]
     assert all(each.endswith((".", "”.", '.".')) for each in sentences(this))
 
 

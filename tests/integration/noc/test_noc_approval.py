@@ -190,7 +190,7 @@ def test_plan_without_one_router_cannot_be_approved(held: Order, nora: User) -> 
     plan = planned(nora, held)
     response = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
     assert response.status_code == 409
-    assert "hippo did not say what would be done" in text(response)
+    assert "hippo sent no plan" in text(response)
     held.refresh_from_db()
     assert held.state == "held"
 

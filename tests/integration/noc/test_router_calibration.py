@@ -256,7 +256,7 @@ def test_routers_page_accepts_and_withdraws(isp: Isp, nora: User) -> None:
     assert "Admission uses what was measured on this router" in text(answer)
     assert "10025.0" in text(answer)
     answer = browser.post(f"{page}calibration/", {"do": "take", "printed": "rhino, VPP 25.10"}, follow=True)
-    assert "This is not what longline-agent calibrate -json prints" in text(answer)
+    assert "This is not the output of longline-agent calibrate -json" in text(answer)
     answer = browser.post(f"{page}calibration/", {"do": "return"}, follow=True)
     assert "Admission uses the default table again." in text(answer)
     assert browser.post(f"{page}calibration/", {}).status_code == 400
