@@ -48,7 +48,7 @@ def may_order_each(pairs: Collection[tuple[User, Customer]]) -> list[bool]:
 
 
 def may_sign_in(user: User) -> bool:
-    """Return whether the account is open. It is the permission of pages that show only the user's own
+    """Return whether the account is open. This permission is enough for pages that show only the user's own
     data.
     """
     return user.is_active

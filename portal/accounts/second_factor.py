@@ -1,4 +1,6 @@
-"""The second factor of NOC staff. They see all customers, so a password alone is not enough to sign in."""
+"""The second factor of NOC staff. NOC staff see all customers, so a password alone is not enough to sign
+in.
+"""
 
 from collections.abc import Callable
 

@@ -181,8 +181,8 @@ def token_revoke(*, token: ApiToken, now: datetime) -> None:
 def tokens_end(users: Collection[int], *, now: datetime) -> None:
     """Revoke all tokens of these users.
 
-    Call it in the transaction that closes or reopens their accounts. It is also needed when an account is
-    reopened, because a request may have created a token while the account was being closed.
+    Call it in the transaction that closes or reopens their accounts. For a reopened account the call is
+    needed because a request may have created a token while the account was being closed.
     """
     ApiToken.objects.filter(user__in=users, revoked_at__isnull=True).update(revoked_at=now)
 

@@ -17,8 +17,8 @@ class AdvisoryLock(IntEnum):
     # Only one process at a time may roll up lines, and only one may roll up losses. Otherwise a slower
     # process could overwrite newer results with older ones.
     ROLL_UPS = 7_305_002
-    # The second key is the number of 5 minutes since the epoch. A process that stores samples of these 5
-    # minutes shares the lock until it commits.
+    # The second key is the number of a 5-minute bucket, counted from the epoch. A process that stores samples
+    # of the bucket shares the lock until it commits.
     STORED_SAMPLES = 7_305_003
     LOSS_ROLL_UPS = 7_305_004
     # Freezing a month has to see all samples that were added before, and a correction has to see the frozen

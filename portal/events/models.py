@@ -44,7 +44,8 @@ class Event(models.Model):
 class Outbox(models.Model):
     """The request for a task: its name, and arguments such as ids.
 
-    It is written in the transaction that makes the task necessary. The relay then sends it to Celery.
+    The row is written in the transaction that makes the task necessary. The relay then sends the request to
+    Celery.
     """
 
     task = models.CharField(max_length=100)

@@ -92,7 +92,7 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
 
 
 def _row(line: Vll, sides: dict[str, MonthlyPercentile], times: Times) -> dict[str, Any]:
-    """Return the values of a line: percentiles, number of 5 minutes without counts, and availability.
+    """Return the values of a line: percentiles, number of 5-minute buckets without counts, and availability.
 
     ``p95`` is the larger percentile of both ends. Availability does not change after the month is frozen.
     """

@@ -1,6 +1,7 @@
 """Op-status availability: the part of its time in service that a VLL was op-up.
 
-Unknown time and maintenance count separately. Maintenance includes requested tests that interrupt the line.
+Time with unknown status and time of maintenance are counted separately. Maintenance includes requested tests
+that interrupt the line.
 """
 
 import math
@@ -25,7 +26,7 @@ PERIODS = ("day", "month")
 
 @dataclass(slots=True)
 class Times:
-    """Seconds in each status. Seconds of maintenance are not part of any status."""
+    """The seconds in each status, and the seconds of maintenance, which are in none of the statuses."""
 
     up_s: float = 0.0
     down_s: float = 0.0
@@ -82,7 +83,7 @@ def availability(
     * ``known_ratio``: the part of the time in service with a known status, from 0 to 1; None without such
       time.
 
-    Time out of service and maintenance do not count. Raises RangeEmpty.
+    Neither time out of service nor maintenance is part of any status. Raises RangeEmpty.
     """
     until = min(until, now)
     if since >= until:

@@ -1,4 +1,5 @@
-"""Queries for counted buckets. They read the rollups, and for stale buckets the next finer table.
+"""Queries for counted buckets. The queries read the rollups; for stale buckets they read the next finer
+table.
 
 The result always equals a count from the samples alone. A bucket at the edge of the range is read as a whole.
 The same bucket therefore has the same value in every graph.
@@ -72,7 +73,7 @@ def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
 def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[int]]:
     """Return the starts (epoch s) of the stale buckets by step (s).
 
-    A mark also makes the longer buckets around its bucket stale.
+    If a bucket is marked, the longer buckets that contain it are stale too.
     """
     cursor.execute(
         "SELECT DISTINCT step_s, extract(epoch FROM start_at)::bigint FROM telemetry_stale_bucket"

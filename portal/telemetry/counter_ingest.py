@@ -57,7 +57,7 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
                   conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
                   violate_packets, in_drops, out_drops)
 """
-# Inserts the ends of a single new sample. They share its number and times.
+# Inserts the ends of a single new sample. All ends have the number and times of the sample.
 _NEW_ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
                               conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets,
@@ -97,7 +97,7 @@ WHERE (vll_id, side) NOT IN (
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The result of a report: numbers of ends, added up over its samples.
+    """The result of storing a report: numbers of ends, added up over the samples of the report.
 
     ``rejected``: ends that were not on this router when they were counted.
     """
@@ -162,7 +162,9 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
 def _lock_and_read(
     router: Router, report: CounterReport, reasons: Sequence[str | None], now: datetime
 ) -> tuple[LastCounters | None, "_Ends"]:
-    """Take the locks. Return the data of the last report, and the ends that the router may report."""
+    """Lock the router's AgentClock and the buckets. Return the data of the last report, and the ends that the
+    router may report.
+    """
     times_ms = {
         (sample.from_ms, sample.to_ms)
         for sample, reason in zip(report.samples, reasons, strict=True)
@@ -213,7 +215,7 @@ class _Ends:
 def _ends_on(router: Router, elsewhere: set[tuple[str, str]]) -> _Ends:
     """Return the ends that are ``elsewhere``, with the times when they left this router.
 
-    A late report may concern a time before an end moved away.
+    They matter because a late report may concern a time before an end moved away.
     """
     if not elsewhere:
         return _Ends(elsewhere, {})

@@ -71,7 +71,7 @@ class LastCounters(NamedTuple):
 
 
 def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
-    """Return the marks of these samples if all are within the same 5 minutes; otherwise NO_MARKS.
+    """Return the marks of these samples if all samples are in the same 5-minute bucket; otherwise NO_MARKS.
 
     ``ends``: the ends of the samples, as text.
     """
@@ -88,7 +88,7 @@ def clock_read(cursor: Any, router: Router) -> None:
 
 
 def clock_found(cursor: Any) -> LastCounters | None:
-    """Return the row that ``clock_read`` selected; None before the router's first report."""
+    """Return the data in the row that ``clock_read`` selected; None before the router's first report."""
     row = cursor.fetchone()
     return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:]))
 

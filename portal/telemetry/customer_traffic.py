@@ -1,4 +1,6 @@
-"""The traffic of all lines of a customer together: in the newest 5 minutes, and in the last frozen month."""
+"""The traffic of all lines of a customer together: in the newest 5-minute bucket, and in the last frozen
+month.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -36,8 +38,8 @@ SELECT sum(most) FROM (
 class CustomerTraffic:
     """The traffic of all lines of a customer, in bit/s.
 
-    ``now_bps``: the traffic that entered at both ends of all lines in the 5 minutes from ``since`` on; None
-    if there are no counts of these 5 minutes. ``p95_bps``: the sum of the lines' 95th percentiles of
+    ``now_bps``: the traffic that entered at both ends of all lines in the 5-minute bucket that begins at
+    ``since``; None if the bucket has no counts. ``p95_bps``: the sum of the lines' 95th percentiles of
     ``month``, the last frozen month; None if the month has no values for these lines.
     """
 

@@ -16,10 +16,10 @@ _READ = ("a_in_bytes", "z_in_bytes", "a_covered_ms", "z_covered_ms", "simulated"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The incoming traffic (bit/s) at each end per 5 minutes, oldest first; None for 5 minutes without
+    """The incoming traffic (bit/s) at each end by 5-minute bucket, oldest first; None for a bucket without
     samples.
 
-    The last 5 minutes are not complete. Their rate is the traffic divided by the time counted so far.
+    The last bucket is not complete. Its rate is the traffic divided by the time counted so far.
     """
 
     a: list[float | None]

@@ -69,7 +69,9 @@ class _End:
         return self.covered_ms == step_s * 1000 and self.policed_ms in (None, 0, self.covered_ms)
 
     def most_in(self, step_s: int) -> float:
-        """Return the most frames within the profile that one sample counted, or an estimate if not stored."""
+        """Return the largest number of frames within the profile that one sample counted; an estimate if that
+        number is not stored.
+        """
         return self._most(self.into - (self.violate or 0.0), step_s) if self.in_most is None else self.in_most
 
     def most_out(self, step_s: int) -> float:
@@ -85,7 +87,7 @@ _Counted = dict[int, tuple[_End, _End]]
 
 @dataclass(slots=True)
 class Direction:
-    """The frames of one direction.
+    """The frame counts of one direction.
 
     ``policed``: frames that the policer dropped at the entrance because they exceeded the profile.
     ``astray``: the most frames that may count outside the range at one end and inside it at the other end.
@@ -102,7 +104,9 @@ class Direction:
         self.delivered += exit.out
 
     def add_border(self, entrance: _End, exit: _End, step_s: int, clocks_apart_s: float) -> None:
-        """Add the possible error at a border of this bucket whose neighbour is not compared."""
+        """Add the possible error at a border of this bucket, if the bucket on the other side of the border is
+        not compared.
+        """
         most = max(entrance.most_in(step_s), exit.most_out(step_s))
         self.astray += most * (1 + clocks_apart_s / _INTERVAL_S)
 

@@ -1,14 +1,16 @@
 """The judgement of a router's silence, and its effect on the status history of the lines on the router.
 
-While counters show that the router's VPP works (evidence), the status of its lines is unknown. If there is no
-evidence for longer than LONGLINE_SILENCE_IS_DOWN_S, the lines count as down from the last evidence on.
-Counters that arrive later are judged too, for example from an agent that was disconnected. The history of a
-line can change as long as the portal accepts samples for that time, but not after the month is frozen.
+A router is silent if its agent sends no reports. While counters nevertheless show that its VPP forwards
+(evidence), the status of its lines is unknown. If there is no evidence for longer than
+LONGLINE_SILENCE_IS_DOWN_S, the lines count as down from the last evidence on. Counters that arrive later are
+judged too, for example from an agent that was disconnected. The history of a line can change as long as the
+portal accepts samples for that time, but not after the month is frozen.
 
 The cost of a judgement depends only on the new data, and not on the length of the silence. The roll-up
-records which 5 minutes of a silence it counted (UnjudgedFiveMinutes). A judgement reads only these 5 minutes,
-in portions. It stores ``forwarded_spans`` for the router, and judged intervals for its lines. After the last
-portion, it decides which time counts as down, and rewrites only the time with a changed verdict.
+records which 5-minute buckets of a silence it counted (UnjudgedFiveMinutes). A judgement reads only these
+buckets, in portions. It stores ``forwarded_spans`` for the router, and judged intervals for the lines on the
+router. After the last portion, the judgement decides which time counts as down, and rewrites only the time
+with a changed verdict.
 """
 
 import logging
@@ -44,9 +46,10 @@ from portal.vll.states import OperStatus
 
 log = logging.getLogger(__name__)
 
-# The size of a portion: the rows of 5 minutes that are read in one transaction. It takes about a second.
+# The size of a portion: the number of 5-minute rows that one transaction reads, in about a second.
 ROWS_TOGETHER = 200_000
-# If more 5 minutes than this wait for the roll-up, the roll-up is too far behind to decide what is down.
+# If more 5-minute buckets than this wait for the roll-up, the roll-up is too far behind to decide what is
+# down.
 _MOST_UNCOUNTED = 20_000
 _OTHER = {"a": "z", "z": "a"}
 _VERDICT = (
@@ -61,9 +64,9 @@ _VERDICT = (
 Lines = Mapping[UUID, Mapping[str, int]]
 Spans = dict[UUID, list[Span]]
 
-# The counts of the lines on the router in some 5 minutes. Per line: when frames came out of either end, and
-# when the line is evidence for the router. A line is evidence if the router's own agent counted it, or if
-# frames came out at its end on another router.
+# The counts of the lines on the router in some 5-minute buckets. Per line: when frames came out of either
+# end, and when the line is evidence for the router. A line is evidence if the router's own agent counted it,
+# or if frames came out at its end on another router.
 _COUNTED = """
 WITH here AS MATERIALIZED (
     SELECT one_end.vll_id, bool_or(one_end.side = 'a') AS a_here, bool_or(one_end.side = 'z') AS z_here
@@ -90,7 +93,7 @@ JOIN telemetry_five_minutes AS five ON five.vll_id = part.vll_id
 WHERE five.a_out_packets > 0 OR five.z_out_packets > 0
 GROUP BY five.vll_id
 """
-# Completed 5 minutes of the router's lines that are not rolled up.
+# Completed 5-minute buckets of the router's lines that are not rolled up.
 _UNCOUNTED = """
 SELECT DISTINCT mark.vll_id, mark.start_at
 FROM vll_vllend AS one_end JOIN inventory_port AS port ON port.id = one_end.port_id
@@ -128,7 +131,7 @@ def silence_judge(*, silence_id: int, now: datetime) -> bool:
 
 @transaction.atomic
 def _begin_again(silence_id: int, now: datetime) -> None:
-    """Mark all 5 minutes of a silence as unjudged, if it was never judged or is to be judged again."""
+    """Mark all 5-minute buckets of a silence as unjudged, if it was never judged or is to be judged again."""
     unread = RouterSilence.objects.filter(Q(judge_again=True) | Q(judged_until=None), pk=silence_id)
     if not unread.exists():
         return
@@ -223,14 +226,15 @@ def _lines_on(router_id: int) -> Lines:
 
 
 def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime], bool]:
-    """Remove at most ``most`` unjudged 5 minutes of the silence from the list. Return their starts, and
-    whether the list has more.
+    """Remove at most ``most`` unjudged buckets of the silence from the list. Return their starts, and whether
+    the list has more.
     """
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, {"silence": silence.pk, "most": most})
         starts = sorted(start for (start,) in cursor.fetchall())
     if silence.until is not None and (silence.judged_until or span[0]) < silence.until:
-        # The silence is over. Its last 5 minutes also decide about the remainder after them.
+        # The silence is over. The verdict on its last whole bucket also applies to the rest of the silence
+        # after the bucket.
         starts = sorted({*starts, last_five_minutes(span)})
     return starts, silence.unjudged.exists()
 
@@ -238,7 +242,7 @@ def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime]
 def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Span]]:
     """Return when each line forwarded frames, and when there was evidence for the router.
 
-    Both are within the 5 minutes that begin at ``starts``.
+    Only the 5-minute buckets that begin at ``starts`` are read.
     """
     if not starts:
         return {}, []
@@ -260,9 +264,10 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
 
 
 def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tuple[UUID, datetime]]:
-    """Return the completed 5 minutes of the router's lines that are not yet rolled up: line and start.
+    """Return the line and the start of each completed 5-minute bucket of the router's lines that is not yet
+    rolled up.
 
-    They lie between the first and the last moment of ``spans``.
+    Only buckets between the first and the last moment of ``spans`` are returned.
     """
     parameters: dict[str, Any] = {
         "router": router_id,
@@ -276,7 +281,7 @@ def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tup
 
 
 def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID, datetime]]) -> list[Span]:
-    """Count the 5 minutes that wait for the roll-up. Return those with evidence for the router."""
+    """Count the buckets that wait for the roll-up. Return the buckets with evidence for the router."""
     columns = ("a_covered_ms", "z_covered_ms", "a_out_packets", "z_out_packets")
     with connection.cursor() as cursor:
         rows = counted_now(cursor, sorted(uncounted), columns)

@@ -26,8 +26,8 @@ class AgentClock(models.Model):
     dropped = models.BigIntegerField(default=0)
     # The highest sample number received with this boot_id; null if unknown.
     newest_seq = models.BigIntegerField(null=True)
-    # The start of the 5 minutes that are marked as stale for the last reported ends, and a digest of these
-    # ends.
+    # The start of the 5-minute bucket that is marked as stale for the last reported ends, and a digest of
+    # these ends.
     marked_at = models.DateTimeField(null=True)
     marked_ends = models.CharField(max_length=32, default="", db_default="")
 
@@ -78,7 +78,7 @@ class MonthlyPercentile(models.Model):
     """The 95th percentiles (bit/s) of the 5-minute rates of an end in one calendar month (UTC).
 
     A row never changes. Rates are null if there are no counts of the end in the month. ``counted``: the
-    number of 5 minutes in the percentile. ``missing``: the number of expected 5 minutes without counts.
+    number of 5-minute buckets in the percentile. ``missing``: the number of expected buckets without counts.
     ``correction``: 0 for the first freeze. If the NOC accepts quarantined samples later, a new row with the
     next number is added.
     """
@@ -154,7 +154,9 @@ class OperInterval(models.Model):
 
 
 class UnjudgedFiveMinutes(models.Model):
-    """5 minutes of a router's silence that have new counts since the last judgement of the silence."""
+    """A 5-minute bucket of a router's silence with counts that are newer than the last judgement of the
+    silence.
+    """
 
     pk = models.CompositePrimaryKey("silence_id", "start_at")
     silence = models.ForeignKey(
@@ -183,8 +185,9 @@ class Quarantine(models.Model):
     """Samples of a router that were quarantined for the same reason. The NOC decides about them together.
 
     If the time of the samples can be corrected, all samples have the same clock offset and belong to the same
-    calendar month (UTC, corrected time). They are added up by 5 minutes (QuarantinedFiveMinutes). If the time
-    cannot be corrected, ``month`` is null and the samples cannot be accepted.
+    calendar month (UTC, corrected time). The samples are added up by 5-minute bucket
+    (QuarantinedFiveMinutes). If the time cannot be corrected, ``month`` is null and the samples cannot be
+    accepted.
     """
 
     class State(models.TextChoices):
@@ -248,7 +251,7 @@ class Quarantine(models.Model):
 class QuarantinedEnd(models.Model):
     """An end of a line in a quarantine.
 
-    ``added`` and ``left_out``: the number of its 5 minutes that acceptance added or left out.
+    ``added`` and ``left_out``: the numbers of its 5-minute buckets that acceptance added or left out.
     """
 
     quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="ends", db_index=False)
@@ -269,7 +272,7 @@ class QuarantinedEnd(models.Model):
 
 
 class QuarantinedFiveMinutes(models.Model):
-    """The quarantined count of an end in 5 minutes of the corrected time.
+    """The quarantined count of an end in a 5-minute bucket of the corrected time.
 
     ``policed``: whether a policer was counted. ``accepted``: whether the count is part of the line's figures,
     as samples are.

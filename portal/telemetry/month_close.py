@@ -30,7 +30,7 @@ from portal.vll.models import Vll
 # they cannot send. The margin is for a report that is being stored at that moment.
 GRACE = timedelta(hours=1)
 _FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
-# By month: the number of 5 minutes of each side that wait for a decision.
+# By month: the number of 5-minute buckets of each side that wait for a decision.
 Undecided = dict[date, dict[str, int]]
 
 
@@ -65,7 +65,7 @@ def _freeze(vll: Vll, *, since: datetime, until: datetime, now: datetime) -> int
 
 @transaction.atomic
 def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
-    """Store a correction of a line's frozen month if its 5 minutes now give other values.
+    """Store a correction of a line's frozen month if its 5-minute rows now give other values.
 
     Return whether a correction was stored.
     """
@@ -95,7 +95,7 @@ def _figures(row: MonthlyPercentile) -> list[Any]:
 
 
 def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list[MonthlyPercentile]:
-    """Return the percentiles of both ends, from the 5 minutes; no rows if the line was out of service."""
+    """Return the percentiles of both ends, from the 5-minute rows; no rows if the line was out of service."""
     served = service_time(vll)
     if served.began is None or served.began >= until or (served.ended and served.ended <= since):
         return []
@@ -130,7 +130,9 @@ def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, Month
 
 
 def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
-    """Return, by line and month, how many 5 minutes of each side are in quarantine and may still be added."""
+    """Return, by line and month, how many 5-minute buckets of each side are in quarantine and may still be
+    added.
+    """
     waiting = QuarantinedFiveMinutes.objects.filter(
         vll_id__in=vlls,
         accepted=False,
@@ -147,8 +149,8 @@ def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
 def frozen_percentiles(*, vll_id: UUID, undecided: Undecided | None = None) -> list[dict[str, object]]:
     """Return all frozen months of a VLL, newest first. Rates are in bit/s.
 
-    Each end has ``undecided``, the number of 5 minutes in quarantine. ``earlier`` contains the values before
-    each correction, newest first. A caller that has already called ``undecided_of`` passes its result.
+    Each end has ``undecided``, the number of 5-minute buckets in quarantine. ``earlier`` contains the values
+    before each correction, newest first. A caller that has already called ``undecided_of`` passes its result.
     """
     if undecided is None:
         undecided = undecided_of([vll_id]).get(vll_id, {})

@@ -1,4 +1,6 @@
-"""Storage of an agent's observations of its router and its VLL ends, and the end of a router's silence."""
+"""Storage of an agent's observations of its router and its VLL ends. The first report after a silence ends
+the silence.
+"""
 
 from datetime import datetime, timedelta
 from threading import BoundedSemaphore
@@ -24,7 +26,7 @@ from portal.vll.states import IN_SERVICE
 from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 
-# Reports come every 10 s. If none came for this long, one was missed.
+# Reports arrive every 10 s. If none arrived for this time, a report was lost.
 _MISSED = timedelta(seconds=15)
 # The number of returning routers that each process handles at once: half of its threads
 # (portal.processes.gunicorn_agent_api). The other half serves routers that were not silent.
@@ -159,8 +161,8 @@ def _watches_otherwise(report: ObservedReport) -> bool:
 def _end_backoff(router: Router, now: datetime) -> bool:
     """End the pause of a router that is back. Return whether there was one.
 
-    A repeated message that no worker has taken yet also counts as a pause, because it may wait behind
-    unresponsive routers.
+    A message that was sent again and that no worker has taken yet counts as a pause too, because it may wait
+    behind unresponsive routers.
     """
     waits = RouterConvergence.objects.filter(Q(retry_at__gt=now) | Q(resent_at__isnull=False), router=router)
     return bool(waits.update(retry_at=None, resent_at=None))

@@ -36,8 +36,8 @@ def partitions_keep(*, now: datetime) -> None:
     Some partitions are kept at any age:
 
     * samples that are not yet rolled up;
-    * 5 minutes of months that are not yet frozen;
-    * 5 minutes of months that may still get quarantined samples.
+    * 5-minute rows of months that are not yet frozen;
+    * 5-minute rows of months that may still get quarantined samples.
 
     The function also deletes old events of agents.
     """
@@ -103,7 +103,7 @@ def _existing(table: Table) -> set[Partition]:
 
 
 def months_unfrozen() -> list[date]:
-    """Return the first days of the months that have stored 5 minutes and are not frozen, oldest first."""
+    """Return the first days of the months that have stored 5-minute rows and are not frozen, oldest first."""
     stored = {partition.first.replace(day=1) for partition in _existing(FIVE_MINUTES)}
     frozen = FrozenMonth.objects.filter(month__in=stored).values_list("month", flat=True)
     return sorted(stored.difference(frozen))
@@ -119,7 +119,7 @@ def undecided_months() -> set[date]:
 
 
 def month_is_whole(month: date, *, now: datetime) -> bool:
-    """Return whether all 5 minutes of the month are stored, and stay stored until the month is frozen."""
+    """Return whether all 5-minute rows of the month are stored, and stay stored until the month is frozen."""
     oldest = (now - FIVE_MINUTES.retention).astimezone(UTC).date()
     return month >= oldest or month in months_unfrozen() or month in undecided_months()
 

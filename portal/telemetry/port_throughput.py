@@ -1,7 +1,7 @@
 """Throughput of a port: the sum of its lines' throughput at their ends on the port.
 
 A port may have thousands of lines. Therefore only rollups are read, and no samples that are not yet rolled
-up. The newest 5 minutes appear ROLLED_UP_AFTER their end, when nearly all lines are rolled up.
+up. The newest bucket appears ROLLED_UP_AFTER its end, when nearly all lines are rolled up.
 """
 
 from datetime import UTC, datetime, timedelta

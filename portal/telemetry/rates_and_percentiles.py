@@ -63,8 +63,9 @@ def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[i
 def percentile_95(rates: Iterable[float]) -> int | None:
     """Return the 95th percentile by nearest rank, as transit providers bill; None without rates.
 
-    The top 5 % of the n rates, rounded down, are left out. The result is the highest of the other rates (rank
-    ceil(0.95 n)). Missing buckets do not count as zero, because they are not part of n.
+    The highest 5 % of the n rates are left out; their number is rounded down. The result is the highest of
+    the remaining rates (rank ceil(0.95 n)). Missing buckets do not count as zero, because they are not part
+    of n.
     """
     ordered = sorted(rates)
     return round(ordered[math.ceil(len(ordered) * PERCENTILE) - 1]) if ordered else None

@@ -77,6 +77,8 @@ def finest_kept(since: datetime, *, now: datetime, tables: Sequence[Table] = TAB
 
 
 def coarsest_for(step_s: int, tables: Sequence[Table] = TABLES) -> Table:
-    """Return the coarsest table whose rows add up to buckets of ``step_s``; the finest table if none does."""
+    """Return the coarsest table whose rows can be added up to buckets of ``step_s``; the finest table if
+    there is none.
+    """
     fitting = (table for table in reversed(tables) if table.step_s and step_s % table.step_s == 0)
     return next(fitting, tables[0])

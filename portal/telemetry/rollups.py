@@ -1,4 +1,4 @@
-"""Roll-up of samples into 5 minutes, hours and days.
+"""Roll-up of samples into buckets of 5 minutes, an hour and a day.
 
 Every stored sample marks its 5-minute bucket as stale. When a stale bucket is complete, the whole bucket is
 counted again from the next finer table, and the next longer bucket becomes stale. Samples that the NOC
@@ -70,7 +70,8 @@ GROUP BY vll_id, start_at
 )
 _PART = """side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes, conform_packets, exceed_bytes,
        exceed_packets, violate_bytes, violate_packets, simulated"""
-# Accepted samples were divided among their buckets when they were quarantined. Their drops are not stored.
+# Accepted samples were divided among their buckets when they were quarantined. The drops of quarantined
+# samples are not stored.
 _ACCEPTED = f"""
 SELECT b.vll_id, b.start_at, {_PART}, NULL::float8 AS in_drops, NULL::float8 AS out_drops,
        covered_ms::float8 AS overlap_ms, covered_ms::float8 AS length_ms
@@ -125,7 +126,7 @@ _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
 ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
 """
-# 5 minutes for which another process is storing a sample wait for the next round.
+# A bucket for which another process is storing a sample waits for the next round.
 _TAKE = """
 WITH due AS MATERIALIZED (
     SELECT vll_id, step_s, start_at, side FROM telemetry_stale_bucket
@@ -148,9 +149,9 @@ ON CONFLICT DO NOTHING
 """
 
 
-# Records the 5 minutes of a silence that contain evidence: the router's counts that arrived late, or frames
-# that came out of a line. Existing records are updated without a change. This locks them, so that a judgement
-# waits before it takes them off the list.
+# Records the 5-minute buckets of a silence that contain evidence: the router's counts that arrived late, or
+# frames that came out of a line. An existing record is updated without a change. The update locks the record,
+# so that a judgement waits before it takes the record off the list.
 _NOTE_UNJUDGED = """
 INSERT INTO telemetry_unjudgedfiveminutes AS noted (silence_id, start_at)
 SELECT DISTINCT silence.id, b.start_at
@@ -168,7 +169,7 @@ ON CONFLICT (silence_id, start_at) DO UPDATE SET start_at = noted.start_at
 
 
 def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
-    """Protect the marks of all touched 5 minutes until this transaction ends.
+    """Protect the marks of all 5-minute buckets that these samples touch, until this transaction ends.
 
     ``times_ms``: start and end of each sample (ms since the epoch). Call it before storing the samples.
     Otherwise a roll-up that cannot read the samples yet could remove their marks.
@@ -242,9 +243,9 @@ def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]], table: Table =
 
 
 def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, datetime]]) -> None:
-    """Add the accepted counts of a quarantine to these 5 minutes, and mark their hours as stale.
+    """Add the accepted counts of a quarantine to these 5-minute buckets, and mark their hours as stale.
 
-    Use it for 5 minutes whose samples are no longer stored. The caller must lock the roll-ups first
+    Use it for buckets whose samples are no longer stored. The caller must lock the roll-ups first
     (``lock_roll_ups``), and must remove the accepted rows in the same transaction.
     """
     if not due:

@@ -16,7 +16,7 @@ from portal.telemetry.time_in_service import service_time
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.paths_in_use import path_of
 
-# The steps of graphs that consist of whole minutes.
+# The steps of graphs that are a multiple of a minute.
 STEPS_S = tuple(step for step in _ALL_STEPS_S if step >= ROUND_TRIPS[0].step_s)
 
 
@@ -48,7 +48,7 @@ ON CONFLICT (path_id, start_at) DO UPDATE SET
 def round_trips_store(*, path: UUID, times: RoundTripTimes, due: datetime, now: datetime) -> None:
     """Store a measurement that was made at ``now``.
 
-    It counts for the minute of ``due``, even if it was made later.
+    The measurement counts for the minute of ``due``, even if it was made later.
     """
     came_back = times.received > 0
     newest = {

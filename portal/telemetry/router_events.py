@@ -103,7 +103,7 @@ def router_events_forget(*, before: datetime) -> int:
 
 
 def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> list[Event]:
-    """Return the events for the pages of lines. Reports about an end on another router are ignored."""
+    """Return the events for the pages of lines. An event about an end on another router is ignored."""
     about_lines = [each for each in reported if each.kind in _KINDS_OF_LINES]
     if not about_lines:
         return []

@@ -1,4 +1,5 @@
-"""Roll-up of losses of routers and interfaces into 5 minutes, hours and days, and queries of them.
+"""Roll-up of losses of routers and interfaces into buckets of 5 minutes, an hour and a day, and queries of
+them.
 
 This works as for lines (portal.telemetry.rollups): every stored sample marks its 5-minute bucket as stale,
 and a marked bucket is counted again as a whole. Queries do not wait for the roll-up: they count marked
@@ -52,7 +53,7 @@ _UPSERT = """
 INSERT INTO {table} (router_id, start_at, interface, {columns}) {counted}
 ON CONFLICT (router_id, start_at, interface) DO UPDATE SET {updates}
 """
-# 5 minutes for which another process is storing a sample wait for the next round.
+# A bucket for which another process is storing a sample waits for the next round.
 _TAKE = """
 WITH due AS MATERIALIZED (
     SELECT router_id, start_at FROM telemetry_stale_loss_bucket

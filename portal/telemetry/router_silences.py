@@ -38,7 +38,7 @@ def silences_due(*, now: datetime) -> list[int]:
     A silence is due in each of these cases:
 
     * it is to be judged again from its beginning;
-    * the roll-up has counted 5 minutes of it since the last judgement;
+    * the roll-up has counted a 5-minute bucket of it since the last judgement;
     * it has ended, and its end is not yet judged;
     * it continues, and has lasted long enough without evidence to count as down.
     """

@@ -2,7 +2,8 @@
 
 If a router's clock is wrong, the times of its samples are wrong, but the counts are right. The report shows
 the error of the clock: the time when the portal received the report, minus the report's ``sent_ms``. The
-times of the samples are corrected by that offset. The counts are stored, added up by 5 minutes.
+portal corrects the times of the samples by this error, adds up the counts by 5-minute bucket, and stores the
+sums.
 
 The time of a sample cannot be corrected if the sample contradicts itself, or if the clock was set between
 counting and sending. The portal then only stores the number of such samples and some examples.
@@ -35,7 +36,8 @@ MAX_AHEAD = timedelta(seconds=60)
 # Offsets that differ by at most this count as the same offset, because reports take different times to arrive
 # and clocks drift. The value is a sixth of MAX_AHEAD.
 _SAME_OFFSET_MS = 10_000
-# If the agent sent a sample later than this, the clock may have had another error when it was counted.
+# If the agent sent a sample later than this after counting it, the clock may have had another error at the
+# time of counting.
 WAITED = timedelta(minutes=5)
 # The maximum number of undecided quarantines per router, and of examples of unusable samples per quarantine.
 MOST_UNDECIDED = 100
@@ -126,7 +128,8 @@ class _Shelves:
         month, offset_ms = self._place(suspect), correction_ms(self._report, suspect.reason, self._now)
         found = self._find(reason, month, offset_ms)
         if found is None and len(self._open) >= MOST_UNDECIDED:
-            # The clock keeps changing. The limit exists because nobody could make so many decisions.
+            # The clock keeps changing. The number of quarantines is limited, because nobody could make so
+            # many decisions.
             reason, month = UNSTEADY, None
             found = self._find(reason, month, offset_ms)
         if found is None:
@@ -169,7 +172,7 @@ class _Shelves:
     def _place(self, suspect: Suspect) -> date | None:
         """Return the month of the corrected sample; None if its time cannot be corrected.
 
-        Also return None if the 5 minutes of that month are no longer stored.
+        Also return None if the 5-minute rows of that month are no longer stored.
         """
         reason, sample, now_ms = suspect.reason, suspect.sample, to_ms(self._now)
         offset_ms = correction_ms(self._report, reason, self._now)

@@ -1,9 +1,10 @@
-"""Addition of accepted samples to the 5 minutes of their lines, and corrections of frozen months.
+"""Addition of accepted samples to the 5-minute buckets of their lines, and corrections of frozen months.
 
-No time is counted twice at an end. The portal adds the quarantined counts of 5 minutes only if they and the
-existing counts together cover at most 5 minutes. Otherwise it leaves the quarantined counts out. Ends without
-quarantined counts do not change. While samples of these 5 minutes are still stored, the accepted counts are
-included whenever the 5 minutes are counted again. After that, they are added once (rollups.py).
+No time is counted twice at an end. The portal adds the quarantined counts of a 5-minute bucket only if they
+and the existing counts together cover at most 5 minutes. Otherwise it leaves the quarantined counts out. Ends
+without quarantined counts do not change. While samples of the bucket are still stored, the roll-up includes
+the accepted counts whenever it counts the bucket again. If the samples are no longer stored, the accepted
+counts are added once (rollups.py).
 """
 
 from collections import Counter
@@ -31,22 +32,22 @@ _LINES = 200
 _STEP = timedelta(seconds=FIVE_MINUTES.step_s)
 _STEP_MS = FIVE_MINUTES.step_s * 1000
 
-# A line, a side, and the start of 5 minutes.
+# A line, a side, and the start of a 5-minute bucket.
 Place = tuple[UUID, str, datetime]
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """The 5 minutes of ends that can be added, and the 5 minutes that must be left out."""
+    """The quarantined 5-minute buckets that can be added, and those that must be left out."""
 
     fits: set[Place]
     left_out: set[Place]
 
 
 def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitting:
-    """Return which quarantined 5 minutes of these lines can be added, and which must be left out.
+    """Return which quarantined 5-minute buckets of these lines can be added, and which must be left out.
 
-    ``days``: the starts (epoch s) of the 5 minutes to compare.
+    ``days``: the starts (epoch s) of the buckets to compare.
     """
     since, until = (datetime.fromtimestamp(at, tz=UTC) for at in (days.start, days.stop))
     waiting = QuarantinedFiveMinutes.objects.filter(

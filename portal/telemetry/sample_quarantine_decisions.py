@@ -106,7 +106,7 @@ def _expire(pk: int, now: datetime) -> bool:
     return True
 
 
-# Deletes accepted counts of 5 minutes that are rolled up and too old for further samples.
+# Deletes accepted counts of 5-minute buckets that are rolled up and too old for further samples.
 _FORGET_ROLLED_UP = """
 DELETE FROM telemetry_quarantinedfiveminutes AS five
 WHERE five.accepted AND five.start_at < %s AND NOT EXISTS (

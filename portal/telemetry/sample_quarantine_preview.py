@@ -31,7 +31,7 @@ _SOURCES = {
     "policed_ms": "covered_ms",
 }
 _POLICED = ("policed_ms", "conform", "exceed", "violate")
-# The counts of a line by the start of 5 minutes (epoch s): the values by column name.
+# The counts of a line by the start of the 5-minute bucket (epoch s): the values by column name.
 Counted = dict[int, dict[str, Any]]
 
 
@@ -40,7 +40,7 @@ class MonthFigures:
     """The figures of a line in one month.
 
     ``p95``: by side, the percentiles ``in``, ``out`` and ``max`` (bit/s), and the numbers of ``counted`` and
-    ``missing`` 5 minutes. ``loss``: the result of ``frame_loss``, with 5-minute buckets.
+    ``missing`` 5-minute buckets. ``loss``: the result of ``frame_loss``, with 5-minute buckets.
     """
 
     p95: dict[str, dict[str, int | None]]
@@ -51,9 +51,9 @@ class MonthFigures:
 class MonthPreview:
     """The effect of acceptance on the month of a line.
 
-    ``samples``: the number of quarantined samples by side. ``added`` and ``left_out``: the number of
-    5 minutes by side. ``before`` and ``after``: the figures without and with the samples; None after the
-    decision, and if the time of the samples is unknown.
+    ``samples``: the number of quarantined samples by side. ``added`` and ``left_out``: the numbers of
+    5-minute buckets by side. ``before`` and ``after``: the figures without and with the samples; None after
+    the decision, and if the time of the samples is unknown.
     """
 
     vll: Vll
@@ -95,7 +95,8 @@ def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
 def month_previews(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime) -> list[MonthPreview]:
     """Return the effect of acceptance on the month of each of these lines.
 
-    Before the decision, the effect is computed. After acceptance, it is the stored number of added 5 minutes.
+    Before the decision, the effect is computed. After acceptance, it is the stored number of added 5-minute
+    buckets.
     """
     ends = list(quarantine.ends.filter(vll_id__in=[vll.pk for vll in vlls]))
     samples, added, left_out = (

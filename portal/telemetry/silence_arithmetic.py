@@ -1,7 +1,7 @@
 """Pure functions that classify the parts of a router's silence by evidence.
 
-A silent router may still forward frames. The evidence is counters of its lines, in 5-minute buckets: frames
-that came out at a line's other end, and counts that the router's own agent delivered later.
+A silent router may still forward frames. The evidence for this is in the counters of its lines, by 5-minute
+bucket: frames that came out at a line's other end, and counts that the router's own agent delivered later.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,8 @@ from portal.telemetry.time_spans import Span, length, merged, within, without
 from portal.vll.states import OperStatus
 
 BUCKET = timedelta(minutes=5)
-# A sample may begin or end this much before or after its 5 minutes; the agents' clocks differ slightly too.
+# A sample may begin or end this much before or after its 5-minute bucket. In addition, the agents' clocks
+# differ slightly.
 _BLUR = timedelta(seconds=30)
 
 
@@ -36,9 +37,9 @@ Verdict = tuple[datetime, datetime, OperStatus]
 def spoken_for(silence: Span, five_minutes: Iterable[Span], *, over: bool) -> list[Span]:
     """Return the parts of a silence for which there is evidence.
 
-    ``five_minutes``: spans of one or more consecutive 5 minutes with evidence. Only 5 minutes that lie
-    completely in the silence count. Evidence in the first or the last whole 5 minutes also covers the time up
-    to the edge of the silence. While the silence continues (``over`` is False), the last 5 minutes need not
+    ``five_minutes``: spans of one or more consecutive 5-minute buckets with evidence. Only buckets that lie
+    completely in the silence count. Evidence in the first or the last of these buckets also covers the time
+    up to the edge of the silence. While the silence continues (``over`` is False), the last bucket need not
     be complete.
     """
     since, until = silence
@@ -51,7 +52,7 @@ def spoken_for(silence: Span, five_minutes: Iterable[Span], *, over: bool) -> li
 
 
 def last_five_minutes(silence: Span) -> datetime:
-    """Return the start of the last whole 5 minutes of a silence that is over."""
+    """Return the start of the last 5-minute bucket that lies completely in a silence that is over."""
     return _rounded_down(silence[1] - _BLUR) - BUCKET
 
 

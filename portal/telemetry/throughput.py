@@ -53,8 +53,8 @@ def throughput(
     * ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
       range. ``in`` and ``out`` are None if the bucket has no samples.
     * ``p95``: per end, the 95th percentiles of the 5-minute rates ``in``, ``out``, and ``max`` (the larger of
-      both), and the number of ``missing`` 5 minutes. The percentiles are None if the 5 minutes of the range
-      are no longer stored.
+      both), and the number of ``missing`` 5-minute buckets. The percentiles are None if the 5-minute rows of
+      the range are no longer stored.
     * ``missing``: the number of buckets in which at least one end was not counted. Buckets outside the VLL's
       time in service do not count. The last REPORTING_DELAY does not count either, because reports may still
       arrive.
@@ -65,7 +65,8 @@ def throughput(
         raise RangeEmpty
     step_s = step_for(since, until, step_s, now)
     with_p95 = since >= now - FIVE_MINUTES.retention
-    # Read once, in the shorter of both bucket lengths; the longer buckets are merged from them.
+    # The rows are read once, in the shorter of the two bucket lengths. The longer buckets are merged from
+    # these rows.
     read_s = min(step_s, P95_BUCKET_S) if with_p95 else step_s
     starts = starts_of(since, until, step_s)
     widest = max(step_s, P95_BUCKET_S)

@@ -12,7 +12,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 class ServiceTime:
     """The time in service of a line. Times of suspension are part of it.
 
-    ``began`` is None if the line was never in service. ``ended`` is None if the line is in service or may
+    ``began`` is None if the line was never in service. ``ended`` is None while the line is in service or may
     return to service.
     """
 

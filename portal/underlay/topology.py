@@ -254,7 +254,7 @@ class _Detours:
 def _add_detours(found: _Detours, graph: Graph, routes: Routes) -> None:
     """Add the detours of one direction after any single failure.
 
-    It is enough to let the links and routers fail that every shortest path uses. After any other failure a
+    Only failures of links and routers that every shortest path uses add detours. After any other failure a
     shortest path is left, and frames use no other link. A failure in the return direction does not change
     this direction.
     """

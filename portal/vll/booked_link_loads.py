@@ -1,4 +1,4 @@
-"""The booked load of each backbone link: the CIR of the lines that use it while nothing has failed."""
+"""The booked load of each backbone link: the CIRs of the lines that use the link while nothing has failed."""
 
 from collections import defaultdict
 from collections.abc import Hashable
@@ -12,7 +12,7 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# Finding one path takes up to 1 ms in a network of 1,000 routers. With more paths than this, link_loads
+# Finding one path takes up to 1 ms in a network of 1,000 routers. With more than MAX_PAIRS paths, link_loads
 # returns None, because incomplete sums would mislead.
 MAX_PAIRS = 500
 

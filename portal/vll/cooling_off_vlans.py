@@ -1,6 +1,7 @@
 """The error for a VLAN that a removed line of the same customer still has.
 
-The error names the line, the time until which the line keeps the VLAN, and the request that frees it now.
+The error names the line, the time until which the line keeps the VLAN, and the request that frees the VLAN
+immediately.
 """
 
 from collections.abc import Iterator

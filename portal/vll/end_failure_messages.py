@@ -1,4 +1,4 @@
-"""Sentences why a router does not have an end as ordered, for readers who do not know routers.
+"""Sentences that explain why a router does not have an end as ordered, for readers who do not know routers.
 
 The agent defines the codes (docs/reference/agent-api.md). The agent's own text quotes VPP and is for the NOC.
 """

@@ -341,7 +341,9 @@ def _lines_affected(error: errors.LinesAffected) -> str:
 
 @wording.register
 def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
-    """Return the message with one size for the request, and a sentence if another transport carries more."""
+    """Return a message with the largest packet that the path carries for the request. Add a sentence if
+    another transport would carry larger packets.
+    """
     link = _("link {link} has an IP MTU of {available} bytes, but {required} are needed").format(
         link=error.link.name, available=error.available, required=error.required
     )

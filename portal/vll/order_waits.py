@@ -1,4 +1,4 @@
-"""The reasons why an accepted order would wait before it is built."""
+"""The reasons why an accepted order would wait before routers build its line."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -64,7 +64,7 @@ class Vll(models.Model):
 
     revision = models.PositiveIntegerField(default=1)
     wanted_present = models.BooleanField(default=True)
-    # When the removal begins. Until then, in the cooling-off period, the customer can undo it.
+    # When the removal begins. Before that time, in the cooling-off period, the customer can undo the removal.
     decommission_at = models.DateTimeField(null=True)
 
     objects = TenantQuerySet.as_manager()

@@ -38,7 +38,7 @@ MOST_ADOPTIONS = 100
 class Adoption:
     """A found line, by its id, with the values of its order: ``svc_mtu`` in bytes, ``cir_bps`` in bit/s.
 
-    ``customer``: gets the line's ports if they have no customer or are not in the inventory yet.
+    ``customer``: the new owner of the line's ports, if they have no customer or are not in the inventory yet.
     """
 
     found_line: int
@@ -74,11 +74,12 @@ def lines_adopt(
     """Order that the routers take over all these lines; return the outcomes in the order of ``wanted``.
 
     If one adoption is refused, or with ``dry_run``, nothing is adopted. Each adoption is checked as if the
-    previous ones of ``wanted`` were done.
+    adoptions before it in ``wanted`` were done.
 
-    A line belongs to the customer of its ports. It keeps its VLANs, key and addresses, which are leased like
-    any others. On the routers, only tags change. If a router cannot change them, the portal stops managing
-    the line and leaves it unchanged. Bandwidth is enforced after both routers have taken over the line.
+    A line belongs to the customer of its ports. The line keeps its VLANs, key and addresses, and the portal
+    leases them as for any line. On the routers, only tags change. If a router cannot change the tags, the
+    portal stops managing the line and leaves it unchanged. Bandwidth is enforced after both routers have
+    taken over the line.
     """
     with transaction.atomic():
         circuits = found_circuits().filter(pk__in=[each.found_line for each in wanted])

@@ -60,7 +60,8 @@ def content_before_removal(vll: Vll) -> Content:
     """Return the content of a line as it was before its removal was ordered."""
     if vll.decommission_at is None:
         return content_of(vll)
-    # Cancelled or failed restores may be newer than the removal. They changed nothing.
+    # Orders to undo the removal may be newer than the removal. They were cancelled or failed, so they changed
+    # nothing.
     for order in vll.orders.filter(action=OrderAction.MODIFY).order_by("-ordered_at", "-id"):
         before, after = (Content.from_json(kept or {}) for kept in (order.before, order.after))
         if before.decommission_at is None and after.decommission_at is not None:
@@ -69,7 +70,9 @@ def content_before_removal(vll: Vll) -> Content:
 
 
 def fall_back(order: Order, vll: Vll, *, now: datetime) -> None:
-    """Make the content before a modify order the next revision: both ends return to their verified state."""
+    """Make the content from before a modify order the next revision, so that both ends return to their
+    verified state.
+    """
     revise(vll, Content.from_json(order.before or {}), now=now)
     Order.objects.filter(pk=order.pk).update(revision=vll.revision)
     order.refresh_from_db()

@@ -20,9 +20,9 @@ def link_loss_refusals(
 ) -> Iterator[DomainError]:
     """Return all obstacles to forwarding link losses between these ports.
 
-    The routers' reports count when the line is ordered and when the order is approved. They do not count at a
-    port where the line forwards losses already (``in_service``). An agent checks its VPP again before it
-    takes a port down.
+    The rules use the routers' reports when the line is ordered and when the order is approved. They do not
+    use reports about a port where the line forwards losses already (``in_service``). An agent checks its VPP
+    again before it takes a port down.
     """
     for side, end in ends.items():
         if end.tagging is not Tagging.UNTAGGED:

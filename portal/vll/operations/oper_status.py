@@ -1,4 +1,6 @@
-"""Operational status of lines, from the agents' observations of both ends and their age."""
+"""Operational status of lines, from the agents' observations of both ends and the age of these
+observations.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -175,7 +177,8 @@ def ends_observed(
     lines = lines_lock(found)
     ends_of = _ends_of(found)
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
-    # Repeated facts are stored already, except for ends that have changed since.
+    # If the report repeats the last one, its facts are stored already. Only ends that have changed since then
+    # must be compared.
     to_compare = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
     reported = {(end.vll, str(end.side)): end for end in ends} if to_compare else {}
     last_reports = _last_reports(ends_of)

@@ -116,7 +116,7 @@ def _settle_present(
     elif vll.in_sync != verified:
         Vll.objects.filter(pk=vll.pk).update(in_sync=verified, in_sync_since=now)
     if order is None:
-        # No order makes the last step of an order that was ended by force, so make it now.
+        # An order that was ended by force cannot make its last step, so make that step now.
         if verified and vll.lifecycle != _lifecycle_of(vll):
             lifecycle_move(vll, _lifecycle_of(vll), now=now)
         return
@@ -154,8 +154,9 @@ def _settle_testing(vll: Vll, now: datetime) -> None:
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
     """End the order, because both ends are verified, and release the resources that the line no longer needs.
 
-    An order that fails or is cancelled may have moved an end to another router. It waits until that router
-    has confirmed that nothing of the order is left. Then the same can be ordered again immediately (ADR 4).
+    An order that fails or is cancelled may have moved an end to another router. Such an order ends only after
+    that router has confirmed that nothing of the order is left, so that a user can repeat the order
+    immediately (ADR 4).
     """
     if vll.handover == Handover.ADOPT:
         _into_service(vll, order, now)

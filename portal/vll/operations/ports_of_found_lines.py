@@ -13,10 +13,11 @@ _TAGS = 2
 
 
 def found_port(end: FoundEnd, *, customer: Customer | None, user: User, now: datetime) -> Port:
-    """Return the port of a found end. ``customer`` gets the port if it had no customer or did not exist.
+    """Return the port of a found end. If the port has no customer or does not exist yet, ``customer`` gets
+    it.
 
-    Raises FoundPortOfAnother. Raises FoundPortUnknown if there is no port and either no ``customer`` is named
-    or VPP does not report the speed.
+    Raises FoundPortOfAnother. Raises FoundPortUnknown if the port does not exist, and ``customer`` is None or
+    VPP does not report the speed.
     """
     port: Port | None = Port.objects.filter(
         router=end.router, interface=end.port, retired_at__isnull=True

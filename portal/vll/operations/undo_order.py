@@ -13,7 +13,8 @@ from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime) -> None:
     """Remove the line of a failed add, or return the line of a failed modify or test to its content before.
 
-    The order fails with ``failure`` when both routers have confirmed that. The caller has locked the VLL.
+    The order fails with ``failure`` when both routers have confirmed the removal or the former content. The
+    caller has locked the VLL.
     """
     Order.objects.filter(pk=order.pk).update(failure=failure)
     if order.action == OrderAction.ADD:
