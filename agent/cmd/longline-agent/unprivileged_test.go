@@ -87,7 +87,8 @@ func (a *agent) belongsTo(t *testing.T, id int) {
 	}))
 }
 
-// stranger runs the same program without the supplementary group: it starts, but cannot open VPP's sockets.
+// withoutGroup runs the same program without the supplementary group. The program starts, but cannot open
+// VPP's sockets.
 func (a *agent) withoutGroup(t *testing.T, program string) {
 	stop := a.service(t, program)
 	defer stop()

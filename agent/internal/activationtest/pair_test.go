@@ -227,8 +227,8 @@ func (u tunnel) send(size, count int) {
 	}
 }
 
-// arrived sends frames in one direction, and then known frames that surely arrive, so that it need not wait
-// for frames that do not.
+// arrived sends frames in one direction, and then known frames, which surely arrive. When the known frames
+// have arrived, it need not wait for the other frames any longer.
 func arrived(t *testing.T, from, to tunnel, size, count int) uint64 {
 	t.Helper()
 	const known = 3

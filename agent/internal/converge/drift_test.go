@@ -120,9 +120,9 @@ func TestDriftThatANewDocumentRepairsIsReportedOnce(t *testing.T) {
 	})
 }
 
-// TestRepairedDriftIsReported checks that drift is reported once, regardless of other repairs, other
-// readers of the state and a lost connection before the next report. Another report follows, so that a
-// repetition is reported again.
+// TestRepairedDriftIsReported checks that drift is reported once, regardless of other repairs, other readers
+// of the state and a lost connection before the next report. A report without the drift follows, so that the
+// portal notices if the same drift occurs again.
 func TestRepairedDriftIsReported(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		first, second := r.ports[0]+".101", r.ports[0]+".102"

@@ -24,7 +24,7 @@ func (r *router) sendInto(name string) {
 	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: r.index(r.foreignSender()), TxSwIfIndex: r.index(name), Enable: true})
 }
 
-// sendIntoNextInterface makes it send into the index of the next created interface.
+// sendIntoNextInterface makes the foreign sub-interface send into the index of the next created interface.
 func (r *router) sendIntoNextInterface() {
 	r.t.Helper()
 	made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: 800}).(*interfaces.CreateLoopbackInstanceReply)

@@ -21,9 +21,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// sessionWithMeddler is a session with one foreign change: after that many rounds of changes, or with none
-// as late as possible before the first round. This is when the epoch is read for the second time, or at the
-// first message of the apply.
+// sessionWithMeddler is a session during which meddle is called once: after left rounds of changes. If left
+// is 0, the call comes as late as possible before the first round: when the epoch is read for the second time
+// or, without epochs, at the first message of the apply.
 type sessionWithMeddler struct {
 	*vpp.Session
 	epoch   func(int64) (int64, error) // the engine's function, nil without a stats segment
@@ -103,9 +103,9 @@ func named(request api.Message) (indices []uint32) {
 	return indices
 }
 
-// replace deletes an interface and creates a foreign one, which gets its index: in a foreign bridge domain,
-// up where a line would be shut down, and down where a port would be set up. A twin has the name of the
-// deleted interface.
+// replace deletes an interface and creates a foreign one, which gets the same index and is in a foreign
+// bridge domain. The replacement of a port is down, because the agent might set the port up. Every other
+// replacement is up, because the agent might set it down. A twin has the name of the deleted interface.
 func (r *router) replace(victim *observe.Interface, twin bool) {
 	r.t.Helper()
 	s, up := r.snapshot(), interface_types.IF_STATUS_API_FLAG_ADMIN_UP

@@ -159,8 +159,8 @@ func TestReleasedLineKeepsForwardingAndIsReportedAsRemoved(t *testing.T) {
 	})
 }
 
-// TestRelabelledLineInServiceIsAConflict and is not changed. The next line on its VLAN learns the owner,
-// and no other line waits for it.
+// TestRelabelledLineInServiceIsAConflict: the agent does not change the line. A further line on the same VLAN
+// is in conflict too, and the reason names the relabelled line. No other line waits.
 func TestRelabelledLineInServiceIsAConflict(t *testing.T) {
 	for _, repair := range []Repair{Auto, Hold} {
 		t.Run(string(repair), func(t *testing.T) {

@@ -221,7 +221,7 @@ func TestPlanOfVppcfgSetsOnlyMTUsWithoutPortMTUs(t *testing.T) {
 	}
 }
 
-// Compares the reported consequences for interfaces that a file cannot name with vppcfg's behaviour.
+// For interfaces that a file cannot name, the reported consequences are compared with vppcfg's behaviour.
 func TestReportedConsequencesMatchVppcfg(t *testing.T) {
 	geneve := vxlanEnd(1, "memif0/0")
 	geneve.Tunnel.Encapsulation = intent.GENEVE
@@ -292,8 +292,8 @@ func TestMTUOfThePortDoesNotLimitFramesOfALine(t *testing.T) {
 	t.Errorf("of 10 frames of 4,000 bytes went out: %s", shown)
 }
 
-// TestLinesFollowTheMTUOfTheirPortWithoutDrift: an operator who changes it has changed no line. Hold does
-// not prevent it.
+// TestLinesFollowTheMTUOfTheirPortWithoutDrift: an operator who changes the MTU of a port changes no line, so
+// this is no drift. The lines follow even under Hold.
 func TestLinesFollowTheMTUOfTheirPortWithoutDrift(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.PortMTUs = true

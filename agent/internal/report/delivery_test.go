@@ -46,7 +46,7 @@ func (p *stubPortal) Post(_ context.Context, _ string, report, _ any) error {
 	return nil
 }
 
-// comeBack makes it accept all reports from now on.
+// comeBack makes the portal accept all reports from now on.
 func (p *stubPortal) comeBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

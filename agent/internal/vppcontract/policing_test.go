@@ -192,8 +192,8 @@ func (d *device) mustPolice(
 	}
 }
 
-// mustHaveDropped checks the result of a burst to buckets that are full at begun or later, and returns the
-// number of forwarded frames.
+// mustHaveDropped checks the result of a burst, and returns the number of forwarded frames. The buckets were
+// full at the time begun or later.
 func (d *device) mustHaveDropped(
 	client *statsclient.StatsClient, made uint32, out index, passing, exceeding uint64, begun time.Time,
 ) uint64 {

@@ -39,7 +39,7 @@ func newSite(t *testing.T, config vppsim.Config, n int) *site {
 	return s
 }
 
-// begin creates the tunnel to the other and a generator.
+// begin creates the tunnel to the other site, and a generator.
 func (s *site) begin(vni uint32) {
 	s.t.Helper()
 	s.conn = connect(s.t, s.Sim)
@@ -55,7 +55,7 @@ func (s *site) addTunnel(vni uint32) interface_types.InterfaceIndex {
 	}, &vxlan.VxlanAddDelTunnelV3Reply{}).SwIfIndex
 }
 
-// send sends into the tunnel to the other.
+// send sends frames into the tunnel to the other site.
 func (s *site) send(size, count int) {
 	s.t.Helper()
 	s.sendTo("vxlan_tunnel0", size, count)
