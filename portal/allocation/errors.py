@@ -23,8 +23,8 @@ class VlanTaken(Conflict):
 class VlanInForeignUse(Conflict):
     """An interface that the portal does not manage takes some of the requested frames.
 
-    ``vlans``: ``100`` or ``100.200``; None if the whole port was requested. ``interface``: its name on the
-    router, as the agent reports it.
+    ``vlans``: ``100`` or ``100.200``; None if the whole port was requested. ``interface``: the interface's
+    name on the router, as the agent reports it.
     """
 
     field: str
@@ -67,7 +67,8 @@ class CoresBelowBooked(Conflict):
 class RouterFull(Conflict):
     """The router's free cores do not carry the packets of this rate.
 
-    In cores of this router; ``free_bps`` (bit/s) is the rate that would fit with this transport.
+    The values are in cores of this router, except ``free_bps`` (bit/s), the rate that would fit with this
+    transport.
     """
 
     field: str

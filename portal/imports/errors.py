@@ -32,7 +32,7 @@ class CellNotYesOrNo(DomainError):
 
 
 class CellNotOneOf(DomainError):
-    """The cell contains none of ``choices``."""
+    """The value of the cell is not one of ``choices``."""
 
     value: str
     choices: list[str]
@@ -107,7 +107,7 @@ class LineBeingRemoved(Conflict):
 
 
 class NamedNowhere(DomainError):
-    """The inventory has nothing with this name. ``what``: site, router, customer or port."""
+    """The inventory has no object with this name. ``what``: site, router, customer or port."""
 
     what: str
     name: str
@@ -125,7 +125,8 @@ class RowTwice(DomainError):
 class RowDiffers(Conflict):
     """The object exists with other values.
 
-    ``differences``: for each, the column, the value in the portal ("" for none) and the value in the file.
+    ``differences``: for each different value, the column, the value in the portal ("" for none) and the value
+    in the file.
     """
 
     name: str

@@ -22,7 +22,7 @@ class LinkInService(Conflict):
 
 
 class Retired(Conflict):
-    """The object is kept for the record only and accepts no new objects."""
+    """The object is retired: it is kept for the record only, and nothing can be changed or added."""
 
     what: str
     name: str

@@ -55,7 +55,7 @@ class PathMtuUnknown(TransportRefused):
 
 
 class NoPath(TransportRefused):
-    """No path of in-service links of this family joins the two routers, in at least one direction."""
+    """In at least one direction, no path of in-service links of this family joins the two routers."""
 
     a: Router
     z: Router
