@@ -42,8 +42,8 @@ def shipped() -> dict[str, float]:
 
 
 def compared(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
-    """Yield the figures that agentbench printed, in the order of the table. The notes have rank and ratio in
-    both.
+    """Yield the figures that agentbench printed, in the order of the table. The notes have rank and ratio
+    in the table and in the measurement.
     """
     measured: dict[str, tuple[float, str]] = {}
     for line in printed.splitlines():

@@ -16,12 +16,11 @@ _OWN_FOLDERS = ("/run/netns", "/dev/shm")  # noqa: S108
 
 
 def enter(module: str, arguments: Sequence[str], *kinds: str) -> None:
-    """Continue the program in new namespaces of processes, of mounts and of ``kinds`` (such as ``net``).
-    Needs root.
+    """Continue the program in new namespaces for processes, mounts and ``kinds`` (such as ``net``).
 
-    When the first process in the namespaces ends, the kernel kills all others, even frozen ones. SIGTERM ends
-    the program with a cleanup. A program that is started inside the namespaces stays in them, even if it
-    calls this function.
+    Needs root. When the first process in the namespaces ends, the kernel kills all other processes there,
+    even frozen ones. SIGTERM ends the program with a cleanup. A program that is started inside the
+    namespaces stays in them, even if it calls this function.
     """
     if os.environ.get(_INSIDE) is None:
         unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]

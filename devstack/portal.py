@@ -49,7 +49,7 @@ class Portal:
             "LONGLINE_WEBHOOK_NETWORKS": "127.0.0.0/8",
             "LONGLINE_WEBHOOK_ALLOW_HTTP": "true",
             "PYTHONUNBUFFERED": "1",
-            # The caller may have a higher level, but these logs need INFO.
+            # The caller's log level may be higher, but these logs need INFO.
             "LOG_LEVEL": "INFO",
             **({"LONGLINE_LIVE_URL": f"{self.live_url}/live/"} if self.live_port else {}),
             **self.settings,

@@ -115,7 +115,7 @@ class AgentClient:
     ) -> Answered | Refused | Unreachable:
         """Send ``document``, the rendering of ``intent``, and wait until the agent has converged.
 
-        ``request_ids``: the ids of the requests behind the router's orders, for the agent's log.
+        ``request_ids``: the ids of the HTTP requests that placed the router's orders, for the agent's log.
         ``acknowledged_freeze``: the id of the last freeze whose differences a user has reviewed. After any
         other freeze, the agent refuses the intent.
         """

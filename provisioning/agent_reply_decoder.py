@@ -210,7 +210,7 @@ class _Held(Struct, frozen=True):
 class State(_Held, frozen=True):
     """The part of ``GET /v1/state`` that the portal reads.
 
-    ``held`` None: the agent has no intent. ``owned`` is empty while VPP is away.
+    ``held`` None: the agent has no intent. ``owned`` is empty while VPP is not connected.
     """
 
     owned: tuple[Owned, ...]

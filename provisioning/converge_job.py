@@ -36,7 +36,7 @@ from provisioning.unresponsive_routers import hand_over, is_unresponsive
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
-# The two 409 errors: the agent has a newer intent, or another intent with the number just taken.
+# The two 409 errors: the agent has a newer intent, or another intent with the number that was sent.
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
 # The time limit from sending an intent until its response is stored. Answers that are not stored by then
 # are requested again. The worker queries the agent's stored intent before it sends. The query and this time
@@ -61,8 +61,8 @@ def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
 def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
     """Send the router its newest intent and store the response.
 
-    Return False if there is nothing to do: no agent, held by the NOC, frozen, claimed by another worker, or
-    in a pause after failures.
+    Return False if there is nothing to do: the router has no agent, is on hold or frozen, is claimed by
+    another worker, or is in a pause after failures.
     """
     sendable = Router.objects.exclude(agent_url="").filter(held_since__isnull=True, frozen_since__isnull=True)
     router = sendable.filter(pk=router_id).first()
@@ -110,10 +110,10 @@ def agent_of(router: Router) -> AgentClient:
 
 
 def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> bool:
-    """Return whether the agent is known to have no newer intent than the database.
+    """Return True only if it is certain that the agent has no newer intent than the database.
 
-    After a recent good response the agent is not queried. Without this check, the portal would take a number
-    for each attempt while the agent is unreachable. These numbers could then exceed the agent's number.
+    The agent is queried, except shortly after a good response. Without the query, the portal would take a
+    number for each attempt while the agent is unreachable. These numbers could then exceed the agent's number.
     """
     started_at = now()
     answered_at = claim.last_answered_at

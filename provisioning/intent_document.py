@@ -107,7 +107,7 @@ class RouterIntent:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
     def handed_over(self, vll: UUID) -> "RouterIntent":
-        """Return the same intent after this line has passed its test."""
+        """Return this intent as it will be after the line has passed its test."""
         present = (replace(row, testing=False) if row.vll == vll else row for row in self.present)
         return replace(self, present=tuple(present))
 

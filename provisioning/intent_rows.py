@@ -66,7 +66,7 @@ class RouterRows:
 
 
 def router_rows(router: Router) -> RouterRows:
-    """Return every end on this router, except of finished lines and of new lines with a held order.
+    """Return every end on this router, except the ends of finished lines and of new lines with a held order.
 
     Ends and tombstones come from one statement, which reads everything committed before it began. An end that
     moves at this moment is therefore in exactly one of them.
@@ -137,7 +137,7 @@ def _left(router: Router) -> QuerySet[VllTombstone, Any]:
 
 
 def unconfirmed_keys(router: Router) -> frozenset[EndKey]:
-    """Return the keys that a document must contain until this router can be at rest."""
+    """Return the ends that this router has not confirmed. Every document must contain them until then."""
     rows = unconfirmed_ends().filter(port__router=router)
     return frozenset(
         EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")

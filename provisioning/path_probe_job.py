@@ -39,8 +39,8 @@ def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
             rate_pps=rate_pps([path.a_router, path.z_router]),
         )
         try:
-            # If nothing arrives on a path, other alarms report that. One round of warm-up is enough, because
-            # many such paths must not delay the rest.
+            # One round of warm-up is enough. If nothing arrives on a path, other alarms report it, and many
+            # such paths must not delay the probes of the other paths.
             findings = run(probe, largest=largest_frame(path), sizes=SIZES[:1], count=COUNT, warm_up_rounds=1)
         except NotSent as error:
             log.warning(

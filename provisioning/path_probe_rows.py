@@ -34,7 +34,7 @@ def probe_rows(router: Router) -> ProbeRows:
 
 
 def unconfirmed_probes(router: Router) -> frozenset[EndKey]:
-    """Return the keys that a document must contain until this router can be at rest."""
+    """Return the probes that this router has not confirmed. Every document must contain them until then."""
     return frozenset(key for path in probes_on(router) if (key := _unconfirmed(path, router)))
 
 

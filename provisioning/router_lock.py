@@ -19,7 +19,8 @@ LONGEST_RETRY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a router. ``failures``: failed attempts in a row before it.
+    """The right to work on a router. ``failures``: the number of consecutive failed attempts before this
+    claim.
 
     ``wanted``: the value of RouterConvergence.wanted at the claim. An intent made under this claim contains
     at least the changes that this number counts.

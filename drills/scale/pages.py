@@ -12,7 +12,8 @@ from devstack.tcp_ports import LOOPBACK
 from drills.scale.lag import Lags
 from drills.scale.web import request
 
-# The values of live.js. A part is reloaded after this time without an event. A broken stream is opened again.
+# As in live.js: the time without an event after which a part is reloaded, and the longest pause before a
+# broken stream is opened again.
 _RELOAD_AFTER_S = 30.0
 _DROPPED_S = 2.0
 _PART = re.compile(r"<\w+\s[^>]*\bdata-live=\"[^>]*>")

@@ -81,9 +81,9 @@ func lockTemporary(file *os.File) (unlock func(), err error) {
 	return func() { _ = unix.Close(descriptor) }, nil
 }
 
-// RemoveTemporaries removes the temporary files that processes killed during Replace left next to these
-// files. It returns their paths. A temporary file that is still being written stays. A folder that does not
-// exist counts as empty. Error: a file or folder that cannot be read or removed.
+// RemoveTemporaries removes temporary files next to these files, and returns their paths. A process that is
+// killed during Replace leaves such a file. A temporary file that is still being written stays. A folder that
+// does not exist counts as empty. Error: a file or folder that cannot be read or removed.
 func RemoveTemporaries(files ...string) (removed []string, err error) {
 	var failed []error
 	for _, file := range files {

@@ -26,9 +26,9 @@ func Written(paths config.TLS) []string {
 	return files
 }
 
-// Install replaces certificate, CA and key by the given ones and the pending key: all three or none, even
-// if the process crashes. The pending certificate is written last and renamed last. While it exists, the
-// other pending files are complete, and Finish does the rest.
+// Install replaces the certificate and the CA by the given ones, and the key by the pending key: all three or
+// none, even if the process crashes. The pending certificate is written last and renamed last. While it
+// exists, the other pending files are complete, and Finish does the rest.
 func Install(paths config.TLS, certificate, ca []byte) error {
 	if err := durable.Replace(pending(paths.CA), ca); err != nil {
 		return err

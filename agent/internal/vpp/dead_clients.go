@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// VPP overlooks that a client has disconnected while errno of its main thread is EAGAIN. Heavy traffic on the
-// API leaves errno in this state. The reason is that vl_socket_read_ready in vlibmemory/socket_api.c takes a
-// read of 0 bytes for an error and reads errno (23.10 to 26.06). An overlooked client stays in VPP's list and
-// keeps the main thread busy. Sixteen overlooked clients stop the main thread permanently. When a call of
-// that thread fails with another errno, VPP notices all overlooked clients in the next iteration of its main
-// loop.
+// While errno of VPP's main thread is EAGAIN, VPP overlooks that a client has disconnected. Heavy traffic on
+// the API leaves errno in this state. The reason is that vl_socket_read_ready in vlibmemory/socket_api.c
+// takes a read of 0 bytes for an error and reads errno (23.10 to 26.06). An overlooked client stays in VPP's
+// list and keeps the main thread busy. Sixteen overlooked clients stop the main thread permanently. When a
+// call of that thread fails with another errno, VPP notices all overlooked clients in the next iteration of
+// its main loop.
 
 const (
 	// dropDeadEvery is the time between two lists of the clients. It is short, so that few overlooked clients

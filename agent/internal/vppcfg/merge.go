@@ -95,7 +95,7 @@ func (m *merger) subInterface(i Interface) {
 	m.add(subs, path+".sub-interfaces."+id, id, i.node(), i.VLL)
 }
 
-// wholePort adds to the entry of the port, which may have more settings of the operator.
+// wholePort adds the agent's settings to the entry of the port, which may also have settings of the operator.
 func (m *merger) wholePort(i Interface) {
 	path := "interfaces." + i.Name
 	port := m.port(i)
