@@ -113,7 +113,7 @@ def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: C
     """Return True only if it is certain that the agent has no newer intent than the database.
 
     The agent is queried, except shortly after a good response. Without the query, the portal would take a
-    number for each attempt while the agent is unreachable. Its number could then exceed the agent's.
+    number for each attempt while the agent is unreachable. The portal's number could then exceed the agent's.
     """
     started_at = now()
     answered_at = claim.last_answered_at
