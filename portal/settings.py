@@ -463,8 +463,8 @@ LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
 LONGLINE_QUARANTINE_DAYS = env.int("LONGLINE_QUARANTINE_DAYS", default=60)
 # How many days events of agents are kept. Duplicates are recognized for the same time.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
-# How many days attempts to converge routers are kept. The last attempt of each router and those of open
-# orders are kept longer.
+# How many days attempts to converge routers are kept. The last attempt of each router and the attempts of
+# open orders are kept longer.
 LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
 # How many days cleared alarms are kept.
 LONGLINE_ALARM_DAYS = env.int("LONGLINE_ALARM_DAYS", default=365)

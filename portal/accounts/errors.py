@@ -115,14 +115,14 @@ class ScopeNotHeld(DomainError):
 
 
 class NetworkNotHeld(DomainError):
-    """A token cannot create a token for networks from which it may not be used itself."""
+    """A token cannot create a token for networks from which the first token may not be used."""
 
     network: str
     field: str = "allowed_networks"
 
 
 class OutlivesItsMaker(DomainError):
-    """A token that was created with another token cannot expire later than the other token."""
+    """A token cannot expire later than the token with which it was created."""
 
     latest: str
     field: str = "expires_at"

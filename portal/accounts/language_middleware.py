@@ -11,7 +11,8 @@ from portal.core.view_permission import View
 class OwnLanguageMiddleware:
     """Activate the language of the signed-in user, after LocaleMiddleware has activated the browser's.
 
-    It reads the user just before the view, which needs the user anyway. So it causes no additional query.
+    The middleware reads the user just before the view. It causes no additional query, because the view needs
+    the user anyway.
     """
 
     def __init__(self, get_response: View) -> None:

@@ -129,7 +129,7 @@ class Invitation(models.Model):
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
-    # The end of a sender's claim. After that, the mail is sent again unless ``sent_at`` is set.
+    # The end of a sender's claim. After this time, the mail is sent again if ``sent_at`` is still null.
     sending_until = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
 

@@ -1,7 +1,7 @@
 """Installation of the audit triggers after each migrate. Only triggers that differ are created again.
 
 By default, pgtrigger drops and creates all triggers each time. Each drop waits for all readers and writers of
-the table, and meanwhile blocks new ones.
+the table. New readers and writers wait behind the drop.
 """
 
 from typing import Any

@@ -42,7 +42,7 @@ class Made:
         return {*self.webhooks, *self.enrolments}
 
     def chosen(self, keys: Collection[str]) -> "Made":
-        """Return a copy with only those webhooks and enrolments that have one of these keys. Unknown keys are
+        """Return a copy with only the webhooks and enrolments that have one of these keys. Unknown keys are
         ignored.
         """
         return replace(

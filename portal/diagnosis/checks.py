@@ -173,7 +173,7 @@ def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
 def _slow_port(code: str, side: str, end: EndFacts, slow: SlowPort) -> Check:
     """Return the check of a port whose link is slower than agreed.
 
-    The slow link affects lines only if they have booked more than it can carry.
+    The slow link affects lines only if the lines on the port have booked more than the link can carry.
     """
     rates = {
         "port": end.port,

@@ -119,9 +119,9 @@ ADVICE = {
 # The sentence and the advice for a suspended line whose removal is ordered.
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
 _UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
-# These findings come after all others, in this order. A slow port still carries frames, so it is the least
-# important fault, as in the health of a line. A port is kept down because of another fault. And without a
-# link no frames arrive.
+# These findings come after all others, in this order. A slow port still carries frames, so other faults are
+# more important, as in the health of a line. A port is kept down because of another fault. Frames are missing
+# if another fault leaves the port without a link.
 _COME_LAST = {Finding.PORT_SLOW: 1, Finding.LINK_HELD_DOWN: 2, Finding.NO_FRAMES_IN: 3}
 # Maintenance of a router may cause these findings there.
 _EXPLAINED_BY_WORK = {
@@ -179,9 +179,12 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     """Return the verdict. The first broken check decides. If no check is broken, the first unknown check
     decides.
 
-    A port that is kept down comes after all other faults except missing frames of the customer, because
-    another fault causes it. Maintenance of a router comes before the findings that it explains. If it
-    explains none, it is mentioned at the end, and its code is used if the line has no fault.
+    The order of findings has two exceptions:
+
+    * The findings in _COME_LAST come after all others.
+    * Maintenance of a router comes before the findings that it explains. If it explains no finding, the
+      verdict mentions it at the end. If the line has no fault, the verdict then has the code of the
+      maintenance.
     """
     checks = list(checks)
     broken = [check for check in checks if check.state == CheckState.BROKEN]

@@ -125,7 +125,7 @@ class EnrolmentRefused(DomainError):
 
 
 class EnrolmentUsed(EnrolmentRefused):
-    """The token was used to issue a certificate for another key than that of the request."""
+    """The token was already used to issue a certificate, and for another key than the key in the request."""
 
     router: str
 

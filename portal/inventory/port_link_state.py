@@ -108,12 +108,12 @@ def booked_ports(ports: QuerySet[Port]) -> QuerySet[Any]:
 
 
 def slow_ports(ports: QuerySet[Port]) -> QuerySet[Port]:
-    """Return those of ``ports`` whose link is up and slower than agreed, with the link's speed."""
+    """Return the ``ports`` whose link is up and slower than agreed, with the link's speed."""
     return with_link_speed(ports.filter(Exists(_slower_links()))).order_by("pk")
 
 
 def overbooked_ports(ports: QuerySet[Port]) -> QuerySet[Port]:
-    """Return those of ``ports`` whose lines have booked more than the link now carries."""
+    """Return the ``ports`` whose lines have booked more than the link now carries."""
     room = bookable_at(F("speed_bps"), bookable=OuterRef("bookable_bps"), speed=OuterRef("speed_bps"))
     return ports.filter(Exists(_slower_links().filter(LessThan(room, OuterRef("booked_bps")))))
 

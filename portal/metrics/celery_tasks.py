@@ -1,7 +1,7 @@
 """Counts and durations of Celery tasks.
 
 A task that is killed (at its hard limit, or with its worker) is counted as begun and never as ended. The
-difference between the two counters is the number of such tasks and of running tasks.
+difference between the two counters is the number of killed tasks plus the number of running tasks.
 """
 
 from time import perf_counter

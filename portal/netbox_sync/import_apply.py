@@ -80,8 +80,8 @@ class Applier:
         return change.row
 
     def _place(self, change: Change) -> dict[str, Any]:
-        """Return the attributes of a new row that never change, and are therefore not in
-        ``change.fields``.
+        """Return the attributes of a new row that can never change later. ``change.fields`` does not contain
+        them.
         """
         if change.kind == ROUTER:
             return {"name": change.place[0]}

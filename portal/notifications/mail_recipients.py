@@ -18,8 +18,8 @@ from portal.vll.models import Order, VllEnd
 from portal.vll.order_diff import ChangeKind, change_kinds
 from portal.vll.states import IN_SERVICE, OrderAction
 
-# A status of a line is mailed only if it has lasted this long. A flapping line therefore causes no mail
-# (portal.notifications.outdated_mail).
+# A status of a line is mailed only after it has lasted for this time. A flapping line therefore causes no
+# mail (portal.notifications.outdated_mail).
 SETTLES_IN = timedelta(minutes=2)
 # The group of mails to members of the customer, by kind of event.
 _MEMBERS: dict[str, Group] = {

@@ -17,7 +17,7 @@ MIDDLEWARE = [
 # Without health checks, a report on a broken connection gets 503 and the agent sends it again. A health check
 # would cost one more SQL statement for each report.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
-# allauth is left out, because agents do not sign in, and it needs its middleware wherever it is installed.
-# portal.audit is left out, because its models include those of second factors; the triggers write the audit
-# trail without it.
+# allauth is left out: agents do not sign in, and allauth would need its middleware. portal.audit is left out,
+# because its models refer to allauth's models of second factors. The triggers write the audit trail without
+# the app.
 INSTALLED_APPS = [app for app in _APPS if not app.startswith("allauth") and app != "portal.audit"]

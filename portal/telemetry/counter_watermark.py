@@ -60,7 +60,7 @@ class LastCounters(NamedTuple):
     def are_before(self, report: CounterReport) -> bool:
         """Return whether all samples of ``report`` are new.
 
-        Each run of an agent numbers its samples, so a higher number than ``newest_seq`` is new.
+        Each run of an agent numbers its samples, so a sample with a higher number than ``newest_seq`` is new.
         """
         newest = self.newest_seq
         return (

@@ -205,8 +205,8 @@ class Quarantine(models.Model):
     # The first and last time by the router's clock, in milliseconds since the epoch. Any value is possible.
     first_ms = models.BigIntegerField()
     last_ms = models.BigIntegerField()
-    # Numbers of ends, added up over the samples. ``waited``: those in samples that the agent sent late
-    # (sample_quarantine.WAITED).
+    # Numbers of ends, added up over the samples. ``waited``: the number of ends in samples that the agent
+    # sent late (sample_quarantine.WAITED).
     samples = models.BigIntegerField(default=0)
     waited = models.BigIntegerField(default=0)
     first_received_at = models.DateTimeField()
@@ -338,7 +338,7 @@ class QuarantinedRun(models.Model):
 
 
 class QuarantinedSample(models.Model):
-    """An example of an unusable sample: one that contradicts itself or whose time cannot be corrected."""
+    """An example of an unusable sample, which contradicts itself or has a time that cannot be corrected."""
 
     quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="examples")
     received_at = models.DateTimeField()
@@ -350,7 +350,7 @@ class QuarantinedSample(models.Model):
 
 
 class RouterEvent(models.Model):
-    """A record that an event of an agent has been stored. The event itself is an ``events.Event``."""
+    """The record that an event of an agent has been stored. The stored event is an ``events.Event``."""
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
     boot_id = models.UUIDField()

@@ -17,7 +17,7 @@ OF_INTERFACES = (
     "rx_no_buffer",
     "tx_errors",
 )
-# Losses of the interface itself. They do not include ``drops``, because VPP also drops frames on purpose.
+# Losses of the interface itself. ``drops`` are not among them, because VPP also drops frames on purpose.
 LOST = ("rx_miss", "rx_errors", "rx_no_buffer", "tx_errors")
 # The counts of a router, in packets.
 OF_ROUTERS = ("no_such_tunnel", "fragments_sent", "reassembled", "reassembly_failed")

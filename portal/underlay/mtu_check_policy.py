@@ -9,8 +9,8 @@ from portal.core.required_mtu import MtuPolicy
 class PathPolicy:
     """The rules for the MTU check of a path.
 
-    ``any_single_failure``: the path must also carry the frame after any one failure. None: the policy
-    ``planning`` requires this, and ``exact`` does not.
+    ``any_single_failure``: whether the path must carry the frame after any one failure too. None means True
+    with the policy ``planning``, and False with ``exact``.
     """
 
     mtu: MtuPolicy = MtuPolicy.PLANNING

@@ -95,9 +95,9 @@ class Topology:
     def used_links(self, a: Hashable, z: Hashable, *, family: Family, any_single_failure: bool) -> UsedLinks:
         """Return the links that frames between two different routers may cross in either direction.
 
-        ``family``: only links of this family. With ``any_single_failure`` the result includes the links that
-        frames use after one link or router on the shortest paths has failed (except the two ends). Raises
-        KeyError for an unknown router.
+        ``family``: only links of this family. With ``any_single_failure``, the result includes the links that
+        frames use after the failure of any one link of the shortest paths, or of any one router between ``a``
+        and ``z``. Raises KeyError for an unknown router.
         """
         used = self._routing.used(family, self._place[a], self._place[z], any_single_failure)
         return UsedLinks(

@@ -20,8 +20,8 @@ from portal.underlay.tunnel_endpoints import LineEnd
 # observed.
 SILENT_AFTER = timedelta(minutes=5)
 # A drained router advertises this metric for its links: the largest that still counts (IS-IS wide metrics,
-# RFC 5305; for OSPF, RFC 6987 uses 0xffff). Frames cross such a router only if there is no other path, and it
-# stays reachable.
+# RFC 5305; for OSPF, RFC 6987 uses 0xffff). Frames cross a drained router only if there is no other path, and
+# the router itself stays reachable.
 STUB_METRIC = 2**24 - 2
 
 

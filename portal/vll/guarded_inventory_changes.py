@@ -62,8 +62,8 @@ def router_change(
     """Change a router.
 
     Raises LoopbackInUse if tunnels end on an address that is removed. Raises UnderlayTableInUse if tunnels
-    are in a table that is replaced. Raises CoresBelowBooked if fewer cores remain than are booked, unless
-    ``accept_affected``.
+    are in a table that is replaced. Raises CoresBelowBooked if fewer cores remain than are booked;
+    ``accept_affected`` permits this.
     """
     before = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     for name in ("loopback4", "loopback6"):
@@ -131,7 +131,7 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
     """Refuse the changes made inside this context if the underlay would then no longer carry some lines.
 
     If the user has ``accepted`` the effect, do not refuse but mark these lines. The check assumes that all
-    agents report now, so that only obstacles count that last until a user removes them.
+    agents report now. Obstacles that will end automatically, such as a silent agent, therefore do not count.
     """
     before = topology_when_all_report()
     yield

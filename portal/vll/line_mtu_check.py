@@ -80,7 +80,7 @@ def lines_too_large_for(port: Port) -> set[UUID]:
 
 
 def lines_too_large_for_their_ports(lines: QuerySet[Vll]) -> set[UUID]:
-    """Return those of ``lines`` whose largest frame is larger than a port at one of their ends accepts."""
+    """Return the ``lines`` whose largest frame is larger than a port at one of their ends accepts."""
     return _too_large(live_ends().filter(vll__in=lines))
 
 

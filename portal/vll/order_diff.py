@@ -43,7 +43,7 @@ _KINDS = {
     "outer_vlan": ChangeKind.VLAN,
     "inner_vlan": ChangeKind.VLAN,
 }
-# Members that follow from others, or that the order itself shows, are not listed.
+# Members that follow from other members, or that the order itself shows, are not listed.
 _LINE = tuple(name for name in LINE if name not in ("frame", "decommission_at"))
 _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_address")
 
@@ -52,7 +52,7 @@ _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_ad
 class Difference:
     """One member of a line that an order changes.
 
-    ``side``: "a", "z", or "" for the line itself. ``name`` and the values are those of
+    ``side``: "a", "z", or "" for the line itself. ``name`` and the values are as in
     portal.vll.revision_content.
     """
 

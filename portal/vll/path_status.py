@@ -1,7 +1,7 @@
 """The state of a line's path between its two routers, or why the path is not watched.
 
-A path is watched if both routers can watch it and do so. If neither router has ever heard the other, the path
-counts as not watched too.
+A path is watched if both routers can watch it and do so, and if at least one router has heard the other
+before. Otherwise it counts as not watched.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Whether a router enforces an end's bandwidth profile, and if not, why. The CIR is booked in any case."""
+"""Whether a router enforces an end's bandwidth profile, and the reason if it does not. The CIR is booked even
+if no router enforces it.
+"""
 
 from enum import StrEnum
 

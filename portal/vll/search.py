@@ -40,7 +40,7 @@ def _found(text: str) -> Q:
     """Return the condition: a union of narrow look-ups. Each uses its own index, unlike an OR over joins.
 
     If ``text`` matches many ports, many VLLs match too. A scan that begins at the newest VLL then soon finds
-    enough of them, so the condition has another form that suits such a scan.
+    enough of them. The condition therefore has another form, which suits this scan.
     """
     text = text.strip()
     named = Q(interface__icontains=text) | Q(router__name__icontains=text) | port_as_shown(text)

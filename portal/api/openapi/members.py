@@ -42,8 +42,8 @@ def component_of(schema: Schema) -> str:
 
 
 def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
-    """Return the component that the schema refers to, or the schema itself if it is an array or refers to
-    none.
+    """Return the component that the schema refers to. If the schema is an array or refers to no component,
+    return the schema itself.
     """
     if "items" in schema or not (name := component_of(schema)):
         return schema

@@ -92,8 +92,8 @@ class Kind(ABC):
     batch: ClassVar[int] = 200
 
     def may_import(self, actor: Actor) -> bool:
-        """Return whether the actor may import this kind. The rule is that of the page that creates one such
-        object.
+        """Return whether the actor may import this kind. The rule is the same as for the page that creates a
+        single object.
         """
         return permissions.may_run_the_network(actor.user)
 

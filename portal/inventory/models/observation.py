@@ -98,7 +98,8 @@ class RouterSilence(models.Model):
     # The parts of the silence without a sign of life, if longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to],
     # ...].
     down_spans = models.JSONField(default=list)
-    # Whether the silence is in such a part now. Lines that end on the router then count as down.
+    # Whether the silence is now in one of the ``down_spans``. Lines that end on the router then count as
+    # down.
     counts_as_down = models.BooleanField(default=False)
     # The whole silence must be judged again from its beginning.
     judge_again = models.BooleanField(default=False)

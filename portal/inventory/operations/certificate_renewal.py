@@ -37,13 +37,13 @@ class Renewed:
 def certificate_renew(
     *, router: Router, shown: x509.Certificate, csr_pem: str, ca_sha256: str, now: datetime
 ) -> Renewed:
-    """Return a new certificate, and the trusted authorities, each only if the agent needs it.
+    """Return a new certificate if the agent needs one, and the trusted authorities if the agent needs them.
 
-    A new certificate is needed if the ``shown`` one ends soon or was issued by another authority than the
-    signing one. The authorities are needed if the agent's file of them has another SHA-256. Only the key of
-    the request counts, which must be the key of the shown certificate. A repeated request gets the same
-    result. If the authority's key is not here, nothing is signed: the alarm ``certificate_ends`` reports it.
-    Raises BadCertificateRequest.
+    The agent needs a new certificate if the ``shown`` one expires soon, or was issued by another authority
+    than the signing authority. The agent needs the authorities if its file of authorities has another
+    SHA-256. Of the request, only the key counts. It must be the key of the shown certificate. A repeated
+    request gets the same result. If the authority's key is not on this machine, nothing is signed, and the
+    alarm ``certificate_ends`` reports the certificate later. Raises BadCertificateRequest.
     """
     key = key_of_request(csr_pem)
     if key != shown.public_key():

@@ -22,9 +22,8 @@ from portal.inventory.operations.row_writes import Refusals, in_use, row_change,
 def port_create(*, router: Router, interface: str, user: User, now: datetime, **facts: Any) -> Port:
     """Create a port. Its router and interface cannot be changed later.
 
-    ``facts``: description, kind, customer, speed_bps, max_frame, and bookable_bps (bit/s) or
-    oversubscription_percent, or neither. Raises InterfaceTaken, OutOfRange, NotAnInterfaceName, Retired,
-    BookableTwice.
+    ``facts``: description, kind, customer, speed_bps, max_frame, and at most one of bookable_bps (bit/s) and
+    oversubscription_percent. Raises InterfaceTaken, OutOfRange, NotAnInterfaceName, Retired, BookableTwice.
     """
     # The lock keeps the router from being retired under the new port.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
@@ -63,7 +62,9 @@ def port_change_unguarded(*, port: Port, user: User, now: datetime, **changes: A
 
 
 def _bookable(speed_bps: int, bookable_bps: int | None, percent: int | None) -> dict[str, int | None]:
-    """Return both columns, given one of them, or none for the operator's percentage. Raises BookableTwice."""
+    """Return both columns, computed from the one that is given. If none is given, use the operator's
+    percentage. Raises BookableTwice.
+    """
     if percent is None and bookable_bps is not None:
         return {"bookable_bps": bookable_bps, "oversubscription_percent": None}
     percent = settings.LONGLINE_OVERSUBSCRIPTION_PERCENT if percent is None else percent

@@ -64,8 +64,8 @@ class RouterConvergence(models.Model):
     retry_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
     last_answered_at = models.DateTimeField(null=True)
-    # When the worker next queries the router about unconfirmed ends, unless something changes earlier; null:
-    # now.
+    # When a worker queries the router about unconfirmed ends next; null: now. A change can cause an earlier
+    # query.
     next_query_at = models.DateTimeField(null=True, db_column="ask_at")
     # Whether a change has occurred since a worker claimed the router. Unconfirmed ends may have waited for
     # the change.

@@ -60,7 +60,7 @@ def answers_take(
 def _with_changes(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
     """Return the VLLs with new answers, and those with a tombstone on this router.
 
-    An apply that repeats the stored answers writes nothing.
+    If all answers equal the stored answers, nothing is written.
     """
     stored = stored_answers(router, by_vll)
     return {

@@ -130,7 +130,7 @@ def generation_adopt_request(*, router: Router, user: User, now: datetime) -> No
 def reconciliations_resend(*, now: datetime) -> int:
     """Send a task again for each reconciliation that is still pending; return how many.
 
-    A request that is too old is dropped, because the differences may no longer be those that the user read.
+    A request that is too old is dropped, because the differences may have changed since the user read them.
     The alarm of the router stays.
     """
     requested = RouterConvergence.objects.filter(reconcile_requested_at__isnull=False)

@@ -1,8 +1,9 @@
-"""Drain a router: transit avoids it where possible, it takes no new lines, and its own lines move away.
+"""Drain a router: traffic between other routers avoids it where possible, it takes no new lines, and the
+lines that end on it move away.
 
-The portal follows an operator's usual procedure. It calculates paths as if the router advertised its links at
-the largest metric that still counts (stub router of RFC 6987, overload of IS-IS). The lines that end on the
-router are then moved or stopped, one by one.
+The procedure is the usual one of network operators. The portal calculates paths as if the router advertised
+its links at the largest metric that still counts (stub router of RFC 6987, overload of IS-IS). The lines that
+end on the router are then moved or stopped, one by one.
 
 The customer chooses where a line moves. The portal moves nothing without a request.
 """
@@ -88,7 +89,8 @@ def drain_end(
     accept_affected: bool = False,
     with_maintenance: bool = False,
 ) -> None:
-    """Let paths use the router again. Its maintenance goes on unless the caller also requests its end.
+    """Let paths use the router again. The maintenance of the router goes on, unless ``with_maintenance`` ends
+    it too.
 
     Raises LinesAffected, and RouterIsDead for the end of its maintenance.
     """

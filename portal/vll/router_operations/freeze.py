@@ -55,7 +55,7 @@ def router_freeze(*, router: Router, user: User, now: datetime, reason: str, unt
         _began(existing, actor=user.username, now=now)
         return existing
     if existing is not None:
-        # The differences of this freeze are reviewed together with those of the next one.
+        # The differences of this freeze are reviewed together with the differences of the next freeze.
         _set_closed(existing, acknowledged_by="", now=now)
     freeze = RouterFreeze.objects.create(
         router=locked, reason=reason, by=user.username, since=now, until=until
@@ -123,7 +123,7 @@ def freeze_reported(*, router: Router, report: FreezeReport | None, now: datetim
 
 
 def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
-    """Keep the reported freeze open unless a user has reviewed its differences."""
+    """Keep the reported freeze open until a user has reviewed its differences."""
     freeze = RouterFreeze.objects.filter(pk=report.id).first()
     if freeze is None:
         # A freeze of the portal that a restored database does not know is treated like the router's own

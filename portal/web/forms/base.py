@@ -15,9 +15,8 @@ class LookupField(forms.CharField):
 class TablerForm(forms.Form):
     """A form with the portal's design that accepts only plain text.
 
-    A text that was already stored and that the user has not changed is accepted in any case. Otherwise the
-    user could not change other fields. When the form is shown again, the first field with an error has the
-    focus.
+    A stored text that the user has not changed is accepted even if it is not plain. Otherwise the user could
+    not change other fields. When the form is shown again, the first field with an error has the focus.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -19,8 +19,8 @@ class ChangeForm(OrderForm):
 
     ``revision``: the revision of the line when the form was opened. If the line has been changed since, the
     change is refused. ``described``: a digest of the description when the form was opened. It is needed
-    because a new description does not increase the revision. ``written``: the values entered so far, when the
-    user searches for a port.
+    because a new description does not increase the revision. ``written``: the values that the user has
+    entered before a search for a port.
     """
 
     def __init__(

@@ -23,9 +23,9 @@ PortChoices = list[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class PortOffer:
-    """The ports in the select. ``choices``: empty if no port matches. ``more``: whether a search is useful.
+    """The ports in the select. ``choices``: empty if no port matches. ``more``: whether to offer a search.
 
-    This is so if further ports match, or if the ports are the result of a search.
+    A search is offered if further ports match, and if the ports are already the result of a search.
     """
 
     choices: PortChoices

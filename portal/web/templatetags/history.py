@@ -47,7 +47,7 @@ _DONE = {
     "update": gettext_noop("%(what)s changed"),
     "delete": gettext_noop("%(what)s deleted"),
 }
-# Tables that can have several rows in the history of one object.
+# Tables of which the history of one object can have several rows.
 _SEVERAL = (
     "membership",
     "invitation",

@@ -24,7 +24,7 @@ class PathState(NamedTuple):
 
 @register.simple_tag
 def path_state(path: TunnelPath) -> PathState:
-    """Return the result of the newest test frames on a path, or the reason why none were sent."""
+    """Return the result of the newest test frames on a path, or the reason why no test frames were sent."""
     if not path.probe_transport:
         return PathState(_("not probed"), "muted")
     if path.black_hole_since is not None:

@@ -142,7 +142,7 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 
 
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
-    """Return all reasons against the order that concern the same field as ``refused``.
+    """Return all reasons why the order is refused that concern the same field as ``refused``.
 
     An order raises only the first reason, so the others come from a feasibility check.
     """

@@ -16,7 +16,7 @@ from portal.web.page_guard import SignedInRequest, requires
 
 # The number of alarms that fit on a screen with 768 lines, in letters that are legible from five metres.
 WORST_SHOWN = 6
-# The large figures. UNKNOWN is shown only if such lines exist.
+# The large figures. UNKNOWN is shown only if there are lines of unknown health.
 _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.UNKNOWN)
 
 

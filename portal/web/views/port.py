@@ -30,7 +30,7 @@ from portal.web.vlan_picture import strips_of
 
 _LATELY = timedelta(days=1)
 _LOSS_STEP_S = 1800
-# The maximum number of VLAN ranges in the list, unless ``?vlans=all``.
+# The maximum number of VLAN ranges in the list. With ``?vlans=all``, the list has all ranges.
 RANGES_SHOWN = 24
 
 

@@ -57,9 +57,9 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
     If ``?seen=`` is still current, the status is 204, so that htmx does not change the page.
 
-    A settled page polls once a second with ``?unless=``, the result of ``_turn`` that it shows. If that is
-    still current, the status is 204 without further queries. The header ``X-Whole`` skips this check, because
-    the page knows of a change (static/js/live.js).
+    A page of a settled line polls once a second with ``?unless=``, which is the result of ``_turn`` for the
+    shown content. If that result is still current, the status is 204 without further queries. The header
+    ``X-Whole`` skips this check, because the page knows of a change (static/js/live.js).
     """
     if "X-Whole" not in request.headers and request.GET.get("unless") == _turn(vll):
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -99,7 +99,8 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         and bool({"suspend", "resume"} & progress.actions)
         and queries.was_adopted(vll),
         "path_watch": path_status(vll),
-        # Rates are shown only while the line forwards, and only if they are from after its last change.
+        # Rates are shown only while the line forwards, and only if they were measured after the last change
+        # of the line.
         "carries": vll.lifecycle == Lifecycle.ACTIVE and vll.oper_status != OperStatus.DOWN,
         "unchanged_since": queries.unchanged_since(vll, progress.order),
         # A line that is not set up, or has ended, has no results of test frames on its path.
