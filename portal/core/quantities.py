@@ -136,7 +136,7 @@ def read_size(text: str, *, sign: str = UNKNOWN) -> Quantity:
 def whole_rate(text: str, *, sign: str = UNKNOWN) -> int:
     """Return a rate as a whole number of bit/s. A number without a unit is in bit/s.
 
-    Raises QuantityAmbiguous, or RateUnreadable, also for a negative rate or a fraction of a bit.
+    Raises QuantityAmbiguous or RateUnreadable. A negative rate or a fraction of a bit is unreadable too.
     """
     bps = read_rate(text, sign=sign).of(1)
     if bps < 0 or bps != int(bps):
@@ -147,7 +147,7 @@ def whole_rate(text: str, *, sign: str = UNKNOWN) -> int:
 def whole_size(text: str, *, sign: str = UNKNOWN) -> int:
     """Return a size as a whole number of bytes. A number without a unit is in bytes.
 
-    Raises QuantityAmbiguous, or SizeUnreadable, also for a negative size or a fraction of a byte.
+    Raises QuantityAmbiguous or SizeUnreadable. A negative size or a fraction of a byte is unreadable too.
     """
     size = read_size(text, sign=sign).of(1)
     if size < 0 or size != int(size):

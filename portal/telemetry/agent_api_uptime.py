@@ -1,8 +1,8 @@
 """The times when the agent API received reports. At other times, a missing report is no sign of a fault.
 
 A process of the agent API counts as listening if one of its threads is free from time to time. While all
-threads are busy all the time, reports wait longer and longer. A router whose report is missing then does not
-count as silent.
+threads are busy all the time, reports wait longer and longer. During such a time, a missing report does not
+make a router silent.
 """
 
 import logging

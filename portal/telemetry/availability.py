@@ -80,10 +80,10 @@ def availability(
     range.
 
     * ``availability``: seconds up / (up + down), from 0 to 1; None if no status is known.
-    * ``known_ratio``: the part of the time in service with a known status, from 0 to 1; None without such
-      time.
+    * ``known_ratio``: the part of the time in service with a known status, from 0 to 1; None without time in
+      service.
 
-    Neither time out of service nor maintenance is part of any status. Raises RangeEmpty.
+    Time out of service and maintenance are left out. Raises RangeEmpty.
     """
     until = min(until, now)
     if since >= until:

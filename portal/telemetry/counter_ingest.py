@@ -1,4 +1,4 @@
-"""Storage of agents' counters. Repeated samples and their order have no effect.
+"""Storage of agents' counters. A repeated sample has no effect, and samples may arrive in any order.
 
 Samples with impossible times or values are quarantined.
 """
@@ -206,7 +206,8 @@ class _Ends:
     def counts(self, end: EndCount, from_ms: int) -> bool:
         """Return whether the router may report this end in a sample that began at ``from_ms``.
 
-        The router may also report an end that has left, in samples that began before it left.
+        The router may report its own ends. It may report an end that has left it in samples that began before
+        the end left.
         """
         key = (end.vll, end.side)
         return key not in self.elsewhere or from_ms < self.left_ms.get(key, 0)
@@ -215,7 +216,7 @@ class _Ends:
 def _ends_on(router: Router, elsewhere: set[tuple[str, str]]) -> _Ends:
     """Return the ends that are ``elsewhere``, with the times when they left this router.
 
-    They matter because a late report may concern a time before an end moved away.
+    The times matter because a late report may concern a time before an end moved away.
     """
     if not elsewhere:
         return _Ends(elsewhere, {})

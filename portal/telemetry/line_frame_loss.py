@@ -145,10 +145,10 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
 def frame_loss_by_month(
     *, vll: Vll, months: list[datetime], until: datetime, now: datetime
 ) -> list[dict[str, Any]]:
-    """Return the result of ``frame_loss`` for each month, with one query. Hours are compared.
+    """Return the result of ``frame_loss`` for each month, with one query.
 
-    ``months``: the first moments of the months, oldest first. The last month ends at ``until``. Days are
-    compared if hours of the first month are no longer stored.
+    ``months``: the first moments of the months, oldest first. The last month ends at ``until``. The compared
+    buckets are hours, or days if the hours of the first month are no longer stored.
     """
     step_s = max(HOURS.step_s, finest_kept(months[0], now=now).step_s)
     counted, simulated = _counted(vll, months[0], until, step_s)

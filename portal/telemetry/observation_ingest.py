@@ -151,7 +151,8 @@ def _polices_otherwise(router: Router, last: ObservedRouter | None, report: Obse
 def _watches_otherwise(report: ObservedReport) -> bool:
     """Return whether the BFD settings in the agent's intent differ from the settings that should apply.
 
-    The cause is a changed setting of the portal, or a VPP that can now watch paths or no longer can.
+    They differ if the portal's setting was changed. They also differ if VPP can now watch paths, or can no
+    longer watch paths.
     """
     if not report.vpp.connected or report.generation.held is None:
         return False

@@ -1,7 +1,7 @@
 """The counts of the policers at both ends of a VLL (MEF 10.4: frames are green, yellow or red).
 
-The counts are differences over time, and they are rolled up with the other counters. Agents send no counts
-for times without a reliable difference.
+The counts are differences over time, and they are rolled up with the other counters. If an agent has no
+reliable difference for a time, it sends no counts of this time.
 """
 
 from datetime import datetime

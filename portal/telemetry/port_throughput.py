@@ -1,7 +1,7 @@
 """Throughput of a port: the sum of its lines' throughput at their ends on the port.
 
-A port may have thousands of lines. Therefore only rollups are read, and no samples that are not yet rolled
-up. The newest bucket appears ROLLED_UP_AFTER its end, when nearly all lines are rolled up.
+A port may have thousands of lines. Therefore only rollups are read. Samples that are not yet rolled up do not
+count. The newest bucket appears ROLLED_UP_AFTER its end, when nearly all lines are rolled up.
 """
 
 from datetime import UTC, datetime, timedelta

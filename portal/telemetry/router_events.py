@@ -38,7 +38,7 @@ Kind = Literal[
     "end.vlan_not_restored",
     "intent.applied",
 ]
-# The age of an event counts from the time of storing, because an agent's clock may have any value. Events
+# The age of an event is the time since it was stored, because an agent's clock may have any value. Events
 # that people cause have no boot id, so they are not deleted.
 _FORGET = """
 WITH old AS (

@@ -155,7 +155,7 @@ def _without_samples(
 ) -> set[tuple[UUID, datetime]]:
     """Return the buckets that no roll-up will count again.
 
-    They are too old for new samples, and no stored sample of them waits for the roll-up.
+    These buckets are too old for new samples, and none of their stored samples waits for the roll-up.
     """
     reach = now - SAMPLES.retention - _STEP
     old = [bucket for bucket in buckets if bucket[1] <= reach]

@@ -61,8 +61,8 @@ def down_in(
 ) -> list[Span]:
     """Return the parts of the silence in which the router counts as down.
 
-    Without evidence, the portal must have listened for longer than ``longest``. Only time in which the portal
-    listened counts as down.
+    The router counts as down in a part without evidence if the portal listened for longer than ``longest`` in
+    this part. The result only contains time in which the portal listened.
     """
     found = (within([quiet], listened) for quiet in without(silence, spoken))
     return merged(span for silent in found if length(silent) > longest for span in silent)

@@ -33,11 +33,11 @@ def unchanged_store(
     facts: dict[str, Any],
     now: datetime,
 ) -> bool:
-    """Store a report that equals ``last``. Return False if the report needs the full handling, because
-    anything has changed.
+    """Store a report that equals ``last``. Return False if the report needs the full handling instead.
 
-    It needs the full handling if another report was stored meanwhile, after a silence of the router, and if
-    one of its lines has changed since the last report.
+    The report needs the full handling if it differs from ``last``, or if another report was stored meanwhile.
+    It also needs the full handling after a silence of the router, and if one of the router's lines has
+    changed since the last report.
     """
     if not is_unchanged(last=last, report=report, facts=facts):
         return False

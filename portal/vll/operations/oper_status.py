@@ -504,8 +504,8 @@ def statuses_write(turns: Sequence[Turn]) -> None:
     """Write the new status of locked lines.
 
     A line may have two changes: first it was unknown for a while, then it got its present status. The number
-    of statements does not depend on the number of lines. When a whole network comes back, its reports must be
-    processed before they are stale.
+    of statements does not depend on the number of lines. Otherwise, when a whole network comes back, its
+    reports would be stale before they are processed.
     """
     if not turns:
         return

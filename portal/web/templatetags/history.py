@@ -47,7 +47,7 @@ _DONE = {
     "update": gettext_noop("%(what)s changed"),
     "delete": gettext_noop("%(what)s deleted"),
 }
-# Tables of which the history of one object can have several rows.
+# The history of one object can have several rows of these tables.
 _SEVERAL = (
     "membership",
     "invitation",

@@ -142,9 +142,9 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 
 
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
-    """Return all reasons why the order is refused that concern the same field as ``refused``.
+    """x
 
-    An order raises only the first reason, so the others come from a feasibility check.
+    An order raises only the first refusal, so the others come from a feasibility check.
     """
     found = feasibility_of(user=request.user, request=form.line_request(), now=clock.now(), hold=form.hold_id)
     same = [refusal for refusal in found.refusals if refusal.field == refused.field]
