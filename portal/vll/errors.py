@@ -20,8 +20,8 @@ class VlanCoolingOff(VlanTaken):
     """A removed line of the same customer still has the requested frames.
 
     ``line``: the id of the removed line. It keeps the frames until ``until``, so that the removal can be
-    undone. ``free_now``: the request to the API that frees them at once. ``until`` and ``free_now`` are null
-    if the removal is already under way.
+    undone. ``free_now``: the request to the API that frees them immediately. ``until`` and ``free_now`` are
+    null if the removal is already under way.
     """
 
     line: str
@@ -34,7 +34,7 @@ class SimilarOrder(Conflict):
     """The customer ordered an equal line within the last hour. Before a page sends the order again, it asks
     the user.
 
-    ``order``: the id of the newest of these orders. ``count``: their number.
+    ``order``: the id of the newest equal order. ``count``: the number of equal orders.
     """
 
     order: str

@@ -111,8 +111,8 @@ def failure_impact(
 ) -> FailureImpact:
     """Return the lines in service that a failure now would affect, in the declared and observed network.
 
-    Give ``link`` or ``router``, the failed part. ``shown``: the number of lines to name for each fate. Apart
-    from the topology, this takes at most three small SQL statements in a network of any size.
+    The failed part is ``link`` or ``router``. ``shown``: the number of lines to name for each fate. After the
+    topology is read, this takes at most three small SQL statements in a network of any size.
     """
     topology = current_topology(now=now)
     hit = _hit(topology, link, router)

@@ -61,9 +61,9 @@ class LinkFeasibility:
 class EndFeasibility:
     """The free resources of one port.
 
-    ``vlans_free``: the number of outer VLANs that are free for this tagging. ``vlans``: the first of them, in
-    the order in which "any" takes them. ``free_after_bps``: the free rate after the requested line is booked;
-    0 if the line does not fit.
+    ``vlans_free``: the number of outer VLANs that are free for this tagging. ``vlans``: the first of these
+    VLANs, in the order in which "any" takes them. ``free_after_bps``: the free rate after the requested line
+    is booked; 0 if the line does not fit.
     """
 
     port: Port
@@ -122,7 +122,7 @@ def feasibility_of(
 ) -> Feasibility:
     """Run the checks of ``order_add`` or, for an existing ``line``, the checks of ``order_modify``.
 
-    The first of the refusals is the error that the order would raise.
+    The first refusal is the error that the order would raise.
     """
     leased = line.leased if line else None
     unknown: list[DomainError] = []

@@ -96,7 +96,8 @@ def link_create(
 ) -> BackboneLink:
     """Create a link. Raises LinesAffected if the underlay would no longer carry lines.
 
-    Lines may take the new link because it is shorter, although its MTU is too small for them.
+    The error is possible because lines take a new link that is shorter, even if its MTU is too small for
+    them.
     """
     with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
         return link_create_unguarded(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
@@ -121,7 +122,7 @@ def _check_table(router: Router) -> None:
 def _weaker(before: Router, after: Router) -> bool:
     """Return whether the change decreases the capacity that can be booked.
 
-    Other changes of an overbooked router are permitted, and so is more capacity.
+    All other changes of an overbooked router are permitted, including more capacity.
     """
     return bookable_of(after) < bookable_of(before)
 

@@ -74,7 +74,8 @@ def differences_of(order: Order) -> list[Difference]:
 
 
 def applied_cir_bps(vll: Vll, newest: Order | None) -> int:
-    """Return the CIR that routers have until both confirm the newest order, in bit/s.
+    """Return the CIR (bit/s) that the routers have now. Until both routers confirm the newest order, this is
+    the CIR before the order.
 
     ``newest``: the line's newest order. While this order is under way, the line's row already has the ordered
     rate.

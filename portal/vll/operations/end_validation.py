@@ -80,10 +80,10 @@ def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
 
 
 def _ports(*values: int, noc: bool, lock: bool) -> QuerySet[Port]:
-    """Select the ports with these ids that a reader may see.
+    """Select the ports with given ids that a reader may see.
 
-    ``noc``: the reader is NOC staff, and all ``values`` are ids of ports. Otherwise the first value is the id
-    of the reader.
+    With ``noc``, the reader is NOC staff, and ``values`` are the ids of the ports. Otherwise ``values`` are
+    the id of the reader and then the ids of the ports.
     """
     reader = User(noc_role=User.NocRole.NOC) if noc else User(pk=values[0])
     ports = (

@@ -166,8 +166,8 @@ def ends_observed(
     Read only lines with new facts, and lines that changed since the router's last report. The status of other
     lines cannot have changed. ``repeated``: the report repeats all facts of the last one. ``router_changed``:
     the state of the router itself changed, which affects all its lines. ``unknown_after``: the time of the
-    previous report, if nothing is known about the time since then. This happens if the portal itself was
-    down, so that no process recorded the router's silence.
+    previous report, if the router was silent since then and the silence does not count as down. It is needed
+    because the portal may have been down too, so that no process has recorded the silence.
     """
     found = _all_on(router) if router_changed else _with_changes(router, None if repeated else ends)
     if not found:
@@ -245,8 +245,9 @@ def stale_vlls_mark(*, now: datetime) -> int:
     later. While the portal itself is away, nothing is known either. The status is never dated before the last
     move of the line's ends.
 
-    Each transaction handles a limited number of lines. Reports about other lines need not wait for a whole
-    network, and PostgreSQL takes at most 65,535 parameters.
+    Each transaction handles a limited number of lines. Otherwise reports about other lines could wait for the
+    lines of a whole network, and a statement could have more than the 65,535 parameters that PostgreSQL
+    takes.
     """
     _find_silent(now)
     lines = sorted(set(_stale(now).values_list("pk", flat=True)))

@@ -137,7 +137,7 @@ def _settle_present(
 def _settle_testing(vll: Vll, now: datetime) -> None:
     """Begin the test when both ends have the tunnel and neither is connected to the customer.
 
-    If a router has connected the customer, it can no longer test. Then end the test.
+    If a router has connected the customer, it can no longer test, so the test ends.
     """
     there = [VllEnd.Status.TESTING, VllEnd.Status.VERIFIED]
     statuses = list(

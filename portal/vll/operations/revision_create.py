@@ -30,7 +30,7 @@ _NOT_OBSERVED: dict[str, Any] = {
 def revise(vll: Vll, content: Content, *, now: datetime) -> None:
     """Write ``content`` into the VLL as its next revision, and request convergence of its routers.
 
-    An end that moves to another router leaves a tombstone and an EndMove on the old one. If the end moves
+    An end that moves to another router leaves a tombstone and an EndMove on the old router. If the end moves
     back, its tombstone is deleted. The caller has locked the VLL and leased the resources of ``content``.
     """
     revision = vll.revision + 1

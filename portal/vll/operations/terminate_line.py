@@ -47,11 +47,12 @@ def order_delete(
 ) -> Order:
     """Order the removal of ``vll``. Its leases are released when both routers have confirmed.
 
-    With a ``cooling_off`` (None: the customer's, else the deployment's), the order only stops the traffic.
-    Configuration and leases stay until ``decommission_at``, and the line can be restored. A removal without
-    cooling-off ends a running cooling-off period. If the VLL's add is still under way, that order is
-    cancelled and returned instead. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
-    CoolingOffOutOfRange. Raises CoolingOffAlready if a cooling-off period is requested while one is running.
+    ``cooling_off``: the length of the cooling-off period; None: the customer's default, else the
+    deployment's. With a cooling-off period, the order only stops the traffic. Configuration and leases stay
+    until ``decommission_at``, and the line can be restored. A removal without cooling-off ends a running
+    cooling-off period. If the VLL's add is still under way, that order is cancelled and returned instead.
+    Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, CoolingOffOutOfRange. Raises CoolingOffAlready if a
+    cooling-off period is requested while one is running.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):

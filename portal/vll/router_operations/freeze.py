@@ -88,7 +88,7 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
 def freeze_acknowledge(*, router: Router, user: User, now: datetime) -> None:
     """Record that a user has reviewed the differences after a freeze.
 
-    The portal then converges the router again. This is also possible for a silent router, if the time of the
+    The portal then converges the router again. For a silent router, this is possible if the time of the
     freeze is over or its end was requested. Raises RouterIsNotFrozen, FreezeNotOver.
     """
     locked = _lock(router)

@@ -142,7 +142,7 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 
 
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
-    """x
+    """Return the refusal ``refused``, and all other refusals of the order for the same field.
 
     An order raises only the first refusal, so the others come from a feasibility check.
     """
