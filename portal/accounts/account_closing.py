@@ -18,9 +18,9 @@ from portal.accounts.tokens import tokens_end
 def account_close(*, person: User, now: datetime) -> None:
     """Close an account: end its sessions and API tokens, withdraw its invitations, and remove its password.
 
-    Roles and memberships are kept for the record. Sessions depend on the password, so that no old session
-    works after the account is reopened. Raises LastNocAdmin, or LastAdmin if a customer would lose its only
-    admin.
+    Roles and memberships are kept for the record. Sessions depend on the password. Because it is removed, no
+    old session works after the account is reopened. Raises LastNocAdmin, or LastAdmin if a customer would
+    lose its only admin.
     """
     runs = person.memberships.filter(role=Membership.Role.ADMIN, customer__retired_at__isnull=True)
     for membership in runs.select_related("customer").order_by("customer"):

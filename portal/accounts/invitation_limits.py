@@ -14,7 +14,7 @@ PER_CUSTOMER, PER_ADDRESS = 100, 3
 def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
     """Check the limits on invitations. Raises TooManyInvitations or InvitedTooOften.
 
-    The caller must have locked the row of ``customer``. All invitations of the last 24 hours count, also
+    The caller must have locked the row of ``customer``. All invitations of the last 24 hours count, including
     accepted and revoked ones. The limit per address counts only invitations of the same customer. Otherwise a
     customer could detect the invitations of other customers, and could use up their limit.
     """

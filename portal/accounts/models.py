@@ -22,7 +22,7 @@ class Customer(models.Model):
     # The time in seconds during which a removal can be undone. Null: the value in the settings.
     cooling_off_s = models.PositiveIntegerField(null=True, blank=True)
     # When the customer was retired. A retired customer is kept for the record: nobody can order for it, and
-    # members of no other customer cannot sign in.
+    # members who belong to no other customer cannot sign in.
     retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -75,8 +75,8 @@ class User(AbstractUser):
             ),
             # Single sign-on and invitations find users by their address.
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_address"),
-            # Users may type their names in upper or lower case. If two names differed only in case, neither
-            # would be found. The lookup uses UPPER, because Σ has two lower-case letters.
+            # Users may type their names in upper or lower case. If the names of two users differed only in
+            # case, neither user would be found. The lookup uses UPPER, because Σ has two lower-case letters.
             models.UniqueConstraint(Upper("username"), name="one_user_per_name"),
         ]
 

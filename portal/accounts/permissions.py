@@ -94,7 +94,8 @@ def managed_customers(user: User) -> QuerySet[Customer]:
 
 
 def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
-    """Return whether the user may manage the webhooks of the customer; of the NOC if ``customer`` is None.
+    """Return whether the user may manage the webhooks of ``customer``. None stands for the NOC's own
+    webhooks.
 
     A customer's webhooks need the same permission as its members, because they send all its events. Only NOC
     admins may manage the NOC's own webhooks.
@@ -103,7 +104,7 @@ def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
 
 
 def may_see_webhooks(user: User, customer: Customer | None) -> bool:
-    """Return whether the user may see the webhooks of the customer; of the NOC if ``customer`` is None.
+    """Return whether the user may see the webhooks of ``customer``. None stands for the NOC's own webhooks.
 
     Users who manage the webhooks may, and NOC staff for troubleshooting.
     """

@@ -71,8 +71,8 @@ class Alarm(models.Model):
 class OperatorState(models.Model):
     """The input of operators about an alarm (RFC 8632, 3.5: the operator state).
 
-    It ends with the occurrence of the alarm, except for a silence. A silence applies to the object until its
-    time is over, also to later occurrences.
+    The input ends with the occurrence of the alarm. Only a silence lasts until its own time is over: it
+    applies to the object, including later occurrences of the alarm.
     """
 
     alarm = models.OneToOneField(

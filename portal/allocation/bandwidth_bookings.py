@@ -13,8 +13,8 @@ from portal.allocation.models import BandwidthBooking
 from portal.inventory.models import Port
 from portal.inventory.port_link_state import with_link_speed
 
-# One round trip. The constraint port_bandwidth_is_never_overbooked limits the sum by the agreed speed. A
-# slower link limits new bookings further; existing bookings stay.
+# One statement, to save round trips. The constraint port_bandwidth_is_never_overbooked limits the sum by the
+# agreed speed. While the link is slower than agreed, less can be booked, but existing bookings stay.
 _BOOK = """
 WITH booked AS (
     UPDATE inventory_port SET booked_bps = booked_bps + %(cir_bps)s

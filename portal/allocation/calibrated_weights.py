@@ -24,7 +24,7 @@ def weights_of(router: Router) -> Weights:
 def calibrated_weights(calibration: Calibration, *, cpu: str) -> Weights:
     """Return the weights from these figures; table weights for transports that could not be measured.
 
-    A tunnel never counts as cheaper than a cross-connect: such a measurement is noise.
+    A tunnel never counts as cheaper than a cross-connect. A measurement that shows this is noise.
     """
     clocks = {transport: Fraction(str(each)) for transport, each in calibration.clocks.items()}
     frame = Fraction(str(calibration.clock_hz)) / Fraction(packets_per_core(Transport.L2XC, cpu=cpu))

@@ -6,10 +6,10 @@ from portal.core.errors import Conflict, DomainError
 
 
 class VlanTaken(Conflict):
-    """Another VLL takes some of the frames that were requested on this port.
+    """Another VLL takes some of the requested frames on this port.
 
-    ``vlans``: ``100`` or ``100.200``; None if the whole port was requested. ``whole_port_taken``: the other
-    VLL takes the whole port.
+    ``vlans``: the requested VLANs, such as ``100`` or ``100.200``; None if the whole port was requested.
+    ``whole_port_taken``: the other VLL takes the whole port.
     """
 
     field: str
@@ -23,8 +23,8 @@ class VlanTaken(Conflict):
 class VlanInForeignUse(Conflict):
     """An interface that the portal does not manage takes some of the requested frames.
 
-    ``vlans``: ``100`` or ``100.200``; None if the whole port was requested. ``interface``: the interface's
-    name on the router, as the agent reports it.
+    ``vlans``: the requested VLANs, such as ``100`` or ``100.200``; None if the whole port was requested.
+    ``interface``: the name of the interface on the router, as the agent reports it.
     """
 
     field: str
@@ -56,7 +56,9 @@ class PortFull(Conflict):
 
 
 class CoresBelowBooked(Conflict):
-    """The router would have fewer cores than its lines have booked. In cores, rounded to a thousandth."""
+    """The router would have fewer cores than its lines have booked. Figures are in cores, rounded to a
+    thousandth.
+    """
 
     router: str
     booked_cores: float

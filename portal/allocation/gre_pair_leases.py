@@ -57,8 +57,8 @@ def gre_pair_settle(
 ) -> None:
     """Make ``holder`` hold exactly the pair ``wanted``, from the leases of ``holder`` and ``spare``.
 
-    The order of the two addresses does not matter. Another pair begins its cool-down, or its quarantine if it
-    is among ``kept`` (``portal.allocation.tunnel_lease_cooldown``).
+    The order of the two addresses does not matter. Any other pair begins its cool-down, or its quarantine if
+    it is among ``kept`` (``portal.allocation.tunnel_lease_cooldown``).
     """
     held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
     stays = is_pair(wanted) if wanted else Q(pk=None)

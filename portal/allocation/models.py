@@ -186,8 +186,8 @@ class CoreBooking(models.Model):
 class RouterLoad(models.Model):
     """The sum of a router's core bookings.
 
-    The sum is not in the row of ``inventory.Router``, because each new intent counts the generation in that
-    row. A booking therefore never waits for an intent.
+    The sum is not in the row of ``inventory.Router``, because each new intent locks that row to increase the
+    generation. A booking therefore never waits for an intent.
     """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, primary_key=True, related_name="+")

@@ -14,8 +14,8 @@ class TransportCost:
     """The cost of one transport on a router.
 
     ``clocks``: the measured clocks per frame of 64 bytes; None if not measured. ``mpps_per_core``: the rate
-    that admission uses, in millions of frames per second and core. ``mpps_by_table``: the same by the shipped
-    table.
+    that admission uses, in millions of frames per second and core. ``mpps_by_table``: the same rate according
+    to the shipped table.
     """
 
     transport: Transport

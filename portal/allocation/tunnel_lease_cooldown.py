@@ -28,7 +28,7 @@ def lease_settle(
 ) -> None:
     """Make ``holder`` hold exactly the number ``wanted``, from the leases of ``holder`` and ``spare``.
 
-    ``column``: the column of the number. Another number begins its cool-down, or its quarantine if it is
+    ``column``: the column of the number. Any other number begins its cool-down, or its quarantine if it is
     among ``kept``.
     """
     held = of._default_manager.filter(holder__in=(holder, spare), released_at__isnull=True)

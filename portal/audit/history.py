@@ -56,7 +56,7 @@ def vll_history(vll: Vll) -> list[Change]:
 
 
 def object_history(model: type[models.Model], pk: int) -> list[Change]:
-    """Return the newest changes of one row, newest first, also of a deleted row.
+    """Return the newest changes of one row, newest first. The row may be deleted.
 
     The caller must have checked that the reader may know the row.
     """

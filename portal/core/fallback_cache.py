@@ -33,8 +33,8 @@ class _Client(RedisCacheClient):
 class FallbackRedisCache(RedisCache):
     """The cache for the limits on sign-ins and API calls.
 
-    While Redis is unreachable, the limits apply per process. The limits are then weaker, but still prevent
-    unlimited guesses, and users are not locked out.
+    While Redis is unreachable, the limits apply per process. The limits are then weaker, but they still
+    prevent unlimited guesses, and no user is locked out.
     """
 
     UNKNOWN = object()

@@ -1,7 +1,7 @@
 """The log format: one JSON object per line with ``time``, ``level`` and ``msg``, as in the agents' log.
 
 Values in ``extra`` become further members. Records of a request also have ``request_id``. URLs with secrets
-are masked in all records, also those of libraries.
+are masked in all records, including the records of libraries.
 """
 
 from typing import Any

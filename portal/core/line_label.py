@@ -14,7 +14,7 @@ _SPELLED = str.maketrans(
 )  # fmt: skip
 # Characters that are replaced in names, because LibreNMS ends the customer's name at a colon or a bracket.
 _MARKS = str.maketrans(dict.fromkeys("()[]{}:", " "))
-# The suffix that ``_name_of`` appends. A name that already has such a suffix also gets one.
+# The suffix that ``_name_of`` appends. A name that already ends like this gets a suffix too.
 _NUMBERED = re.compile(r"#[0-9]+\Z")
 
 

@@ -1,6 +1,7 @@
 """Send several statements to the server without waiting for the result of each.
 
-This uses libpq's pipeline mode, by psycopg (https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html).
+This uses libpq's pipeline mode through psycopg
+(https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The reader's time zone. Pages show and read all times in this zone, and name it (ADR 70).
 
-The browser sends its zone in a cookie. Without the cookie, times are in UTC. They are also in UTC in the API,
-in mails and in stored texts. Such times are marked as UTC.
+The browser sends its zone in a cookie. Without the cookie, times are in UTC. Times in the API, in mails and
+in stored texts are always in UTC. All times in UTC are marked as UTC.
 """
 
 import re

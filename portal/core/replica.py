@@ -29,7 +29,7 @@ AS_OF = "Longline-As-Of"
 # wait for the timeout of an unreachable replica.
 PAUSE_S = 10.0
 # The time after a user's write during which the portal checks that the replica has the change. A replica that
-# lags further behind is not used at all.
+# lags by more than this time is not used at all.
 _REMEMBERED_S = 600
 _READS = ("GET", "HEAD")
 _BEHIND_EVERYTHING = 2**63

@@ -13,7 +13,7 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 
 
 class RequestLogMiddleware:
-    """Log each request, without its query string, because that may contain text that people typed.
+    """Log each request, but not its query string, which may contain text that people typed.
 
     In the setting MIDDLEWARE, it must stand before RequestIdMiddleware, which sets the id.
     """

@@ -30,7 +30,7 @@ class TenantQuerySet(models.QuerySet[Any]):
     def confirmed_to(self, user: Any) -> Self:
         """Return only rows of customers that the user is a member of now. NOC staff get all rows.
 
-        Use it for rows from a replica, which may not yet have the change that a user left a customer.
+        Use it for rows from a replica. The replica may not know yet that a user has left a customer.
         """
         if user.is_noc:
             return self

@@ -23,8 +23,8 @@ SELECT indexrelid::regclass::text FROM pg_index
 def unfinished_indexes_drop() -> list[str]:
     """Drop indexes that an earlier, failed run of pending migrations left behind. Return their names.
 
-    Otherwise the migrations could not run again, because the indexes already exist. PostgreSQL keeps an index
-    that it could not finish. A finished index also remains if its migration failed before it was recorded.
+    While these indexes exist, the migrations cannot run again. PostgreSQL keeps an index that it could not
+    finish. A finished index also remains if its migration failed before it was recorded.
     """
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())

@@ -39,10 +39,10 @@ class LinkTraffic:
 
 
 def link_traffic(links: Iterable[int], *, since: datetime) -> dict[int, LinkTraffic]:
-    """Return the traffic of each link with a side that was counted at ``since`` or later.
+    """Return the traffic of each link for which at least one side has counts from ``since`` or later.
 
     For each direction, the sender's count is used, because the receiver does not count frames that the link
-    lost. If the sender's side was not counted, the receiver's count is used.
+    lost. If the sender's side has no counts, the receiver's count is used.
     """
     sides: dict[int, dict[str, ObservedLoad]] = {}
     for load in ObservedLoad.objects.filter(link__in=list(links), at__gte=since):

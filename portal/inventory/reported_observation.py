@@ -196,7 +196,7 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
 class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A foreign attachment circuit. A whole port has no tags. ``link_up``: the state of the port's link.
 
-    ``wide``: it does not match exact numbers of tags, as with VPP's "any" and "default".
+    ``wide``: the circuit is not exact-match, as with VPP's "any" and "default".
     """
 
     port: ForeignName

@@ -28,9 +28,9 @@ def links(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def full_ports(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield ports on which nearly all bandwidth is booked.
+    """Yield ports on which nearly all bookable bandwidth is booked.
 
-    "All bandwidth" is the bandwidth that can be booked at the present speed of the link.
+    The bookable bandwidth depends on the present speed of the link.
     """
     booked = port_link_state.booked_ports(Port.objects.select_related("router"))
     full = booked.filter(Q(booked_part__gte=NEARLY_FULL) | Q(booked_part=None))

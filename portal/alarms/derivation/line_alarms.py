@@ -48,9 +48,9 @@ def _kept_down_for_a_reason(near: str, far: str) -> str:
     """
 
 
-# A port without link explains a silent path, but not the reverse. The diagnosis has the same order of causes.
-# As in portal.core.path_bfd, a path is down if both routers have a session and one of the two receives
-# nothing.
+# A port without link explains a silent path, but a silent path does not explain a port without link. The
+# diagnosis has the same order of causes. As in portal.core.path_bfd, a path is down if both routers have a
+# session and one of the two receives nothing.
 _DOWN = f"""
 WITH down AS (
     SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,

@@ -49,7 +49,7 @@ def silent(now: datetime) -> Iterator[AlarmCondition]:
     """Yield silent routers, as portal.telemetry.router_silences defines them.
 
     A router is silent only if the agent API ran during the silence. A router that never reported after its
-    enrolment counts too.
+    enrolment is silent too.
     """
     routers = list(_silent_routers(now).order_by("name"))
     affected = on_routers([router.pk for router in routers])

@@ -4,8 +4,8 @@ from django.db import models
 class InterfaceUse(models.Model):
     """The use of one interface, as a side of a link or as a port. An interface has at most one use.
 
-    Only triggers on the tables of links and ports write this table (sql/interface_uses.sql). It contains ids
-    instead of relations, because its rows are created and deleted with those objects.
+    Only triggers on the tables of links and ports write this table (sql/interface_uses.sql). The table
+    contains ids instead of relations, because its rows are created and deleted with the links and ports.
     """
 
     router_id = models.BigIntegerField()

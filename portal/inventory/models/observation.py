@@ -171,7 +171,8 @@ class ObservedInterface(models.Model):
 class ObservedLoad(models.Model):
     """The load of one side of a link over an agent's last interval (bit/s, as VPP counts).
 
-    It is separate from the interfaces, because their changes create a new version of the topology.
+    The load is separate from ObservedInterface, because a change of an ObservedInterface creates a new
+    version of the topology.
     """
 
     link = models.ForeignKey(BackboneLink, on_delete=models.CASCADE, related_name="loads", db_index=False)
@@ -268,8 +269,9 @@ class ObservedCircuit(models.Model):
     """A foreign cross-connect on a router, or a foreign tunnel without a cross-connect.
 
     ``near`` and ``far`` are interfaces; ``far`` is "" if there is none. ``sides`` is the report about both
-    (portal.inventory.reported_observation.CircuitReport). ``key`` is the tunnel's VNI or GRE key; 0 for none.
-    For a circuit within the router, or between two tunnels, the columns of the tunnel are null or "".
+    interfaces (portal.inventory.reported_observation.CircuitReport). ``key`` is the tunnel's VNI or GRE key;
+    0 for none. For a circuit within the router, or between two tunnels, the columns of the tunnel are null or
+    "".
     """
 
     router = models.ForeignKey(

@@ -65,9 +65,11 @@ def certificate_make(
 
 @transaction.atomic
 def certificates_revoke(*, router: Router, serial: str | None, now: datetime) -> list[str]:
-    """Revoke all certificates of the router, or with ``serial`` one certificate and all others of its key.
+    """Revoke all certificates of the router; with ``serial``, only one certificate and all others with the
+    same key.
 
-    Return their serial numbers (hex). The revocation applies from the next report and the next connection on.
+    Return the serial numbers (hex) of the revoked certificates. The revocation applies from the next report
+    and the next connection on.
     """
     Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     rows = list(RouterCertificate.objects.filter(router=router, revoked_at__isnull=True).select_for_update())
