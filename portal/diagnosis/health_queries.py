@@ -43,7 +43,7 @@ def health_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
 def in_service_counts(
     rows: QuerySet[Vll], *, troubled: Collection[TunnelPath] | None = None
 ) -> dict[HealthState, int]:
-    """Return the number of lines in each state of health, among those of ``rows`` that are in service.
+    """Count the lines in service among ``rows`` by their state of health.
 
     The sum of the numbers is the number of lines in service. All pages that show how many lines are in
     service, or up, use this function. It reads only the lines that are not up: they are few, and each

@@ -73,8 +73,9 @@ def import_run(*, import_id: UUID, turn: int) -> None:
 def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
     """Process the next batch. Return whether a batch was processed.
 
-    Return False if no rows are left, if the import has ended, or if another worker processes a batch. A batch
-    has at least one row. No row is begun after ``until`` (seconds of the monotonic clock).
+    Return False if no rows are left, if the import has ended, or if another worker processes a batch. The
+    first row is processed in any case. No further row is begun after ``until`` (seconds of the monotonic
+    clock).
     """
     if not turn_take():
         return False

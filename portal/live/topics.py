@@ -1,7 +1,8 @@
 """The topics that pages follow, and the keys that connect a committed change with the pages.
 
 A page subscribes to topics. Each topic has keys, and each change has keys. A page is notified of a change if
-both share a key. A customer is never notified of changes of another customer's lines.
+the change has a key of one of the page's topics. A customer is never notified of changes of another
+customer's lines.
 
 * ``line:<id>``: one line, with its orders, ends and tests
 * ``lines``: all lines and orders that the reader may see

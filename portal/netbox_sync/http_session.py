@@ -56,7 +56,7 @@ class BoundedAdapter(HTTPAdapter):
 
 
 def session(configuration: Configuration) -> requests.Session:
-    """Return a session that can only reach the URL of the configured NetBox, also after redirects.
+    """Return a session that can only reach the URL of the configured NetBox, even after redirects.
 
     Proxies and passwords in the environment are ignored.
     """

@@ -11,8 +11,8 @@ from portal.vll.models import Vll
 class NetboxObject(models.Model):
     """The connection between a row of the portal and a NetBox object.
 
-    It uses ids, so that a renamed object keeps its row. ``kind`` is one of import_mapping.KINDS, and
-    determines the tables of ``row_id`` and ``netbox_id``. A link has the lower id of its two interfaces.
+    The connection uses ids, so that a renamed object keeps its row. ``kind`` is one of import_mapping.KINDS,
+    and determines the tables of ``row_id`` and ``netbox_id``. A link has the lower id of its two interfaces.
     ``taken``: the last imported values by field. They distinguish users' edits from earlier values of NetBox.
     """
 

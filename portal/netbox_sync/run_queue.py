@@ -53,8 +53,8 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
     """Return the run to make now; None if no run is due.
 
     Requested runs come first, oldest first. A request is ended with an error if its requester no longer has
-    the permission. Otherwise a run is due because NetBox announced a change, or because of the schedule or
-    an earlier failure. After a failure, such runs wait until the pause is over.
+    the permission. Without a request, a run is due if NetBox has announced a change, if the schedule requires
+    it, or if the last run failed. After a failure, a run without a request waits until the pause is over.
     """
     for requested in NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id"):
         person = User.objects.filter(username=requested.requested_by).first()

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 def sync_due(*, now: datetime) -> None:
     """Make the run that is due. If none is due, export the lines that are due.
 
-    Does nothing while another worker uses NetBox. Failures of NetBox are recorded and not raised. They never
-    delay orders, and the next call continues the work.
+    Does nothing while another worker uses NetBox. Failures of NetBox are recorded and not raised. Such
+    failures never delay orders, and the next call continues the work.
     """
     at = configuration()
     if at is None:

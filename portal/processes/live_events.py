@@ -32,8 +32,8 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-# Seconds between heartbeats. If a page receives nothing for more than two of these intervals, it polls. This
-# also helps behind a proxy that buffers everything.
+# Seconds between heartbeats. If a page receives nothing for more than two of these intervals, it polls. Pages
+# therefore work even behind a proxy that buffers all events.
 BEAT_S = 15.0
 # The minimum number of seconds between two events to one page, so that the page does not reload too often.
 GAP_S = 0.5

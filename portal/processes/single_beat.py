@@ -40,7 +40,7 @@ class Turn:
     def is_ours(self) -> bool:
         """Return whether this process has the lock. Take or renew the lock if it is time to.
 
-        Raises redis.RedisError. After an error, nobody should assume to have the lock.
+        Raises redis.RedisError. After an error, the caller must assume that it does not have the lock.
         """
         if self._ours and monotonic() < self._renew_at:
             return True

@@ -1,7 +1,8 @@
 """Shortest paths over the underlay, and detours after the failure of a link or a router.
 
-Routers and links are small integers here. The graph is directed, because a metric belongs to a side, and may
-have parallel links. Equal-cost shortest paths always count together, as ECMP uses them together.
+Routers and links are small integers here. The graph is directed, because each side of a link has its own
+metric. It may have parallel links. Equal-cost shortest paths always count together, as ECMP uses them
+together.
 """
 
 from collections import defaultdict

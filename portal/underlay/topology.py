@@ -136,7 +136,7 @@ class Topology:
     ) -> tuple[Link, ...]:
         """Return the links that frames may cross between two routers after this link or router has failed.
 
-        Empty if no path is left in one direction, or if the failed router is one of the two. Raises KeyError
+        Empty if no path is left in one direction, or if the failed router is ``a`` or ``z``. Raises KeyError
         for an unknown router.
         """
         if router is not None and router in (a, z):

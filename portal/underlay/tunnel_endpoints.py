@@ -1,7 +1,7 @@
 """The two routers of a VLL: the capabilities of their VPPs and their tunnel endpoints.
 
-Facts that a router's agent has reported count. For a router without a report the declared facts count; the
-portal shows them as assumptions.
+The portal uses the facts that the router's agent has reported. For a router without a report, it uses the
+declared facts, and shows them as assumptions.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -54,8 +54,9 @@ def barred(
 ) -> dict[Transport, tuple[TransportRefused, ...]]:
     """Return the transports that the two routers do not support, with reasons.
 
-    Families that an end lacks are skipped. ``gre_keys``: the families over which GRE has a key. GRE without a
-    key leases one of many address pairs and checks the addresses itself.
+    Families that an end lacks are skipped. ``gre_keys``: the families over which GRE has a key. The addresses
+    of GRE without a key are not checked here: it leases one of many address pairs, and the lease checks the
+    addresses.
     """
     found = {transport: tuple(_against(a, z, transport, gre_keys)) for transport in transports}
     return {transport: against for transport, against in found.items() if against}

@@ -73,7 +73,7 @@ def read_table(
 def table_rows(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
-    """Return the rows below the header. Rows without any text are skipped, also before the header.
+    """Return the rows below the header. Rows without any text are skipped, including rows before the header.
 
     The header must have all ``required`` columns and may have any of ``columns``. The order of columns and
     the case of their names do not matter. The cells of absent columns are "". Commas, semicolons or tabs

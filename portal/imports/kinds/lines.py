@@ -79,8 +79,8 @@ class Lines(Kind):
         " over."
     )
     # One row per transaction. An order locks leases by type, and the sums of routers last. A second order in
-    # the same transaction would begin again while it still has these locks, and could deadlock with other
-    # orders.
+    # the same transaction would lock leases while the transaction still has locked the sums, and could
+    # deadlock with other orders.
     batch = 1
     columns = (
         Column(
