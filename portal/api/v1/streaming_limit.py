@@ -1,6 +1,6 @@
 """Limit the number of long responses per process: each occupies a thread until the client has received it.
 
-Each customer can have one long response at a time, so that exports do not delay those of other customers.
+Each customer can have one long response at a time, so that its exports do not delay the exports of others.
 """
 
 import weakref
@@ -33,9 +33,9 @@ class AnotherIsRunning(APIException):
 
 
 class _Limited(Iterator[str]):
-    """Lines that occupy a slot until the last line was read or ``close`` was called.
+    """The lines of a response, which occupy a slot until the last line was read or ``close`` was called.
 
-    Django calls ``close`` at the end of the response, also if the client disconnects. This class is not a
+    Django calls ``close`` at the end of the response, even if the client disconnects. This class is not a
     generator: a generator that is closed before its first line never runs its cleanup. If a response is lost
     and nobody closes it, garbage collection frees the slot.
     """

@@ -21,9 +21,9 @@ class PerTokenAndUser(BaseThrottle):
     tokens of a user together may send ``LONGLINE_API_USER_LIMIT_FACTOR`` times as much, however many tokens
     the user has. A session without a token counts as a token of its user.
 
-    The counters are in the cache. Their increments are atomic; those of DRF's throttles are not. A failure of
-    the cache must not fail a request. While Redis cannot be reached, each process counts on its own. A lost
-    counter starts again from 0.
+    The counters are in the cache. Their increments are atomic, unlike the increments in DRF's throttles. A
+    failure of the cache must not fail a request. While Redis cannot be reached, each process counts on its
+    own. A lost counter starts again from 0.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:

@@ -18,8 +18,8 @@ class ChangeForm(OrderForm):
     """The form to change one line.
 
     ``revision``: the revision of the line when the form was opened. If the line has been changed since, the
-    change is refused. ``described``: a digest of the description when the form was opened. It is needed
-    because a new description does not increase the revision. ``written``: the values that the user has
+    change is refused. ``described``: a digest of the description when the form was opened. The digest is
+    needed because a new description does not increase the revision. ``written``: the values that the user has
     entered before a search for a port.
     """
 

@@ -41,8 +41,8 @@ def orderable_ports(user: User) -> QuerySet[Port]:
 def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | None = None) -> PortOffer:
     """Return the first SHOWN ports that match ``search``, and always the port ``chosen``.
 
-    They are grouped by site; if they belong to several customers, by customer and site. ``owner``: the id of
-    the customer of a line to change. Its ends may only move to ports of this customer.
+    The ports are grouped by site, or by customer and site if they belong to several customers. ``owner``: the
+    id of the customer of a line to change. Its ends may only move to ports of this customer.
     """
     ports = with_link_speed(orderable_ports(user).select_related("router__site", "customer"))
     if owner is not None:

@@ -125,7 +125,8 @@ class PortCreateSerializer(PortFactsSerializer):
 
 class LinkWriteSerializer(StrictSerializer):
     """A backbone link. IP MTUs in bytes, null if unknown. ``accept_affected`` allows the change even if the
-    network can no longer carry some lines in service as ordered; the portal records this at each of them.
+    network can no longer carry some lines in service as ordered; the portal records this at each of these
+    lines.
     """
 
     a_router = _named(Router)

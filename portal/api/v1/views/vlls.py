@@ -99,7 +99,8 @@ class VllView(ConditionalRetrieveView[Vll]):
         ordered (202).
 
         You may send back the whole document that you read: only members that differ count. If none differs,
-        the response is 200 and nothing changes.
+        the response is 200 and nothing changes. If a value ``x`` has a member ``requested_x``, change
+        ``requested_x`` in this document.
         """
         check_may_order(caller(request), vll)
         document = self.get_serializer(vll).data
