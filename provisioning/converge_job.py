@@ -235,7 +235,10 @@ def _record(
     started_at: datetime,
     now: datetime,
 ) -> int:
-    """Store the result. Return how many attempts in a row had it. ``document``: empty if none was sent."""
+    """Store the result. Return the number of consecutive attempts with this result.
+
+    ``document``: empty if none was sent.
+    """
     match outcome:
         case Answered(reply):
             kind, answer = Attempt.Outcome.ANSWERED, evidence_of(reply, router=router)

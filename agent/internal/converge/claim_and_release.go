@@ -78,8 +78,8 @@ func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*p
 	})
 }
 
-// decide carries out an operator's decision about relabelled interfaces by calling do. Then it repairs the
-// differences that result from the decision.
+// decide calls the function do, which carries out an operator's decision about relabelled interfaces. Then
+// decide repairs the differences that result from the decision.
 func (e *Engine) decide(
 	ctx context.Context, end intent.Key, name, decision string, do func(Session, *observe.Snapshot, []*plan.Holding) error,
 ) ([]*plan.Holding, error) {

@@ -155,7 +155,7 @@ func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*i
 }
 
 // quickObservation reads the properties that other clients can change in place (observe.Quick). It makes a
-// full observation instead if that is not enough, or if the last full observation is older than
+// full observation instead if these properties are not enough, or if the last full observation is older than
 // FullObservation.
 func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()

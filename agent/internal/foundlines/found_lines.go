@@ -82,7 +82,7 @@ func sideOf(s *observe.Snapshot, i *observe.Interface) Side {
 	return Side{Interface: i, Port: s.ByIndex(i.Sup)}
 }
 
-// comesAfter reports whether b is the near side of a circuit between the two.
+// comesAfter reports whether b is the near side of a circuit between a and b.
 func comesAfter(a, b Side) bool {
 	if (a.Tunnel == nil) != (b.Tunnel == nil) {
 		return a.Tunnel != nil

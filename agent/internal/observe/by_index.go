@@ -39,7 +39,7 @@ func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
 }
 
 // ByIndex returns a snapshot of only the objects that have these indices now. VPP does not stop its workers
-// while it reads interfaces.
+// for the reading of interfaces.
 func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapshot, error) {
 	s := &Snapshot{Policers: make(map[string]*Policer), Classifiers: noClassifiers()}
 	var dumps []api.Message

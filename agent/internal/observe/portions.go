@@ -21,8 +21,8 @@ const (
 	// interfaces take VPP and the agent twice as long. VPP does not stop its workers for either.
 	wholeInterfaces = 2048
 	// wholeTunnels is the largest number of tunnels for which one dump of all tunnels is requested. VPP stops
-	// its workers for this dump. It also does so for the dump of the cross-connects. The same lines have twice
-	// as many cross-connects, and these cannot be read in portions.
+	// its workers for this dump, and also for the dump of the cross-connects. The same lines have twice as many
+	// cross-connects as tunnels, and the cross-connects cannot be read in portions.
 	wholeTunnels = 1024
 	// wholePolicers is the largest number of known policers for which one dump of all policers is requested. VPP
 	// stops its workers for the dump.
@@ -37,8 +37,8 @@ const (
 	portionTries = 3
 )
 
-// dumpInterfaces reads all interfaces, and calls each with the details of every interface. Like a single
-// sw_interface_dump, it reports the interfaces that existed at one moment.
+// dumpInterfaces reads all interfaces, and calls the function each with the details of every interface. Like
+// a single sw_interface_dump, it reports the interfaces that existed at one moment.
 func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)) error {
 	indexed, can := session.(interface {
 		Interfaces() (indices int, epoch int64, err error)

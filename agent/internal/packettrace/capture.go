@@ -135,8 +135,8 @@ type round struct {
 	arming  string // end of the trace command, such as " filter"
 }
 
-// rounds calls take with the packets of each round, until take returns true, the time is over or ctx ends. It
-// returns *CannotError, or an error of the connection.
+// rounds calls the function take with the packets of each round. It ends when take returns true, when the
+// time is over or when ctx ends. It returns *CannotError, or an error of the connection.
 func rounds(ctx context.Context, session vpp.Caller, how round, take func([]tracedPacket) bool) (err error) {
 	nodes := inputNodes
 	for over := time.After(how.most); ; {

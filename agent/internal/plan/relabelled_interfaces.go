@@ -163,8 +163,8 @@ func (h *Holding) Reclaim() Op {
 }
 
 // TakePolicerOff returns the operation that stops the end's policer on an interface that is released. Without
-// this operation, the policer could be deleted with the end while it is still applied there. policed must be
-// true if a policer works on the interface. needed is false if there is nothing to stop.
+// this operation, the policer could be deleted with the end while it is still applied to the interface.
+// policed must be true if a policer works on the interface. needed is false if there is nothing to stop.
 func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := ownership.PolicerName(h.End), h.Interface
 	if op, needed := h.takeTableOff(s); needed {

@@ -59,7 +59,7 @@ type request struct {
 
 type answer struct {
 	CertificatePEM *string `json:"certificate_pem"` // nil if the current one is still good
-	CAPEM          *string `json:"ca_pem"`          // nil likewise
+	CAPEM          *string `json:"ca_pem"`          // nil if the current CAs are still good
 }
 
 // Run requests renewals until ctx ends.

@@ -156,8 +156,8 @@ func eventsBetween(before, after routerView) []eventBody {
 	return events
 }
 
-// describeDrift describes the first five differences, because an event has room for only a few, and counts
-// the others.
+// describeDrift describes the first five differences and counts the others, because an event has room for
+// only a few.
 func describeDrift(differences []plan.Drift) string {
 	const most = 5
 	var descriptions []string

@@ -31,8 +31,8 @@ func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decod
 	}
 }
 
-// takeBody reads the body and calls use with it. If the body cannot be read, takeBody responds with the
-// reason.
+// takeBody reads the body and calls the function use with the body. If the body cannot be read, takeBody
+// responds with the reason.
 func (s *Server) takeBody(w http.ResponseWriter, r *http.Request, use func([]byte)) {
 	tooLarge := problem{Type: "too-large", Title: "The body is too large", Status: http.StatusRequestEntityTooLarge,
 		Detail: fmt.Sprintf("at most %d bytes are read", MaxBody)}

@@ -57,7 +57,7 @@ func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 
 // dialPatiently opens a session, and waits without a time limit until VPP responds. It makes only one
 // connection, because a VPP that hangs would keep every further connection open. While VPP hangs, it calls
-// refused with ErrHangs.
+// the function refused with ErrHangs.
 func (d Dialer) dialPatiently(ctx context.Context, refused func(error)) (session *Session, err error) {
 	ended := make(chan struct{})
 	go func() {

@@ -61,7 +61,7 @@ func (s *Sim) SetCarrier(name string, in bool) error {
 	})
 }
 
-// inspect calls at with the running VPP. The VPP is locked during the call.
+// inspect calls the function at with the running VPP. The VPP is locked during the call.
 func (s *Sim) inspect(at func(*vpp) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

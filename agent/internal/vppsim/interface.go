@@ -77,8 +77,8 @@ func (v *vpp) insert(i *iface) *iface {
 
 // remove deletes the interface. If the interface is cross-connected, VPP takes the interface at the far end
 // out of L2 (vnet/l2/l2_input.c: l2_input_interface_add_del). VPP finds the interface at the far end by its
-// index, which may meanwhile belong to a different interface. A third interface may send frames to the
-// deleted interface. It stays connected to the freed index.
+// index, which may meanwhile belong to a different interface. If a third interface sends frames to the
+// deleted interface, it stays connected to the freed index.
 func (v *vpp) remove(i *iface) {
 	if far := v.connected(i); far != nil {
 		v.leaveL2(far)

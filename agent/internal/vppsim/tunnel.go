@@ -38,9 +38,9 @@ type tunnel struct {
 	index     uint32 // sw_if_index
 	request   any    // the request that created the tunnel; the dump returns its fields
 
-	// leavesL2First is true if VPP moves the tunnel to L3 before it deletes the interface. The interface
-	// that is cross-connected with it then stays connected in one direction. This is so for GENEVE and
-	// GRE, but not for VXLAN.
+	// leavesL2First is true if VPP moves the tunnel to L3 before it deletes the interface. The interface that is
+	// cross-connected with the tunnel then stays connected in one direction. The field is true for GENEVE and
+	// GRE, and false for VXLAN.
 	leavesL2First bool
 }
 
@@ -108,8 +108,8 @@ func (v *vpp) removeTunnel(ts *tunnels, t *tunnel) {
 	v.listenAtTunnels()
 }
 
-// each calls visit with the tunnel that has this interface. With everyIndex, it calls visit with all
-// tunnels.
+// each calls the function visit with the tunnel that has this interface, or with every tunnel if index is
+// everyIndex.
 func (ts *tunnels) each(index interface_types.InterfaceIndex, visit func(*tunnel)) {
 	if index != everyIndex {
 		if t := ts.byIndex[uint32(index)]; t != nil {
