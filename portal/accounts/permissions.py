@@ -104,7 +104,7 @@ def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
 
 
 def may_see_webhooks(user: User, customer: Customer | None) -> bool:
-    """Return whether the user may see the webhooks of ``customer``. None stands for the NOC's own webhooks.
+    """Return whether the user may see the webhooks of ``customer``. None means the NOC's own webhooks.
 
     Users who manage the webhooks may, and NOC staff for troubleshooting.
     """
