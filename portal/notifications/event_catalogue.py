@@ -244,7 +244,7 @@ TYPES: tuple[EventType, ...] = (
     ),
     _line_test(
         "scheduled",
-        _("A test with frames was scheduled, which will interrupt a line for a few seconds."),
+        _("A test with frames was scheduled. It will interrupt a line for a few seconds."),
         message="To be tested at 2026-11-24 03:00 UTC",
         order=None,
     ),
