@@ -35,7 +35,7 @@ NOC = {
     "/noc/routers/7/": "router-7",
     "/noc/ports/": "eth",
     "/noc/customers/1/": "customer-1",
-    "/noc/orders/": "Held orders",
+    "/noc/orders/": "Orders pending approval",
     "/routers/": "router-1",
 }
 _RING = """

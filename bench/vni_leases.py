@@ -77,7 +77,7 @@ def _exhausted() -> float:
     for _ in range(9):
         began = time.perf_counter()
         try:
-            vni_lease(holder=uuid4(), now=now())
+            vni_lease(owner=uuid4(), now=now())
         except VniPoolExhausted:
             times.append((time.perf_counter() - began) * 1_000)
         else:
@@ -104,5 +104,5 @@ def _lease(connected: threading.Barrier) -> None:
     connection.ensure_connection()
     connected.wait()
     for _ in range(LEASES_PER_CLIENT):
-        vni_lease(holder=uuid4(), now=now())
+        vni_lease(owner=uuid4(), now=now())
     connection.close()

@@ -11,7 +11,7 @@ from portal.vll import task_names as provisioning
 
 EVERY_S = {
     provisioning.SWEEP: 5,
-    provisioning.FREE_HOLDS: 2,
+    provisioning.EXPIRE_RESERVATIONS: 2,
     provisioning.MARK_STALE: 10,
     provisioning.FORWARD_LINK_LOSSES: 2,
     alarms.WATCH: 5,

@@ -14,19 +14,19 @@ import httpx
 from provisioning.agent_reply_decoder import (
     BadReply,
     FramesSent,
-    Held,
     RebuildAccepted,
     Reply,
     RoundTrips,
     State,
+    StoredIntent,
     frames_decode,
-    held_decode,
     plan_decode,
     problem_decode,
     rebuild_decode,
     reply_decode,
     round_trips_decode,
     state_decode,
+    stored_intent_decode,
 )
 from provisioning.agent_tls import router_context
 from provisioning.intent_document import RouterIntent
@@ -87,9 +87,9 @@ class AgentClient:
     def __exit__(self, *exception: object) -> None:
         self._http.close()
 
-    def held(self) -> Held | Unreachable:
+    def stored_intent(self) -> StoredIntent | Unreachable:
         """Return the intent that the agent has stored."""
-        response = self._request("GET", "/v1/state", partial(held_decode, router=self._router))
+        response = self._request("GET", "/v1/state", partial(stored_intent_decode, router=self._router))
         return (
             Unreachable(f"GET /v1/state: HTTP {response.status}")
             if isinstance(response, Refused)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
 
 from portal.core.strict_json import (
     Integer31,
@@ -72,7 +72,7 @@ class Reply:
     document: dict[str, Any]
 
 
-class Held(Struct, frozen=True, forbid_unknown_fields=True):
+class StoredIntent(Struct, frozen=True, forbid_unknown_fields=True):
     """The intent that an agent has stored, from ``GET /v1/state``; generation 0 if there is none."""
 
     generation: Natural63
@@ -202,22 +202,22 @@ class Owned(Struct, frozen=True):
     key: Natural53 | None = None
 
 
-class _Held(Struct, frozen=True):
+class _StateHead(Struct, frozen=True):
     router: str
-    held: Held | None
+    stored: StoredIntent | None = field(name="held")
 
 
-class State(_Held, frozen=True):
+class State(_StateHead, frozen=True):
     """The part of ``GET /v1/state`` that the portal reads.
 
-    ``held`` None: the agent has no intent. ``owned`` is empty while VPP is not connected.
+    ``stored`` None: the agent has no intent. ``owned`` is empty while VPP is not connected.
     """
 
     owned: tuple[Owned, ...]
 
 
 _reply, _plan, _problem = reader(_Reply), reader(_Plan), reader(dict[str, Any])
-_held, _state = reader(_Held), reader(State)
+_state_head, _state = reader(_StateHead), reader(State)
 _frames, _round_trips = reader(FramesSent), reader(RoundTrips)
 _rebuild = reader(RebuildAccepted)
 
@@ -250,11 +250,11 @@ def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
     return Reply(ends, document)
 
 
-def held_decode(body: bytes, *, router: str) -> Held:
+def stored_intent_decode(body: bytes, *, router: str) -> StoredIntent:
     """Decode the stored intent from the agent's state. Raises ``BadReply``."""
-    state = _read(_held, body)
+    state = _read(_state_head, body)
     _of_router(state, router)
-    return state.held or Held(generation=0, sha256="")
+    return state.stored or StoredIntent(generation=0, sha256="")
 
 
 def state_decode(body: bytes, *, router: str) -> State:
@@ -264,7 +264,7 @@ def state_decode(body: bytes, *, router: str) -> State:
     return state
 
 
-def _of_router(state: _Held, router: str) -> None:
+def _of_router(state: _StateHead, router: str) -> None:
     if state.router != router:
         raise BadReply(f"this is not the state of {router}")
 
@@ -328,7 +328,7 @@ def _same_ends(ends: tuple[EndAnswer, ...], sent: RouterIntent) -> None:
 def _read(read: Callable[[bytes], Document], body: bytes) -> Document:
     try:
         if _NUL.search(body):
-            raise BadReply("a string holds NUL, which cannot be kept as evidence")
+            raise BadReply("a string contains NUL, which cannot be kept as evidence")
         return read(body)
     except (Malformed, Invalid) as error:
         raise BadReply(str(error)) from error

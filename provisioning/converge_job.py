@@ -61,10 +61,12 @@ def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
 def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
     """Send the router its newest intent and store the response.
 
-    Return False if there is nothing to do: the router has no agent, is on hold or frozen, is claimed by
+    Return False if there is nothing to do: the router has no agent, is locked or frozen, is claimed by
     another worker, or is in a pause after failures.
     """
-    sendable = Router.objects.exclude(agent_url="").filter(held_since__isnull=True, frozen_since__isnull=True)
+    sendable = Router.objects.exclude(agent_url="").filter(
+        locked_since__isnull=True, frozen_since__isnull=True
+    )
     router = sendable.filter(pk=router_id).first()
     if router is None:
         return False
@@ -119,15 +121,15 @@ def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: C
     answered_at = claim.last_answered_at
     if claim.failures == 0 and answered_at is not None and started_at - answered_at < TRUST_STORED:
         return True
-    held = agent.held()
-    if isinstance(held, Unreachable):
-        _record(router, router.generation, b"", held, started_at, now())
-        claim.release_failed(error=held.error, now=now())
+    stored = agent.stored_intent()
+    if isinstance(stored, Unreachable):
+        _record(router, router.generation, b"", stored, started_at, now())
+        claim.release_failed(error=stored.error, now=now())
         return False
     # The worker of the previous claim may have increased the generation since the row was read.
     router.refresh_from_db(fields=["generation"])
-    if held.generation > router.generation:
-        _behind(router, claim, held=held.generation, now=now)
+    if stored.generation > router.generation:
+        _behind(router, claim, stored=stored.generation, now=now)
         return False
     # The query may have taken nearly as long as a claim lasts.
     return claim.extend(now=now())
@@ -159,7 +161,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
             _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
         case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
             generation_take_back(router, generation=intent.generation)
-            _behind(router, claim, held=problem.get("held", intent.generation), now=now)
+            _behind(router, claim, stored=problem.get("held", intent.generation), now=now)
         case Refused():
             claim.release_failed(error=f"{outcome.type}: {outcome.problem.get('detail', '')}", now=now())
         case Unreachable(error):
@@ -185,9 +187,9 @@ def _log_result(
     )
 
 
-def _behind(router: Router, claim: Claim, *, held: object, now: Clock) -> None:
-    behind_agent_announce(router, held=held, since=claim.last_answered_at, now=now())
-    error = f"the agent holds generation {held}, newer than ours ({router.generation}): reconcile this router"
+def _behind(router: Router, claim: Claim, *, stored: object, now: Clock) -> None:
+    behind_agent_announce(router, stored=stored, since=claim.last_answered_at, now=now())
+    error = f"the agent has generation {stored}, newer than ours ({router.generation}): reconcile this router"
     claim.release_failed(error=error, now=now())
 
 

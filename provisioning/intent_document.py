@@ -57,7 +57,7 @@ class EndRow:
     table: int = 0
     # The end takes over foreign objects without changes.
     adopt: bool = False
-    # The port is kept down because of the far end's link.
+    # The port is shut down because of the far end's link.
     uni_link_down: bool = False
     # The label of the line for SNMP, None if the agent does not want it.
     label: str | None = None

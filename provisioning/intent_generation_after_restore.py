@@ -54,17 +54,17 @@ def generation_adopt(
     if router is None:
         return None
     with agent_of(router) as agent:
-        held = agent.held()
-    if isinstance(held, Unreachable):
-        raise StateUnavailable(f"{router.name} does not report its state: {held.error}")
+        stored = agent.stored_intent()
+    if isinstance(stored, Unreachable):
+        raise StateUnavailable(f"{router.name} does not report its state: {stored.error}")
     return generation_count_from(
-        router=router, held=held.generation, actor=actor, now=now, requested_at=requested_at
+        router=router, stored=stored.generation, actor=actor, now=now, requested_at=requested_at
     )
 
 
 @transaction.atomic
 def generation_count_from(
-    *, router: Router, held: int, actor: str, now: datetime, requested_at: datetime | None = None
+    *, router: Router, stored: int, actor: str, now: datetime, requested_at: datetime | None = None
 ) -> int | None:
     """Count on from the agent's number; return the number to count from.
 
@@ -76,15 +76,15 @@ def generation_count_from(
     requested = RouterConvergence.objects.filter(router=locked, reconcile_requested_at=requested_at)
     if requested_at is not None and not requested.exists():
         return None
-    if held > locked.generation:
-        Router.objects.filter(pk=locked.pk).update(generation=held)
+    if stored > locked.generation:
+        Router.objects.filter(pk=locked.pk).update(generation=stored)
         announce(
             "router.reconciled",
             now=now,
             router_id=locked.pk,
             actor=actor,
-            data={"from": locked.generation, "to": held},
+            data={"from": locked.generation, "to": stored},
         )
     RouterConvergence.objects.filter(router=locked).update(last_error="", reconcile_requested_at=None)
     converge_routers_on_request([locked.pk], now=now)
-    return max(held, locked.generation)
+    return max(stored, locked.generation)

@@ -56,7 +56,7 @@ def generation_take_back(router: Router, *, generation: int) -> None:
     Router.objects.filter(pk=router.pk, generation=generation).update(generation=generation - 1)
 
 
-def behind_agent_announce(router: Router, *, held: object, since: datetime | None, now: datetime) -> None:
+def behind_agent_announce(router: Router, *, stored: object, since: datetime | None, now: datetime) -> None:
     """Notify the NOC once that the agent has a newer intent.
 
     ``since``: the time of the agent's last good response. If the NOC was notified after that time, do
@@ -67,5 +67,5 @@ def behind_agent_announce(router: Router, *, held: object, since: datetime | Non
         sent = sent.filter(at__gte=since)
     if not sent.exists():
         announce(
-            BEHIND_AGENT, now=now, router_id=router.pk, data={"held": held, "generation": router.generation}
+            BEHIND_AGENT, now=now, router_id=router.pk, data={"held": stored, "generation": router.generation}
         )

@@ -16,7 +16,7 @@ from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.operations.link_loss_forwarding import forwards_link_loss
 from portal.vll.policing_status import profile_of
 from portal.vll.states import AdminStatus, Handover
-from portal.vll.unconfirmed_ends import GONE, HELD_ADDS, unconfirmed_ends
+from portal.vll.unconfirmed_ends import ADDS_PENDING_APPROVAL, GONE, unconfirmed_ends
 from provisioning.intent_document import EndKey, EndRow, Release
 
 _END = (
@@ -33,7 +33,7 @@ _END = (
 )
 # The router's capabilities, and the table of its tunnels.
 _OF_ROUTER = ("policing", "line_tests", "adoption", "labels", "keeps_down", "underlay_table")
-_OF_END = ("interface", "far_address", "customer", "held")
+_OF_END = ("interface", "far_address", "customer", "shut_side")
 _LINE = (
     "revision",
     "wanted_present",
@@ -66,7 +66,7 @@ class RouterRows:
 
 
 def router_rows(router: Router) -> RouterRows:
-    """Return every end on this router, except the ends of finished lines and of new lines with a held order.
+    """Return every end on this router, except the ends of finished lines and of new lines pending approval.
 
     Ends and tombstones come from one statement, which reads everything committed before it began. An end that
     moves at this moment is therefore in exactly one of them.
@@ -108,7 +108,7 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
     here = VllEnd.objects.filter(port__router=router)
     ends: QuerySet[VllEnd, Any] = (
         here.exclude(vll__lifecycle__in=GONE)
-        .exclude(vll__in=HELD_ADDS.values("vll"))
+        .exclude(vll__in=ADDS_PENDING_APPROVAL.values("vll"))
         .annotate(
             interface=F("port__interface"),
             far_address=Subquery(far.values("tunnel_address")),
@@ -117,7 +117,7 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             line_tests=F("port__router__observed__line_tests"),
             adoption=F("port__router__observed__adoption"),
             keeps_down=F("port__router__observed__link_loss_forwarding"),
-            held=F("vll__forwarded_link_loss__held"),
+            shut_side=F("vll__forwarded_link_loss__shut_side"),
             labels=F("port__router__observed__labels"),
             customer=F("vll__customer__name"),
             **of_line,
@@ -180,7 +180,7 @@ def _row(row: dict[str, Any]) -> EndRow:
         bandwidth=None if adopt else profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
         testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
         adopt=adopt,
-        uni_link_down=row["held"] == end.side
+        uni_link_down=row["shut_side"] == end.side
         and bool(row["keeps_down"])
         and end.tagging == Tagging.UNTAGGED
         and vll.wanted_present

@@ -102,7 +102,7 @@ def _behind_agent_announce(router: Router, now: datetime) -> None:
     convergence = getattr(router, "convergence", None)
     behind_agent_announce(
         router,
-        held=router.observed.generation_held,
+        stored=router.observed.generation_stored,
         since=convergence.last_answered_at if convergence else None,
         now=now,
     )

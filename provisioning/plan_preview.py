@@ -19,7 +19,7 @@ from portal.inventory.models import Router
 from portal.vll.intent_digest import intent_digests
 from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations import plan_finish
-from portal.vll.operations.order_approval import held_order_continue
+from portal.vll.operations.order_approval import approved_order_continue
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.converge_job import agent_of
 from provisioning.intent_document import RouterIntent
@@ -95,7 +95,7 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterInten
     other lines. The digest is read first, so that a change in between makes the plan outdated.
     """
     with transaction.atomic():
-        held_order_continue(order, actor="", now=now)
+        approved_order_continue(order, actor="", now=now)
         vll = Vll.objects.get(pk=order.vll_id)
         concerned = Router.objects.filter(ports__vll_ends__vll=vll) | Router.objects.filter(
             vll_tombstones__vll=vll

@@ -18,8 +18,8 @@ def end_rebuild(vll: UUID, side: str, *, now: Clock = clock.now) -> None:
     if end is None:
         return
     router = end.port.router
-    if router.held_since is not None:
-        end_rebuild_failed(end=end, why="the router is held: nothing is sent to it", now=now())
+    if router.locked_since is not None:
+        end_rebuild_failed(end=end, why="the router is locked: nothing is sent to it", now=now())
         return
     with agent_of(router) as agent:
         response = agent.rebuild(vll=vll, side=side)

@@ -21,14 +21,14 @@ End = tuple[str, str]
 class ReconcilePreview:
     """The effects of a reconciliation of one router.
 
-    ``held``: the generation of the agent's intent. ``generation``: the last generation of the database. Ends
-    are ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not name;
+    ``stored``: the generation of the agent's intent. ``generation``: the last one of the database. Ends are
+    ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not name;
     they stay. ``made``: missing ends. ``changed``: ends that differ from the database. ``removed``: ends to
     delete. ``hindered``: ends with an obstacle, each with a sentence about it.
     """
 
     router: str
-    held: int
+    stored: int
     generation: int
     quarantined: dict[End, list[Owned]]
     made: list[End]
@@ -38,7 +38,7 @@ class ReconcilePreview:
 
     @property
     def is_behind(self) -> bool:
-        return self.held > self.generation
+        return self.stored > self.generation
 
 
 def reconcile_preview(router: Router) -> ReconcilePreview:
@@ -62,7 +62,7 @@ def reconcile_preview(router: Router) -> ReconcilePreview:
     todo = {(each["vll"], each["end"]) for each in plan["operations"]}
     return ReconcilePreview(
         router=router.name,
-        held=state.held.generation if state.held else 0,
+        stored=state.stored.generation if state.stored else 0,
         generation=router.generation,
         quarantined={end: owned.get(end, []) for end in _ends(plan["quarantined"])},
         made=sorted(end for end in todo if wanted.get(end) and end not in owned),

@@ -28,7 +28,7 @@ def routers_due(*, now: datetime) -> list[int]:
     """
     free = (
         Router.objects.exclude(agent_url="")
-        .filter(held_since__isnull=True, frozen_since__isnull=True)
+        .filter(locked_since__isnull=True, frozen_since__isnull=True)
         .filter(Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__"))
     )
     ends = unconfirmed_ends().exclude(
@@ -77,13 +77,13 @@ def is_at_rest(router_id: int, *, now: datetime) -> bool:
     return router is not None and not unconfirmed_keys(router) and not unconfirmed_probes(router)
 
 
-_AHEAD = Q(observed__generation_held__gt=F("generation"))
+_AHEAD = Q(observed__generation_stored__gt=F("generation"))
 
 
 def _with_another_intent(routers: QuerySet[Router]) -> QuerySet[Router]:
     return _reported_after_response(
         routers.filter(
-            ~Q(observed__generation_held=F("generation")) | Q(observed__generation_held__isnull=True),
+            ~Q(observed__generation_stored=F("generation")) | Q(observed__generation_stored__isnull=True),
             observed__isnull=False,
         )
     )

@@ -8,7 +8,7 @@ from celery import shared_task
 from portal.core import clock
 from portal.core.each_row import each_row
 from portal.vll import task_names
-from portal.vll.operations import holds_expire, link_losses_forward, stale_vlls_mark, tunnel_paths_keep
+from portal.vll.operations import link_losses_forward, reservations_expire, stale_vlls_mark, tunnel_paths_keep
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
@@ -103,6 +103,6 @@ def forward_link_losses() -> None:
     link_losses_forward(now=clock.now())
 
 
-@shared_task(name=task_names.FREE_HOLDS)
-def free_holds() -> None:
-    holds_expire(now=clock.now())
+@shared_task(name=task_names.EXPIRE_RESERVATIONS)
+def expire_reservations() -> None:
+    reservations_expire(now=clock.now())

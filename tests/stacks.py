@@ -50,7 +50,7 @@ def simulated(
     """
     require_built("longline-agent", "vppsim")
     family = Family()
-    # Short, because a Unix socket's path holds 107 bytes.
+    # Short, because a Unix socket's path has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="ll-stack-") as name:
         folder = Path(name)
         # The database account needs to reach the cluster's folder.

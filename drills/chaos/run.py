@@ -121,7 +121,7 @@ class Chaos:
         )
 
     def _routers_are_free(self) -> bool:
-        """End maintenance, holds and freezes of routers. Return whether there were none."""
+        """End maintenance, maintenance locks and freezes of routers. Return whether there were none."""
         noc, ends = self.stack.client("noc"), 0
         try:
             for row in noc.routers():

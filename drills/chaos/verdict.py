@@ -80,7 +80,7 @@ class Verdict:
 
     def still_leased(self) -> list[str]:
         """Return sentences about existing leases. Call it when no line is left: then no lease may exist."""
-        return [f"{what} is leased by {holder}, and no line is left" for what, holder in self.sql(_LEASED)]
+        return [f"{what} is leased by {owner}, and no line is left" for what, owner in self.sql(_LEASED)]
 
     def ends_of_orders(self) -> list[str]:
         """Return the number of orders by action and final state, for the log."""

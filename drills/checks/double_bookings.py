@@ -23,15 +23,15 @@ WITH live AS (SELECT * FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cance
 """
 
 _QUESTIONS = {
-    "VNI {vni} is held by {n} VLLs": """
+    "{n} VLLs have VNI {vni}": """
         SELECT vni, count(*) AS n FROM live WHERE vni IS NOT NULL GROUP BY vni HAVING count(*) > 1""",
     "VLL {id} has VNI {vni} without a lease of it": """
         SELECT id, vni FROM live v WHERE vni IS NOT NULL AND NOT EXISTS (
           SELECT FROM allocation_vnilease WHERE holder = v.id AND vni = v.vni AND released_at IS NULL)""",
-    "VNI {vni} is leased for good by {holder}, which does not live": """
-        SELECT vni, holder FROM allocation_vnilease
+    "VNI {vni} is leased for good by {owner}, which does not live": """
+        SELECT vni, holder AS owner FROM allocation_vnilease
         WHERE released_at IS NULL AND holder NOT IN (SELECT id FROM live)""",
-    "GRE key {gre_key} is held by {n} VLLs": """
+    "{n} VLLs have GRE key {gre_key}": """
         SELECT gre_key, count(*) AS n FROM live WHERE gre_key IS NOT NULL
         GROUP BY gre_key HAVING count(*) > 1""",
     "{first} and {second} share a pair of GRE addresses and have no keys": """
@@ -44,8 +44,8 @@ _QUESTIONS = {
         WHERE e.tagging = 'untagged' OR f.tagging = 'untagged'
           OR ((e.tagging = 'dot1ad') = (f.tagging = 'dot1ad') AND e.outer_vlan = f.outer_vlan
               AND e.inner_vlan IS NOT DISTINCT FROM f.inner_vlan)""",
-    "{holder} has {leases} VLAN leases and {ends} live ends": """
-        SELECT holder, coalesce(leases, 0) AS leases, coalesce(ends, 0) AS ends
+    "{owner} has {leases} VLAN leases and {ends} live ends": """
+        SELECT holder AS owner, coalesce(leases, 0) AS leases, coalesce(ends, 0) AS ends
         FROM (SELECT holder, count(*) AS leases FROM allocation_portvlanlease GROUP BY holder) l
         FULL JOIN (SELECT vll_id AS holder, count(*) AS ends FROM live_end GROUP BY vll_id) e USING (holder)
         WHERE leases IS DISTINCT FROM ends""",

@@ -60,7 +60,7 @@ class Machine:
         text = " && ".join([*script, f"hostname {self.name}", "touch /run/booted", "exec sleep infinity"])
         booted = self.root / "run" / "booted"
         booted.unlink(missing_ok=True)
-        holder = Child(
+        keeper = Child(
             name=f"{self.name}-files-{self.code.name}",
             argv=[
                 *("nsenter", f"--net=/run/netns/{self.namespace}"),
@@ -68,8 +68,8 @@ class Machine:
             ],
             log=self.logs / f"{self.name}.log",
         )
-        self.family.start(holder).wait_until(booted.exists)
-        self.keeper = holder.process.pid
+        self.family.start(keeper).wait_until(booted.exists)
+        self.keeper = keeper.process.pid
 
     def install(self, code: Path) -> None:
         """Install another release of the portal. Programs that start from now on use it."""

@@ -9,7 +9,7 @@ from drills.checks.double_bookings import double_bookings
 from drills.checks.expected_configuration import flaws, strays
 from drills.restore.installation import Installation
 from drills.restore.ordering import Noted
-from drills.restore.router_holdings import (
+from drills.restore.router_contents import (
     Configs,
     all_lines,
     booked_twice,
@@ -28,7 +28,7 @@ SELECT count(DISTINCT router_id) FROM events_event
 WHERE kind = 'router.behind_agent' AND at > to_timestamp(%s)
 """
 _OPEN = "SELECT count(*) FROM vll_order WHERE NOT state = ANY(%s)"
-_ROUTER = re.compile(r"(\S+) holds generation ")
+_ROUTER = re.compile(r"(\S+) has generation ")
 _ROW = re.compile(r"  (\w+) +(\S+) ([az])(?:: (.*))?")
 Row = tuple[str, str, str]
 

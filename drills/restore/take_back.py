@@ -12,7 +12,7 @@ from drills.checks.checker import wait
 from drills.checks.vpptestctl import VppConfig, VppTestctl
 from drills.restore.after_restore import wanted_lines
 from drills.restore.installation import Installation
-from drills.restore.router_holdings import Configs, all_lines, forwarding
+from drills.restore.router_contents import Configs, all_lines, forwarding
 from drills.restore.steps import Steps
 
 FOUND_WITHIN_S = 60

@@ -18,7 +18,7 @@ from drills.restore.after_restore import (
 )
 from drills.restore.installation import Installation
 from drills.restore.ordering import Noted, ordering
-from drills.restore.router_holdings import forwarding
+from drills.restore.router_contents import forwarding
 from drills.restore.seeded_lines import seeded_digest
 from drills.restore.steps import Steps
 from drills.restore.wal_archive import (

@@ -21,7 +21,7 @@ from devstack.portal import Portal
 from devstack.process import Family
 from devstack.services import Services
 from devstack.tcp_ports import free_ports
-from drills.scale.rows import People, holdings_fill, people_make
+from drills.scale.rows import People, leases_fill, people_make
 from drills.scale.size import Size
 
 # Bytes. The longest line that the process of the agents may print: it contains all ends of a large network.
@@ -146,5 +146,5 @@ def installed(size: Size, folder: Path) -> Iterator[Installation]:
             routers=size.routers, lines=size.lines, peers=size.peers, customers=size.customers
         )
         certificates_issue(portal.pki, routers=size.routers)
-        holdings_fill()
+        leases_fill()
         yield Installation(services, portal, family, people_make(size.customers), folder, ends)

@@ -50,7 +50,7 @@ def netbox_of(*, routers: int, customers: int) -> Iterator[None]:
     writer = NetboxWriter(url, os.environ.get("NETBOX_TOKEN", ""))
     api = writer.api
     if there := [kind for kind in _KINDS if _endpoint(api, kind).count()]:
-        raise SystemExit(f"{url} holds {', '.join(there)}: take an empty one, for it will be emptied")
+        raise SystemExit(f"{url} contains {', '.join(there)}: take an empty one, for it will be emptied")
     try:
         _fill(writer, [f"router-{number}" for number in range(1, routers + 1)], customers)
         yield

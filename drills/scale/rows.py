@@ -36,7 +36,7 @@ class People:
     customer_token: str
 
 
-def holdings_fill() -> None:
+def leases_fill() -> None:
     from django.db import connection, transaction
 
     with connection.cursor() as cursor:

@@ -47,10 +47,10 @@ TEXTS |= {
         "You cannot give a token the scope {scope}: noc is for NOC staff, team for admins of a customer "
         "or of the NOC."
     ),
-    errors.ScopeNotHeld: gettext_noop(
+    errors.ScopeNotGranted: gettext_noop(
         "A token can create tokens only with its own scopes; {scope} is not one of them."
     ),
-    errors.NetworkNotHeld: gettext_noop(
+    errors.NetworkNotGranted: gettext_noop(
         "A token can create tokens only for its own networks. {network} is outside of these networks."
     ),
     errors.OutlivesItsMaker: gettext_noop(

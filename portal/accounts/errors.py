@@ -107,16 +107,18 @@ class ScopeNotForYou(DomainError):
     field: str = "scopes"
 
 
-class ScopeNotHeld(DomainError):
+class ScopeNotGranted(DomainError):
     """A token cannot create a token with a scope that it does not have."""
 
+    code = "scope-not-held"
     scope: str
     field: str = "scopes"
 
 
-class NetworkNotHeld(DomainError):
+class NetworkNotGranted(DomainError):
     """A token cannot create a token for networks from which the first token may not be used."""
 
+    code = "network-not-held"
     network: str
     field: str = "allowed_networks"
 

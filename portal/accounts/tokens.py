@@ -17,10 +17,10 @@ from portal.accounts.cidr_field import Network
 from portal.accounts.errors import (
     ExpiryInThePast,
     MakerRevoked,
-    NetworkNotHeld,
+    NetworkNotGranted,
     OutlivesItsMaker,
     ScopeNotForYou,
-    ScopeNotHeld,
+    ScopeNotGranted,
     TooManyTokens,
 )
 from portal.accounts.models import ApiToken, Invitation, Scope, User
@@ -67,8 +67,8 @@ def token_create(
     user uses to create the new token, if any. The new token has at most the rights of ``made_with``, and does
     not expire later.
 
-    Raises ScopeNotForYou, ExpiryInThePast or TooManyTokens; with ``made_with`` also ScopeNotHeld,
-    NetworkNotHeld, OutlivesItsMaker or MakerRevoked.
+    Raises ScopeNotForYou, ExpiryInThePast or TooManyTokens; with ``made_with`` also ScopeNotGranted,
+    NetworkNotGranted, OutlivesItsMaker or MakerRevoked.
     """
     offered = scopes_for(user)
     scopes = offered if scopes is None else scopes
@@ -126,13 +126,13 @@ def _check_within(
     maker: ApiToken, scopes: Collection[str], networks: Sequence[Network], expires_at: datetime | None
 ) -> None:
     for scope in sorted(set(scopes) - set(maker.scopes)):
-        raise ScopeNotHeld(scope=scope)
+        raise ScopeNotGranted(scope=scope)
     for network in networks:
         if maker.allowed_networks and not any(
             network.version == allowed.version and network.subnet_of(allowed)
             for allowed in maker.allowed_networks
         ):
-            raise NetworkNotHeld(network=str(network))
+            raise NetworkNotGranted(network=str(network))
     if maker.expires_at is not None and (expires_at is None or expires_at > maker.expires_at):
         raise OutlivesItsMaker(latest=maker.expires_at.isoformat())
 

@@ -26,7 +26,7 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
     ((Kind.CONTESTED,), line_alarms.contested),
     ((Kind.VLAN_LOSS,), line_alarms.vlan_losses),
     ((Kind.LOSSES, Kind.FEW_BUFFERS), router_alarms.lossy),
-    ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_HELD), order_alarms.orders),
+    ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_PENDING_APPROVAL), order_alarms.orders),
     (
         (Kind.AGENT_AHEAD, Kind.FILES_ASIDE, Kind.CERTIFICATE_ENDS, Kind.WITHHELD),
         router_alarms.agents,

@@ -54,8 +54,8 @@ class Kind(models.TextChoices):
     NETBOX = "netbox", _("NetBox does not answer, or was last read too long ago")
     NETBOX_LINES = "netbox_lines", _("Lines that NetBox refuses")
     PATH_UNHEARD = "path_unheard", _("Paths that cannot be watched: UDP port 4784 may be filtered")
-    ORDER_HELD = "order_held", _("Orders waiting for approval")
-    WITHHELD = "withheld", _("Routers held, frozen or under maintenance")
+    ORDER_PENDING_APPROVAL = "order_held", _("Orders pending approval")
+    WITHHELD = "withheld", _("Routers locked, frozen or under maintenance")
     PORT_FULL = "port_full", _("Ports almost fully booked")
     ROUTER_FULL = "router_full", _("Routers with almost fully booked cores")
 
@@ -94,7 +94,7 @@ SEVERITIES: dict[Kind, Severity] = {
     Kind.NETBOX: Severity.MINOR,
     Kind.NETBOX_LINES: Severity.MINOR,
     Kind.PATH_UNHEARD: Severity.WARNING,
-    Kind.ORDER_HELD: Severity.WARNING,
+    Kind.ORDER_PENDING_APPROVAL: Severity.WARNING,
     Kind.WITHHELD: Severity.WARNING,
     Kind.PORT_FULL: Severity.WARNING,
     Kind.ROUTER_FULL: Severity.WARNING,

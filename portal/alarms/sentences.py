@@ -62,8 +62,8 @@ HEADLINES: dict[str, str] = {
     Kind.NETBOX: gettext_noop("NetBox does not answer, or was last read too long ago"),
     Kind.NETBOX_LINES: gettext_noop("NetBox refuses lines"),
     Kind.PATH_UNHEARD: gettext_noop("The path {name} cannot be watched"),
-    Kind.ORDER_HELD: gettext_noop("The order for {name} is waiting for approval"),
-    Kind.WITHHELD: gettext_noop("{name} is held, frozen or under maintenance"),
+    Kind.ORDER_PENDING_APPROVAL: gettext_noop("The order for {name} is pending approval"),
+    Kind.WITHHELD: gettext_noop("{name} is locked, frozen or under maintenance"),
     Kind.PORT_SLOW: gettext_noop("{name} runs below its agreed speed"),
     Kind.PORT_FULL: gettext_noop("{name} is almost fully booked"),
     Kind.ROUTER_FULL: gettext_noop("The cores of {name} are almost fully booked"),
@@ -165,7 +165,8 @@ def _contested(facts: Facts) -> str:
 def _vlan_loss(facts: Facts) -> str:
     texts = {
         "dropped": _(
-            "VPP drops its frames. The agent does not repair it now: drift is held, or the router is frozen."
+            "VPP drops its frames. The agent does not repair it now: drift is only reported, or the router is"
+            " frozen."
         ),
         "not_restored": _(
             "VPP drops its frames. The sub-interface was created again once, which did not help."
@@ -332,7 +333,7 @@ _NOTES: dict[str, Callable[[Facts], str]] = {
     Kind.FEW_BUFFERS: _few_buffers,
     Kind.ORDER_OVERDUE: _overdue,
     Kind.ORDER_FAILED: _order,
-    Kind.ORDER_HELD: _order,
+    Kind.ORDER_PENDING_APPROVAL: _order,
     Kind.UNCONFIRMED: _customer,
     Kind.TEST_FAILED: _test_failed,
     Kind.QUARANTINE: _quarantine,

@@ -22,11 +22,11 @@ WITH booked AS (
     RETURNING id
 )
 INSERT INTO allocation_bandwidthbooking (port_id, holder, side, cir_bps)
-SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
+SELECT id, %(owner)s, %(side)s, %(cir_bps)s FROM booked
 """
 
 
-def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
+def bandwidth_book(*, port: Port, owner: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
     """Book ``cir_bps`` (bit/s) on a port, minus ``own_bps``, the line's present booking there.
 
     Raises ``PortFull``. The caller has loaded the ports with the speed of their links. It has locked all
@@ -34,7 +34,7 @@ def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps
     """
     values: dict[str, Any] = {
         "port": port.pk,
-        "holder": holder,
+        "owner": owner,
         "side": side,
         "cir_bps": cir_bps - own_bps,
         "bookable_now_bps": port.bookable_now_bps,
@@ -61,18 +61,18 @@ def bandwidth_check(*, port: Port, side: str, cir_bps: int, own_bps: int, booked
 
 def bandwidth_settle(
     *,
-    holder: UUID,
+    owner: UUID,
     spare: UUID,
     wanted: Mapping[str, tuple[int, int]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` book exactly ``wanted``, from the bookings of ``holder`` and ``spare``.
+    """Make ``owner`` book exactly ``wanted``, from the bookings of ``owner`` and ``spare``.
 
-    ``wanted``: side -> (port id, bit/s). Both holders together have booked at least that. Other bookings are
-    released. If ``leftover`` names a holder for a side, that holder gets this side's booking on another port
+    ``wanted``: side -> (port id, bit/s). Both owners together have booked at least that. Other bookings are
+    released. If ``leftover`` names an owner for a side, that owner gets this side's booking on another port
     than the wanted one. Locks the ports, in id order.
     """
-    bookings = list(BandwidthBooking.objects.filter(holder__in=(holder, spare)).order_by("pk"))
+    bookings = list(BandwidthBooking.objects.filter(owner__in=(owner, spare)).order_by("pk"))
     changes: dict[int, int] = defaultdict(int)
     for booking in bookings:
         if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
@@ -85,14 +85,14 @@ def bandwidth_settle(
         if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
             booking.delete()
         else:
-            BandwidthBooking.objects.filter(pk=booking.pk).update(holder=leftover[booking.side])
+            BandwidthBooking.objects.filter(pk=booking.pk).update(owner=leftover[booking.side])
     for side, (port, cir_bps) in wanted.items():
-        BandwidthBooking.objects.create(port_id=port, holder=holder, side=side, cir_bps=cir_bps)
+        BandwidthBooking.objects.create(port_id=port, owner=owner, side=side, cir_bps=cir_bps)
 
 
-def bandwidth_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Release a holder's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
-    bookings = BandwidthBooking.objects.filter(holder=holder).select_related("port")
+def bandwidth_release(*, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Release an owner's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
+    bookings = BandwidthBooking.objects.filter(owner=owner).select_related("port")
     for booking in bookings.order_by("port_id", "side"):
         if (booking.side, booking.port.router_id) in kept_at:
             continue

@@ -30,14 +30,14 @@ INSERT INTO allocation_routerload AS sums (router_id, booked) VALUES (%(router)s
 ON CONFLICT (router_id) DO UPDATE SET booked = sums.booked + %(load)s
 RETURNING booked
 """
-# The bookings of a holder, and the new sum of each router, in id order.
+# The bookings of an owner, and the new sum of each router, in id order.
 _BOOK = """
 WITH wanted AS (
     SELECT *
     FROM unnest(%(routers)s::bigint[], %(sides)s::text[], %(loads)s::bigint[]) AS r (router, side, load)
 ), bookings AS (
     INSERT INTO allocation_corebooking (router_id, holder, side, load)
-    SELECT router, %(holder)s, side, load FROM wanted
+    SELECT router, %(owner)s, side, load FROM wanted
 )
 INSERT INTO allocation_routerload AS sums (router_id, booked)
 SELECT router, sum(load) FROM wanted GROUP BY router ORDER BY router
@@ -70,9 +70,9 @@ class RouterCapacity:
 
 
 def cores_book(
-    *, ends: Mapping[str, EndLoad], transport: Transport, holder: UUID, own: Collection[UUID] = ()
+    *, ends: Mapping[str, EndLoad], transport: Transport, owner: UUID, own: Collection[UUID] = ()
 ) -> None:
-    """Book the load of ``ends``, by side, minus the load that the holders in ``own`` have booked there.
+    """Book the load of ``ends``, by side, minus the load that the owners in ``own`` have booked there.
 
     Raises ``RouterFull``. This is the last lease of an order, because the routers' sums stay locked from here
     on.
@@ -83,7 +83,7 @@ def cores_book(
         return
     routers, sides, loads = map(list, zip(*wanted, strict=True))
     with connection.cursor() as cursor:
-        cursor.execute(_BOOK, {"holder": holder, "routers": routers, "sides": sides, "loads": loads})
+        cursor.execute(_BOOK, {"owner": owner, "routers": routers, "sides": sides, "loads": loads})
         booked = dict(cursor.fetchall())
     for router, (side, load) in _by_router(ends, missing).items():
         before = booked[router.pk] - load
@@ -136,17 +136,17 @@ def cores_suffice(router: Router) -> None:
 
 def cores_settle(
     *,
-    holder: UUID,
+    owner: UUID,
     spare: UUID,
     wanted: Mapping[str, tuple[int, int]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` book exactly ``wanted``, from the bookings of ``holder`` and ``spare``.
+    """Make ``owner`` book exactly ``wanted``, from the bookings of ``owner`` and ``spare``.
 
-    ``wanted``: side -> (router id, load). Other bookings are released. If ``leftover`` names a holder for a
-    side, that holder gets this side's booking on another router than the wanted one.
+    ``wanted``: side -> (router id, load). Other bookings are released. If ``leftover`` names an owner for a
+    side, that owner gets this side's booking on another router than the wanted one.
     """
-    bookings = list(CoreBooking.objects.filter(holder__in=(holder, spare)))
+    bookings = list(CoreBooking.objects.filter(owner__in=(owner, spare)))
     left = [b for b in bookings if b.side in leftover and b.router_id != wanted[b.side][0]]
     over = [b for b in bookings if b not in left]
     changes: dict[int, int] = defaultdict(int)
@@ -158,16 +158,16 @@ def cores_settle(
         _add(router, changes[router])
     CoreBooking.objects.filter(pk__in=[b.pk for b in over]).delete()
     for booking in left:
-        CoreBooking.objects.filter(pk=booking.pk).update(holder=leftover[booking.side])
+        CoreBooking.objects.filter(pk=booking.pk).update(owner=leftover[booking.side])
     CoreBooking.objects.bulk_create(
-        CoreBooking(router_id=router, holder=holder, side=side, load=load)
+        CoreBooking(router_id=router, owner=owner, side=side, load=load)
         for side, (router, load) in wanted.items()
     )
 
 
-def cores_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Release a holder's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
-    for booking in CoreBooking.objects.filter(holder=holder).order_by("router_id", "side"):
+def cores_release(*, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Release an owner's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
+    for booking in CoreBooking.objects.filter(owner=owner).order_by("router_id", "side"):
         if (booking.side, booking.router_id) in kept_at:
             continue
         deleted, _ = CoreBooking.objects.filter(pk=booking.pk).delete()
@@ -181,12 +181,12 @@ def cores_revalue(
     """Recalculate the bookings of these lines on a router with the weights ``after`` instead of ``before``.
 
     ``lines``: id -> (transport, rate in bit/s). The caller has locked the lines. Additional bookings of an
-    order or a hold keep the old weights. These bookings end within minutes. Their settlement uses the weights
-    that apply then.
+    order or a reservation keep the old weights. These bookings end within minutes. Their settlement uses the
+    weights that apply then.
     """
     changed, more = [], 0
-    for booking in CoreBooking.objects.filter(router=router, holder__in=lines).order_by("holder", "side"):
-        transport, cir_bps = lines[booking.holder]
+    for booking in CoreBooking.objects.filter(router=router, owner__in=lines).order_by("owner", "side"):
+        transport, cir_bps = lines[booking.owner]
         if booking.load == end_load(cir_bps, transport, before):
             load = end_load(cir_bps, transport, after)
         else:  # a change of the line is under way
@@ -223,13 +223,13 @@ def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> l
 
 def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, int]:
     """Return, by side, the load that ``own`` has not booked on the end's router yet; 0 if it booked more."""
-    held: dict[tuple[str, int], int] = defaultdict(int)
+    own_loads: dict[tuple[str, int], int] = defaultdict(int)
     if own:
-        for side, router, load in CoreBooking.objects.filter(holder__in=own).values_list(
+        for side, router, load in CoreBooking.objects.filter(owner__in=own).values_list(
             "side", "router_id", "load"
         ):
-            held[side, router] += load
-    return {side: max(0, end.load - held[side, end.router.pk]) for side, end in ends.items()}
+            own_loads[side, router] += load
+    return {side: max(0, end.load - own_loads[side, end.router.pk]) for side, end in ends.items()}
 
 
 def _by_router(ends: Mapping[str, EndLoad], missing: Mapping[str, int]) -> dict[Router, tuple[str, int]]:

@@ -16,8 +16,8 @@ class VlanTaken(Conflict):
     port: str
     vlans: str | None
     whole_port_taken: bool
-    # The holders of these frames. Messages do not show them.
-    holders: tuple[UUID, ...] = ()
+    # The owners of these frames. Messages do not show them.
+    owners: tuple[UUID, ...] = ()
 
 
 class VlanInForeignUse(Conflict):

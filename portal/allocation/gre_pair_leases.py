@@ -18,7 +18,7 @@ from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, Tunn
 
 
 def gre_pair_lease(
-    *, a_router: Router, z_router: Router, family: int, holder: UUID, now: datetime
+    *, a_router: Router, z_router: Router, family: int, owner: UUID, now: datetime
 ) -> tuple[str, str]:
     """Lease a pair of tunnel addresses; return (A address, Z address). Raises ``GrePairsExhausted``.
 
@@ -26,15 +26,15 @@ def gre_pair_lease(
     foreign tunnel without a key are excluded.
     """
     for a_address, z_address in _offered(a_router, z_router, family):
-        if _insert(a_address, z_address, holder, now):
+        if _insert(a_address, z_address, owner, now):
             return a_address, z_address
     raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
 
 
-def gre_pair_lease_named(pair: tuple[str, str], *, holder: UUID, now: datetime) -> None:
-    """Lease this pair for ``holder``, even during its cool-down. Raises ``TunnelPairTaken``."""
+def gre_pair_lease_named(pair: tuple[str, str], *, owner: UUID, now: datetime) -> None:
+    """Lease this pair for ``owner``, even during its cool-down. Raises ``TunnelPairTaken``."""
     in_cooldown = GrePairLease.objects.filter(is_pair(pair))
-    if not _insert(*pair, holder, now) and not cooling_down_take(in_cooldown, holder=holder, now=now):
+    if not _insert(*pair, owner, now) and not cooling_down_take(in_cooldown, owner=owner, now=now):
         raise TunnelPairTaken(pair=" – ".join(pair))
 
 
@@ -48,27 +48,27 @@ def gre_pair_check(*, a_router: Router, z_router: Router, family: int) -> None:
 
 def gre_pair_settle(
     *,
-    holder: UUID,
+    owner: UUID,
     spare: UUID,
     wanted: tuple[str, str] | None,
     kept: QuerySet[GrePairLease],
     rest: timedelta,
     now: datetime,
 ) -> None:
-    """Make ``holder`` hold exactly the pair ``wanted``, from the leases of ``holder`` and ``spare``.
+    """Make ``owner`` have exactly the pair ``wanted``, from the leases of ``owner`` and ``spare``.
 
     The order of the two addresses does not matter. Any other pair begins its cool-down, or its quarantine if
     it is among ``kept`` (``portal.allocation.tunnel_lease_cooldown``).
     """
-    held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
+    active = GrePairLease.objects.filter(owner__in=(owner, spare), released_at__isnull=True)
     stays = is_pair(wanted) if wanted else Q(pk=None)
-    leases_end(held.exclude(stays), kept=kept, rest=rest, now=now)
-    held.filter(stays).update(holder=holder)
+    leases_end(active.exclude(stays), kept=kept, rest=rest, now=now)
+    active.filter(stays).update(owner=owner)
 
 
-def gre_pair_release(*, holder: UUID, kept: QuerySet[GrePairLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of a holder's pair: it cools down, or is quarantined if it is among ``kept``."""
-    leases_end(GrePairLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
+def gre_pair_release(*, owner: UUID, kept: QuerySet[GrePairLease], rest: timedelta, now: datetime) -> None:
+    """End the lease of an owner's pair: it cools down, or is quarantined if it is among ``kept``."""
+    leases_end(GrePairLease.objects.filter(owner=owner), kept=kept, rest=rest, now=now)
 
 
 def is_pair(addresses: tuple[str, str]) -> Q:
@@ -103,13 +103,13 @@ def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[st
     return sorted(of_family, key=lambda a: (a != router.loopback(family), a))
 
 
-def _insert(a_address: str, z_address: str, holder: UUID, now: datetime) -> bool:
+def _insert(a_address: str, z_address: str, owner: UUID, now: datetime) -> bool:
     # The database orders the pair, because the constraint uses the order of its inet type.
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO allocation_grepairlease (low, high, holder, leased_at)"
             " VALUES (least(%s::inet, %s::inet), greatest(%s::inet, %s::inet), %s, %s)"
             " ON CONFLICT (low, high) DO NOTHING",
-            [a_address, z_address, a_address, z_address, holder, now],
+            [a_address, z_address, a_address, z_address, owner, now],
         )
         return bool(cursor.rowcount)

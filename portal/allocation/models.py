@@ -1,6 +1,6 @@
 """Leases. The database ensures that nothing is leased twice.
 
-A lease refers to its holder (a VLL, an order, a hold or a tombstone) only by UUID.
+A lease refers to its owner (a VLL, an order, a reservation or a tombstone) only by UUID.
 """
 
 from django.contrib.postgres.constraints import ExclusionConstraint
@@ -18,7 +18,7 @@ class Lease(models.Model):
     ``free_at`` is quarantined.
     """
 
-    holder = models.UUIDField(db_index=True)
+    owner = models.UUIDField(db_column="holder", db_index=True)
     leased_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True)
     free_at = models.DateTimeField(null=True)
@@ -36,7 +36,7 @@ class VniLease(Lease):
         constraints = [
             models.CheckConstraint(condition=Q(vni__range=(1, 2**24 - 1)), name="vni_fits_24_bits"),
             models.UniqueConstraint(
-                fields=["holder"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_vni"
+                fields=["owner"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_vni"
             ),
         ]
 
@@ -78,7 +78,7 @@ class GreKeyLease(Lease):
                 condition=Q(gre_key__range=(1, LAST_GRE_KEY)), name="gre_key_fits_32_bits"
             ),
             models.UniqueConstraint(
-                fields=["holder"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_gre_key"
+                fields=["owner"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_gre_key"
             ),
         ]
 
@@ -99,7 +99,7 @@ class GrePairLease(Lease):
             models.UniqueConstraint(fields=["low", "high"], name="gre_pair_is_leased_once"),
             models.CheckConstraint(condition=Q(low__lt=F("high")), name="gre_pair_is_stored_in_order"),
             models.UniqueConstraint(
-                fields=["holder"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_gre_pair"
+                fields=["owner"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_gre_pair"
             ),
         ]
 
@@ -116,7 +116,7 @@ class PortVlanLease(models.Model):
     """
 
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="vlan_leases")
-    holder = models.UUIDField()
+    owner = models.UUIDField(db_column="holder")
     side = models.CharField(max_length=1)
     keys = BigIntegerRangeField()
     leased_at = models.DateTimeField()
@@ -136,7 +136,7 @@ class PortVlanLease(models.Model):
                 name="tag_keys_are_tags",
             ),
             models.CheckConstraint(condition=Q(keys__isempty=False), name="tag_keys_are_not_empty"),
-            models.UniqueConstraint(fields=["holder", "side"], name="a_vll_end_holds_one_vlan"),
+            models.UniqueConstraint(fields=["owner", "side"], name="a_vll_end_holds_one_vlan"),
         ]
 
     def __str__(self) -> str:
@@ -147,13 +147,13 @@ class BandwidthBooking(models.Model):
     """A VLL's committed information rate (bit/s) on one of its ports. ``Port.booked_bps`` is the sum."""
 
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="bookings")
-    holder = models.UUIDField()
+    owner = models.UUIDField(db_column="holder")
     side = models.CharField(max_length=1)
     cir_bps = models.BigIntegerField()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["holder", "side"], name="a_vll_end_books_once"),
+            models.UniqueConstraint(fields=["owner", "side"], name="a_vll_end_books_once"),
             models.CheckConstraint(condition=Q(cir_bps__gte=0), name="booked_rate_is_not_negative"),
         ]
 
@@ -169,13 +169,13 @@ class CoreBooking(models.Model):
     """
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="core_bookings")
-    holder = models.UUIDField()
+    owner = models.UUIDField(db_column="holder")
     side = models.CharField(max_length=1)
     load = models.BigIntegerField()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["holder", "side"], name="a_vll_end_books_cores_once"),
+            models.UniqueConstraint(fields=["owner", "side"], name="a_vll_end_books_cores_once"),
             models.CheckConstraint(condition=Q(load__gte=0), name="booked_load_is_not_negative"),
         ]
 

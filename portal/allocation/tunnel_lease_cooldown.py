@@ -10,32 +10,32 @@ from django.db.models import QuerySet
 
 def leases_end(leases: QuerySet[Any], *, kept: QuerySet[Any], rest: timedelta, now: datetime) -> None:
     """End ``leases``. Leases among ``kept`` are quarantined. The cool-down of the others begins now."""
-    held = leases.filter(released_at__isnull=True)
-    held.filter(pk__in=kept.values("pk")).update(released_at=now, free_at=None)
-    held.update(released_at=now, free_at=now + rest)
+    active = leases.filter(released_at__isnull=True)
+    active.filter(pk__in=kept.values("pk")).update(released_at=now, free_at=None)
+    active.update(released_at=now, free_at=now + rest)
 
 
 def lease_settle(
     of: type[models.Model],
     column: str,
     *,
-    holder: UUID,
+    owner: UUID,
     spare: UUID,
     wanted: int | None,
     kept: QuerySet[Any],
     rest: timedelta,
     now: datetime,
 ) -> None:
-    """Make ``holder`` hold exactly the number ``wanted``, from the leases of ``holder`` and ``spare``.
+    """Make ``owner`` have exactly the number ``wanted``, from the leases of ``owner`` and ``spare``.
 
     ``column``: the column of the number. Any other number begins its cool-down, or its quarantine if it is
     among ``kept``.
     """
-    held = of._default_manager.filter(holder__in=(holder, spare), released_at__isnull=True)
-    others = held if wanted is None else held.exclude(**{column: wanted})
+    active = of._default_manager.filter(owner__in=(owner, spare), released_at__isnull=True)
+    others = active if wanted is None else active.exclude(**{column: wanted})
     leases_end(others, kept=kept, rest=rest, now=now)
     if wanted is not None:
-        held.filter(**{column: wanted}).update(holder=holder)
+        active.filter(**{column: wanted}).update(owner=owner)
 
 
 def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> None:
@@ -43,11 +43,11 @@ def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> 
     leases.filter(released_at__isnull=False, free_at__isnull=True).update(free_at=now + rest)
 
 
-def cooling_down_take(leases: QuerySet[Any], *, holder: UUID, now: datetime) -> bool:
-    """Give ``holder`` the lease among ``leases`` that is in cool-down; return whether there was one.
+def cooling_down_take(leases: QuerySet[Any], *, owner: UUID, now: datetime) -> bool:
+    """Give ``owner`` the lease among ``leases`` that is in cool-down; return whether there was one.
 
     A lease in quarantine is not given away. Use this only for a found line, which already uses the number on
     the routers.
     """
     cooling_down = leases.filter(released_at__isnull=False, free_at__isnull=False)
-    return bool(cooling_down.update(holder=holder, leased_at=now, released_at=None, free_at=None))
+    return bool(cooling_down.update(owner=owner, leased_at=now, released_at=None, free_at=None))

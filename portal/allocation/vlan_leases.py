@@ -21,7 +21,7 @@ _OFFERED = (*range(_FROM, MAX_VLAN + 1), *range(MIN_VLAN + 1, _FROM), MIN_VLAN)
 
 _LEASE = """
 INSERT INTO allocation_portvlanlease (port_id, holder, side, keys, leased_at)
-VALUES (%(port)s, %(holder)s, %(side)s, int8range(%(low)s, %(high)s), %(now)s)
+VALUES (%(port)s, %(owner)s, %(side)s, int8range(%(low)s, %(high)s), %(now)s)
 ON CONFLICT ON CONSTRAINT vlan_leased_once_per_port DO NOTHING
 """
 
@@ -45,7 +45,7 @@ ORDER BY 1, 2, 3
 def vlan_lease(
     *,
     port: Port,
-    holder: UUID,
+    owner: UUID,
     side: str,
     tagging: Tagging,
     outer: int | None,
@@ -56,19 +56,19 @@ def vlan_lease(
     own: UUID | None = None,
     preferred: Collection[int] = (),
 ) -> int | None:
-    """Lease these tags for ``holder``, and return the outer VLAN, or None for a whole port.
+    """Lease these tags for ``owner``, and return the outer VLAN, or None for a whole port.
 
     Raises VlanTaken, VlanInForeignUse, NoVlanFree.
 
     ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free.
-    ``own``: the holder of the line's present leases. If its lease of this end overlaps the new tags, that
+    ``own``: the owner of the line's present leases. If its lease of this end overlaps the new tags, that
     lease is widened to both. ``vlans_settle`` later narrows it to one of the two values. ``foreign``: the
     port's ``foreign_frames``.
 
     The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
     uniqueness and needs no lock.
     """
-    mine = PortVlanLease.objects.filter(port=port, holder=own, side=side).first() if own else None
+    mine = PortVlanLease.objects.filter(port=port, owner=own, side=side).first() if own else None
     portal_chooses = tagging is not Tagging.UNTAGGED and outer is None
     if portal_chooses:
         taken = vlans_taken(port, side=side, own=own)
@@ -87,7 +87,7 @@ def vlan_lease(
     if mine is not None and overlap(_keys(mine), keys):
         leased = _widen(mine, keys)
     else:
-        leased = _insert(port, holder, side, keys, now)
+        leased = _insert(port, owner, side, keys, now)
     if not leased:
         raise _taken(port, side, tagging, outer, inner, keys)
     if not portal_chooses:
@@ -126,10 +126,10 @@ def vlan_choose(
 
 
 def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[Keys]:
-    """Return the leased key ranges of a port, except those that ``own`` holds for ``side``."""
+    """Return the leased key ranges of a port, except those that ``own`` has for ``side``."""
     leases = PortVlanLease.objects.filter(port=port)
     if own is not None:
-        leases = leases.exclude(holder=own, side=side)
+        leases = leases.exclude(owner=own, side=side)
     return [(keys.lower, keys.upper) for keys in leases.values_list("keys", flat=True)]
 
 
@@ -210,17 +210,17 @@ def free_outer_vlans(
 
 def vlans_settle(
     *,
-    holder: UUID,
+    owner: UUID,
     spare: UUID,
     wanted: Mapping[str, tuple[int, Keys]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` hold exactly ``wanted``, from the leases of ``holder`` and ``spare``.
+    """Make ``owner`` have exactly ``wanted``, from the leases of ``owner`` and ``spare``.
 
-    ``wanted``: side -> (port id, keys). Other leases are released. If ``leftover`` names a holder for a side,
-    that holder gets the other leases of this side.
+    ``wanted``: side -> (port id, keys). Other leases are released. If ``leftover`` names an owner for a side,
+    that owner gets the other leases of this side.
     """
-    leases = list(PortVlanLease.objects.filter(holder__in=(holder, spare)).order_by("pk"))
+    leases = list(PortVlanLease.objects.filter(owner__in=(owner, spare)).order_by("pk"))
     kept: list[PortVlanLease] = []
     for lease in leases:
         port, keys = wanted[lease.side]
@@ -228,21 +228,21 @@ def vlans_settle(
         if lease.port_id == port and low <= keys[0] and keys[1] <= high:
             kept.append(lease)
         elif lease.side in leftover:
-            PortVlanLease.objects.filter(pk=lease.pk).update(holder=leftover[lease.side])
+            PortVlanLease.objects.filter(pk=lease.pk).update(owner=leftover[lease.side])
         else:
             lease.delete()
-    # Update last, so that no side ever has two leases of one holder.
+    # Update last, so that no side ever has two leases of one owner.
     for lease in kept:
         keys = wanted[lease.side][1]
-        PortVlanLease.objects.filter(pk=lease.pk).update(holder=holder, keys=NumericRange(*keys))
+        PortVlanLease.objects.filter(pk=lease.pk).update(owner=owner, keys=NumericRange(*keys))
 
 
-def vlans_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Release a holder's VLANs immediately, except at ``kept_at`` (side, router id).
+def vlans_release(*, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Release an owner's VLANs immediately, except at ``kept_at`` (side, router id).
 
     VLANs need no cool-down.
     """
-    for lease in PortVlanLease.objects.filter(holder=holder).select_related("port"):
+    for lease in PortVlanLease.objects.filter(owner=owner).select_related("port"):
         if (lease.side, lease.port.router_id) not in kept_at:
             lease.delete()
 
@@ -271,11 +271,11 @@ def _named(side: str, tagging: Tagging, outer: int | None, inner: int | None) ->
     return f"{side}_end.outer_vlan", ".".join(str(vlan) for vlan in (outer, inner) if vlan)
 
 
-def _insert(port: Port, holder: UUID, side: str, keys: Keys, now: datetime) -> bool:
+def _insert(port: Port, owner: UUID, side: str, keys: Keys, now: datetime) -> bool:
     low, high = keys
     with connection.cursor() as cursor:
         cursor.execute(
-            _LEASE, {"port": port.pk, "holder": holder, "side": side, "low": low, "high": high, "now": now}
+            _LEASE, {"port": port.pk, "owner": owner, "side": side, "low": low, "high": high, "now": now}
         )
         return bool(cursor.rowcount)
 
@@ -307,5 +307,5 @@ def _taken(
         port=str(port),
         vlans=vlans,
         whole_port_taken=any(_keys(lease) == WHOLE_PORT for lease in leases),
-        holders=tuple(lease.holder for lease in leases if overlap(_keys(lease), keys)),
+        owners=tuple(lease.owner for lease in leases if overlap(_keys(lease), keys)),
     )

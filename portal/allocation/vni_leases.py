@@ -31,7 +31,7 @@ _PIECE, _SEEN = 2**14, 2**20
 
 _LEASE = """
 INSERT INTO allocation_vnilease (vni, holder, leased_at)
-SELECT %(vni)s, %(holder)s, %(now)s
+SELECT %(vni)s, %(owner)s, %(now)s
 WHERE %(vni)s <> %(probe)s
 AND NOT EXISTS (SELECT 1 FROM allocation_reservedvnirange WHERE %(vni)s BETWEEN first AND last)
 AND (%(of_others)s OR NOT EXISTS (
@@ -71,22 +71,22 @@ LIMIT %(count)s
 """
 
 
-def vni_lease(*, holder: UUID, now: datetime) -> int:
-    """Lease a free VNI for ``holder`` in bounded time, however full the pool is. Raises ``VniPoolExhausted``.
+def vni_lease(*, owner: UUID, now: datetime) -> int:
+    """Lease a free VNI for ``owner`` in bounded time, however full the pool is. Raises ``VniPoolExhausted``.
 
     A VNI of a foreign line is not leased, because that line may be adopted later.
     """
     for vni in _candidates():
-        if _insert(vni, holder, now, of_others=False):
+        if _insert(vni, owner, now, of_others=False):
             return vni
     raise VniPoolExhausted
 
 
-def vni_lease_named(vni: int, *, holder: UUID, now: datetime) -> None:
-    """Lease this VNI for ``holder``, even during its cool-down. Raises ``TunnelKeyTaken``."""
+def vni_lease_named(vni: int, *, owner: UUID, now: datetime) -> None:
+    """Lease this VNI for ``owner``, even during its cool-down. Raises ``TunnelKeyTaken``."""
     in_cooldown = VniLease.objects.filter(vni=vni)
-    if not _insert(vni, holder, now, of_others=True) and not cooling_down_take(
-        in_cooldown, holder=holder, now=now
+    if not _insert(vni, owner, now, of_others=True) and not cooling_down_take(
+        in_cooldown, owner=owner, now=now
     ):
         raise TunnelKeyTaken(key=vni)
 
@@ -96,9 +96,9 @@ def vni_available() -> bool:
     return bool(_gaps(1))
 
 
-def vni_release(*, holder: UUID, kept: QuerySet[VniLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of a holder's VNI: it cools down, or is quarantined if it is among ``kept``."""
-    leases_end(VniLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
+def vni_release(*, owner: UUID, kept: QuerySet[VniLease], rest: timedelta, now: datetime) -> None:
+    """End the lease of an owner's VNI: it cools down, or is quarantined if it is among ``kept``."""
+    leases_end(VniLease.objects.filter(owner=owner), kept=kept, rest=rest, now=now)
 
 
 def cooled_down_vnis_free(*, now: datetime) -> int:
@@ -131,11 +131,11 @@ def _gaps(count: int) -> list[tuple[int, int]]:
     return gaps
 
 
-def _insert(vni: int, holder: UUID, now: datetime, *, of_others: bool) -> bool:
+def _insert(vni: int, owner: UUID, now: datetime, *, of_others: bool) -> bool:
     """Insert a lease. ``of_others``: foreign lines may use the VNI."""
     parameters: dict[str, Any] = {
         "vni": vni,
-        "holder": holder,
+        "owner": owner,
         "now": now,
         "probe": PROBE_VNI,
         "of_others": of_others,

@@ -15,7 +15,7 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Membership, U
 from portal.audit.models import EVENTS
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment, RouterFreeze
 from portal.notifications.models import MailOptOut
-from portal.vll.models import Hold, Order, Vll, VllEnd
+from portal.vll.models import Order, Reservation, Vll, VllEnd
 
 _OWN = "pgh_"
 SHOWN = 200
@@ -78,13 +78,13 @@ def router_history(pk: int) -> list[Change]:
 
 
 def customer_history(pk: int) -> list[Change]:
-    """Return the newest changes of a customer and of its members, invitations and holds, newest first."""
+    """Return the newest changes of a customer, its members, invitations and reservations, newest first."""
     return _newest(
         [
             *changes(Customer, {pk: "customer"}),
             *changes(Membership, "membership", among=_ever_of(Membership, customer_id=pk)),
             *changes(Invitation, "invitation", among=_ever_of(Invitation, customer_id=pk)),
-            *changes(Hold, "hold", among=_ever_of(Hold, customer_id=pk)),
+            *changes(Reservation, "hold", among=_ever_of(Reservation, customer_id=pk)),
         ]
     )
 

@@ -26,7 +26,7 @@ from portal.inventory.models import (
 )
 from portal.notifications.models import MailOptOut, Webhook
 from portal.telemetry.models import Quarantine
-from portal.vll.models import Hold, Order, Vll, VllEnd
+from portal.vll.models import Order, Reservation, Vll, VllEnd
 
 TRACKED: dict[type[models.Model], str] = {
     Customer: "id name created_at approve_up_to_bps cooling_off_s retired_at",
@@ -40,7 +40,7 @@ TRACKED: dict[type[models.Model], str] = {
     SocialAccount: "id user provider uid date_joined",
     Site: "id name latitude longitude",
     Router: "id name site loopback4 loopback6 underlay_table agent_url cpu cores line_test_pps calibration"
-    " maintenance_since drained_since held_since frozen_since dead_since retired_at",
+    " maintenance_since drained_since locked_since frozen_since dead_since retired_at",
     RouterFreeze: "id router reason by since until end_requested_at ended_at closed_at acknowledged_by",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
     RouterEnrolment: "id router offered_by made_with created_at expires_at used_at",
@@ -55,7 +55,7 @@ TRACKED: dict[type[models.Model], str] = {
     VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of before"
     " after described forced",
-    Hold: "id customer slot held_by created_at expires_at renewals cir_bps ends",
+    Reservation: "id customer slot reserved_by created_at expires_at renewals cir_bps ends",
     MailOptOut: "id user group since",
     Quarantine: "id router reason month offset_ms state decided_at decided_by why",
     TroubleReport: "id vll customer reported_by reported_at note closed_by closed_at",
@@ -79,7 +79,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     # ``handover`` and the tags are not recorded: adoption and release follow from orders, and routers
     # reported the tags.
     Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
-    VllEnd: "status status_revision status_at status_observation reason link_up link_since held_down"
+    VllEnd: "status status_revision status_at status_observation reason link_up link_since shut_down"
     " reachable observed_in_sync policed path_state path_since_ms drift contested vlan_loss"
     " changed_since_report access_tag_before tunnel_tag_before",
     # The context of each event has the request id of the change, so the column is not needed.
@@ -90,7 +90,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     Webhook: "secret previous_secret failures failing_since paused_until called_until claim claimed_until",
 }
 
-_BY_ORDERS = "follows from orders and holds, which are tracked"
+_BY_ORDERS = "follows from orders and reservations, which are tracked"
 _BY_ROUTERS = "what routers say"
 _BY_THE_PORTAL = "the portal's own bookkeeping, which nobody decides"
 _BY_NETBOX = "which object of NetBox is which row, and how NetBox does; what it changes is tracked"
@@ -139,7 +139,7 @@ NOT_AUDITED: dict[str, str] = {
     "pghistory.Context": "not used: the events contain the person",
     "pghistory.Events": "no table: a way of reading that is not used",
     "pghistory.MiddlewareEvents": "no table: a way of reading that is not used",
-    "sessions.Session": "holds secrets; a login changes nothing that is kept",
+    "sessions.Session": "contains secrets; a login changes nothing that is kept",
     "socialaccount.SocialApp": "not used: the provider is in the settings",
     "socialaccount.SocialToken": "not used: the provider's tokens are not stored",
     "telemetry.AgentClock": _BY_ROUTERS,

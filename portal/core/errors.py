@@ -12,7 +12,7 @@ from portal.core.reader_zone import moment_text
 
 # Attributes that are not facts: the path of the wrong input, further refusals that are reported with this
 # error, and the owners of conflicting leases.
-_NOT_FACTS = ("field", "also", "refusals", "holders")
+_NOT_FACTS = ("field", "also", "refusals", "owners")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)
@@ -29,7 +29,9 @@ class DomainError(Exception):
     field = ""
 
     def __init_subclass__(cls) -> None:
-        cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+        # A class that has been renamed names its old code, because programs know it.
+        if "code" not in vars(cls):
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
         dataclass(eq=False, kw_only=True)(cls)
 
     def __str__(self) -> str:

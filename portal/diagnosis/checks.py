@@ -38,7 +38,7 @@ class Finding(StrEnum):
     ROUTER_DEAD = "router-dead"
     VPP_DOWN = "vpp-down"
     PORT_DOWN = "port-down"
-    LINK_HELD_DOWN = "link-held-down"
+    LINK_SHUT_DOWN = "link-held-down"
     PORT_SLOW = "port-slow"
     NOT_AS_WANTED = "not-as-wanted"
     PATH_DOWN = "path-down"
@@ -93,7 +93,7 @@ def _each_end(line: LineFacts, check: Callable[[LineFacts, str, EndFacts], Check
 
 def _service(line: LineFacts) -> Check:
     code, order = "service", line.order
-    if order is not None and order.state != OrderState.HELD:
+    if order is not None and order.state != OrderState.PENDING_APPROVAL:
         test = order.action == OrderAction.TEST
         finding = Finding.BEING_TESTED if test else Finding.ORDER_UNDER_WAY
         text = _("A test is under way.") if test else _("An order is under way.")
@@ -101,7 +101,7 @@ def _service(line: LineFacts) -> Check:
             code, CheckState.BROKEN, text, order.since, finding, detail=f"{order.action}: {order.state}"
         )
     if order is not None and line.lifecycle == Lifecycle.PENDING_ACTIVE:
-        text = _("The line's order is held for the NOC's approval.")
+        text = _("The line's order is pending the NOC's approval.")
         return Check(code, CheckState.BROKEN, text, order.since, Finding.AWAITS_APPROVAL)
     if line.lifecycle not in (*IN_SERVICE, Lifecycle.PENDING_TERMINATE):
         return Check(code, CheckState.BROKEN, _("The line is not in service."), None, Finding.NOT_IN_SERVICE)
@@ -118,7 +118,7 @@ def _portal(line: LineFacts) -> Check:
 
 
 def _work(line: LineFacts, side: str, end: EndFacts) -> Check:
-    since = end.held_since or end.maintenance_since
+    since = end.locked_since or end.maintenance_since
     if since is None or end.dead_since is not None:
         return Check(
             f"{side}_work",
@@ -153,14 +153,14 @@ def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
     code = f"{side}_port_link"
     if end.link_up is None or not end.is_fresh:
         return _no_fresh_report(code, side, end)
-    if end.kept_down:
-        text = _("Port {port} of {router} is kept down, because the other end has lost its link.")
+    if end.shut_down:
+        text = _("Port {port} of {router} is shut down, because the other end has lost its link.")
         if line.ends[other(side)].dead_since is not None:
             text = _(
-                "Port {port} of {router} is kept down, because the router at the other end is out of service."
+                "Port {port} of {router} is shut down, because the router at the other end is out of service."
             )
         text = text.format(port=end.port, router=end.router)
-        return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.LINK_HELD_DOWN, side)
+        return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.LINK_SHUT_DOWN, side)
     if end.link_up and end.slow_port is not None:
         return _slow_port(code, side, end, end.slow_port)
     if end.link_up:
@@ -283,8 +283,8 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_frames_in", end.counted
     if counted is None:
         return _no_fresh_report(code, side, end)
-    if end.kept_down:
-        text = _("No frames can arrive while port {port} is kept down.").format(port=end.port)
+    if end.shut_down:
+        text = _("No frames can arrive while port {port} is shut down.").format(port=end.port)
         return Check(code, CheckState.UNKNOWN, text, counted.until, side=side)
     text = ngettext(
         "{n} frame arrived from you in {s} s.", "{n} frames arrived from you in {s} s.", counted.frames_in

@@ -86,7 +86,7 @@ def with_order(line: Vll, order: Order) -> Vll:
 
     If another fact decides the health, nothing is attached. For pages that have already read the order.
     """
-    decides = order.state != OrderState.HELD or line.lifecycle == Lifecycle.PENDING_ACTIVE
+    decides = order.state != OrderState.PENDING_APPROVAL or line.lifecycle == Lifecycle.PENDING_ACTIVE
     if decides and not order.is_terminal:
         vars(line)["health"] = health_of(line, order=order, path=None)
     return line
@@ -137,7 +137,7 @@ def health_of(
         return _removing(line, order)
     if line.lifecycle == Lifecycle.PENDING_ACTIVE:
         return _setting_up(order)
-    moving = order is not None and order.state != OrderState.HELD
+    moving = order is not None and order.state != OrderState.PENDING_APPROVAL
     if line.lifecycle == Lifecycle.SUSPENDED and not moving:
         return Health(HealthState.SUSPENDED, _sentence(Finding.SUSPENDED), line.in_sync_since)
     if line.lifecycle == Lifecycle.ACTIVE and line.oper_status == OperStatus.DOWN:
@@ -177,7 +177,7 @@ def _setting_up(order: Order | None) -> Health:
     if order is None:
         return Health(HealthState.SETTING_UP)
     match order.state:
-        case OrderState.HELD:
+        case OrderState.PENDING_APPROVAL:
             cause = _("It is waiting for the NOC's approval.")
         case OrderState.PENDING_CANCELLATION:
             cause = _("Its order was cancelled, and what was set up is being removed.")
@@ -189,13 +189,13 @@ def _setting_up(order: Order | None) -> Health:
 
 
 def _why_down(line: Vll) -> str:
-    """Return the sentence about the cause of a line being down, and sentences about the ports that are kept
+    """Return the sentence about the cause of a line being down, and sentences about the ports that are shut
     down because of that cause.
 
     The sentences are those of the diagnosis. The facts about the ends show the cause.
     """
     ends = sorted(line.ends.all(), key=lambda end: end.side)
-    done = [_sentence(Finding.LINK_HELD_DOWN, end) for end in ends if end.held_down]
+    done = [_sentence(Finding.LINK_SHUT_DOWN, end) for end in ends if end.shut_down]
     dead = next((end for end in ends if done and end.port.router.dead_since), None)
     cause = _cause_of_down(ends) if dead is None else _sentence(Finding.ROUTER_DEAD, dead)
     return " ".join([cause, *done])
@@ -204,7 +204,7 @@ def _why_down(line: Vll) -> str:
 def _cause_of_down(ends: Sequence[VllEnd]) -> str:
     checks: tuple[tuple[Finding, Callable[[VllEnd], bool]], ...] = (
         (Finding.VPP_DOWN, _is_without_vpp),
-        (Finding.PORT_DOWN, lambda end: end.link_up is False and not end.held_down),
+        (Finding.PORT_DOWN, lambda end: end.link_up is False and not end.shut_down),
     )
     for finding, is_so in checks:
         for end in ends:

@@ -23,7 +23,9 @@ from portal.vll.states import (
     OrderState,
 )
 
-_MOVING = [state for state in OrderState if state not in {*TERMINAL_ORDER_STATES, OrderState.HELD}]
+_MOVING = [
+    state for state in OrderState if state not in {*TERMINAL_ORDER_STATES, OrderState.PENDING_APPROVAL}
+]
 # Pairs in the order of the table. The first condition that is true determines the state.
 Conditions = Sequence[tuple[Q, HealthState]]
 

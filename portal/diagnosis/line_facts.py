@@ -79,11 +79,11 @@ class EndFacts:
     silent_since: datetime | None
     # The time when the NOC declared the router dead.
     dead_since: datetime | None
-    held_since: datetime | None
+    locked_since: datetime | None
     maintenance_since: datetime | None
     link_up: bool | None
-    # The port is kept down because the link of the other end is down.
-    kept_down: bool
+    # The port is shut down because the link of the other end is down.
+    shut_down: bool
     reachable: bool | None
     # True if the end was verified and no agent has observed a difference since. None while the portal works
     # on it.
@@ -233,10 +233,10 @@ def _end(
         vpp_away=seen is not None and (not seen.vpp_connected or seen.vpp_hangs),
         silent_since=_silent_since(router, seen, silences, now),
         dead_since=router.dead_since,
-        held_since=router.held_since or router.frozen_since,
+        locked_since=router.locked_since or router.frozen_since,
         maintenance_since=router.maintenance_since,
         link_up=end.link_up,
-        kept_down=end.held_down,
+        shut_down=end.shut_down,
         reachable=end.reachable,
         as_ordered=end.is_as_ordered if settled else None,
         status=end.status,

@@ -40,7 +40,7 @@ SENTENCES = {
     Finding.ROUTER_DEAD: gettext_noop("{router}, at {end}, is out of service."),
     Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
-    Finding.LINK_HELD_DOWN: gettext_noop(
+    Finding.LINK_SHUT_DOWN: gettext_noop(
         "The link at {end} has been taken down to signal to your equipment there that the line is "
         "interrupted."
     ),
@@ -84,7 +84,7 @@ ADVICE = {
     Finding.ROUTER_DEAD: gettext_noop("There is nothing for you to do; the NOC took it out of service."),
     Finding.VPP_DOWN: _NOC_IS_AT_IT,
     Finding.PORT_DOWN: gettext_noop("Check the cable and your own device there: is its port up?"),
-    Finding.LINK_HELD_DOWN: gettext_noop(
+    Finding.LINK_SHUT_DOWN: gettext_noop(
         "There is nothing for you to do there: it is set up again once the other end has had its link for a "
         "while."
     ),
@@ -120,9 +120,9 @@ ADVICE = {
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
 _UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
 # These findings come after all others, in this order. A slow port still carries frames, so other faults are
-# more important, as in the health of a line. A port is kept down because of another fault. Frames are missing
+# more important, as in the health of a line. A port is shut down because of another fault. Frames are missing
 # if another fault leaves the port without a link.
-_COME_LAST = {Finding.PORT_SLOW: 1, Finding.LINK_HELD_DOWN: 2, Finding.NO_FRAMES_IN: 3}
+_COME_LAST = {Finding.PORT_SLOW: 1, Finding.LINK_SHUT_DOWN: 2, Finding.NO_FRAMES_IN: 3}
 # Maintenance of a router may cause these findings there.
 _EXPLAINED_BY_WORK = {
     Finding.ROUTER_SILENT,

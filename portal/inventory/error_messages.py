@@ -46,7 +46,7 @@ TEXTS |= {
         "This is not a certificate request. Send PKCS #10 in PEM, signed with an ECDSA P-256 or P-384 key."
     ),
     errors.NoAuthorityHere: gettext_noop(
-        "The portal does not hold the key of its CA. Issue the certificate where the key is (manage.py pki)."
+        "The portal does not have the key of its CA. Issue the certificate where the key is (manage.py pki)."
     ),
 }
 

@@ -175,8 +175,8 @@ class VlanLoss(Struct, frozen=True, forbid_unknown_fields=True):
 class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     """An agent's observation of one VLL end; ``reachable`` is None for a local cross-connect.
 
-    ``path``: None if it is not watched. ``held_down``: the agent keeps the port down because of the far end's
-    link.
+    ``path``: None if it is not watched. ``shut_down``: the agent keeps the port shut down because of the
+    far end's link.
     """
 
     vll: Uuid
@@ -189,7 +189,7 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     policed: bool = False
     contested: Annotated[tuple[Contest, ...], _Few] = ()
     path: EndPath | None = None
-    held_down: bool = False
+    shut_down: bool = field(name="held_down", default=False)
     vlan_loss: VlanLoss | None = None
 
 
@@ -293,7 +293,7 @@ class VppReport(Struct, frozen=True, forbid_unknown_fields=True):
 class GenerationReport(Struct, frozen=True, forbid_unknown_fields=True):
     """The numbers of the intents that the agent has stored and has applied; None: none."""
 
-    held: Positive63 | None
+    stored: Positive63 | None = field(name="held")
     applied: Positive63 | None
 
 
@@ -309,7 +309,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     * ``adoption``: whether the agent takes over foreign lines; "": it does not support adoption.
     * ``labels``: the agent wants the labels of lines, for SNMP.
     * ``freezes``: the agent supports freezes. ``freeze``: the freeze that it keeps, or None.
-    * ``link_loss_forwarding``: the agent can keep a port down because of the far end's link.
+    * ``link_loss_forwarding``: the agent can shut a port down because of the far end's link.
     """
 
     boot_id: Uuid

@@ -24,7 +24,7 @@ class RouterStatus(models.TextChoices):
 
     IN_SERVICE = "in-service"
     MAINTENANCE = "maintenance"
-    HELD = "held"
+    LOCKED = "held"
     FROZEN = "frozen"
 
 
@@ -51,16 +51,16 @@ def port_as_shown(text: str) -> Q:
 
 
 def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:
-    """Return the routers that are held, frozen or under maintenance; for ``in-service``, all others."""
+    """Return the routers that are locked, frozen or under maintenance; for ``in-service``, all others."""
     match RouterStatus(status):
-        case RouterStatus.HELD:
-            return rows.filter(held_since__isnull=False)
+        case RouterStatus.LOCKED:
+            return rows.filter(locked_since__isnull=False)
         case RouterStatus.FROZEN:
             return rows.filter(frozen_since__isnull=False)
         case RouterStatus.MAINTENANCE:
             return rows.filter(maintenance_since__isnull=False)
         case _:
-            return rows.filter(held_since=None, frozen_since=None, maintenance_since=None)
+            return rows.filter(locked_since=None, frozen_since=None, maintenance_since=None)
 
 
 def links_touching(rows: QuerySet[Any], router: str) -> QuerySet[Any]:

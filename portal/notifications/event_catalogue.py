@@ -174,7 +174,7 @@ _TROUBLE: Schema = {
 }
 TYPES: tuple[EventType, ...] = (
     _order("accepted", OrderState.ACKNOWLEDGED.value, _("An order was accepted.")),
-    _order("held", OrderState.HELD.value, _("An order is waiting for the NOC's approval.")),
+    _order("held", OrderState.PENDING_APPROVAL.value, _("An order is waiting for the NOC's approval.")),
     _order("started", OrderState.IN_PROGRESS.value, _("The routers are being configured.")),
     _order(
         "completed",

@@ -103,7 +103,7 @@ def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now:
         if observed is not None and observed.vpp_absent and observed.reported_at >= now - FRESH:
             return f"vpp:{end.port.router_id}"
     for end in ends:
-        if end.link_up is False and not end.held_down:
+        if end.link_up is False and not end.shut_down:
             return f"port:{end.port_id}"
     if any(_is_cut(end) for end in ends):
         both = sorted(end.port.router_id for end in ends)

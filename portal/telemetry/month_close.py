@@ -58,7 +58,7 @@ def months_freeze(*, now: datetime) -> int:
 
 @transaction.atomic
 def _freeze(vll: Vll, *, since: datetime, until: datetime, now: datetime) -> int:
-    _hold()
+    _lock()
     rows = _measured(vll, since, until, now)
     return len(MonthlyPercentile.objects.bulk_create(rows, ignore_conflicts=True))
 
@@ -69,7 +69,7 @@ def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
 
     Return whether a correction was stored.
     """
-    _hold()
+    _lock()
     frozen = newest_of_month(month, [vll.pk]).get(vll.pk)
     if frozen is None:
         return False
@@ -85,7 +85,7 @@ def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
     return True
 
 
-def _hold() -> None:
+def _lock() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.MONTHS])
 

@@ -154,7 +154,7 @@ def _watches_otherwise(report: ObservedReport) -> bool:
     They differ if the portal's setting was changed. They also differ if VPP can now watch paths, or can no
     longer watch paths.
     """
-    if not report.vpp.connected or report.generation.held is None:
+    if not report.vpp.connected or report.generation.stored is None:
         return False
     return wanted_watch(report.path_watch) != (report.watching and astuple(report.watching))
 

@@ -63,7 +63,7 @@ def booked_lines_lock(router: Router) -> None:
 
     The caller has locked the router.
     """
-    booked = CoreBooking.objects.filter(router=router).values_list("holder", flat=True)
+    booked = CoreBooking.objects.filter(router=router).values_list("owner", flat=True)
     oper_status.lines_lock(set(booked))
 
 
@@ -73,7 +73,7 @@ def lines_revalue(router: Router, *, before: Weights) -> bool:
     The caller has locked the lines.
     """
     after = weights_of(router)
-    booked = CoreBooking.objects.filter(router=router).values("holder")
+    booked = CoreBooking.objects.filter(router=router).values("owner")
     lines = {line.pk: (Transport(line.transport), line.cir_bps) for line in Vll.objects.filter(pk__in=booked)}
     cores_revalue(router=router, lines=lines, before=before, after=after)
     return any(after[transport] > before[transport] for transport in Transport)

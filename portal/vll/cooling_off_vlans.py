@@ -24,13 +24,13 @@ def removed_lines_named(port: Port) -> Iterator[None]:
     try:
         yield
     except VlanTaken as taken:
-        holders = set(taken.holders)
+        owners = set(taken.owners)
         lines = Vll.objects.filter(
-            pk__in=holders, customer=port.customer_id, lifecycle=Lifecycle.PENDING_TERMINATE
+            pk__in=owners, customer=port.customer_id, lifecycle=Lifecycle.PENDING_TERMINATE
         )
         # Name the line that is removed last, because only its removal frees the VLAN.
         found = sorted(lines, key=lambda line: (line.wanted_present, line.decommission_at or line.created_at))
-        if port.customer_id is None or not found or len(found) < len(holders):
+        if port.customer_id is None or not found or len(found) < len(owners):
             raise
         raise _refusal(taken, found[-1]) from taken
 
@@ -43,7 +43,7 @@ def _refusal(taken: VlanTaken, line: Vll) -> VlanCoolingOff:
         port=taken.port,
         vlans=taken.vlans,
         whole_port_taken=taken.whole_port_taken,
-        holders=taken.holders,
+        owners=taken.owners,
         line=str(line.pk),
         description=line.description,
         until=until,

@@ -62,7 +62,7 @@ TEXTS |= {
         "them."
     ),
     errors.BurstOutOfRange: gettext_noop(
-        "{value} bytes is not between {minimum} and {maximum} bytes: a burst holds at least the largest "
+        "{value} bytes is not between {minimum} and {maximum} bytes: a burst contains at least the largest "
         "frame of the line. Enter a value in that range, or leave it out: the portal then chooses a value "
         "that suits the rate."
     ),
@@ -84,8 +84,8 @@ TEXTS |= {
         "{interface} uses {port} as well, and would go down with the port. Leave link loss forwarding off, "
         "or ask the NOC about that interface."
     ),
-    errors.PortKeptDown: gettext_noop(
-        "A port of this line is kept down because the other end has lost its link. Turn link loss forwarding "
+    errors.PortShutDown: gettext_noop(
+        "A port of this line is shut down because the other end has lost its link. Turn link loss forwarding "
         "off first, so that the port is up when the line is let go."
     ),
     errors.RouterHasNoAgent: gettext_noop(
@@ -151,7 +151,7 @@ TEXTS |= {
     ),
     errors.RouterCannotBeFrozen: gettext_noop(
         "The agent of {router} does not support freezes, or has never reported. Upgrade the agent first, "
-        "or hold the router: then the portal sends nothing to the agent, but the agent still repairs drift."
+        "or lock the router: then the portal sends nothing to the agent, but the agent still repairs drift."
     ),
     errors.FreezeTooLong: gettext_noop(
         "The end of a freeze must be in the future and within {days} days. If you need more time, begin "
@@ -248,14 +248,15 @@ TEXTS |= {
         "This order's tunnel was to end on {address}, which {router} no longer has. Give the router "
         "that address again, or reject the order: a new order gets another address."
     ),
-    errors.HoldUnknown: gettext_noop(
-        "There is no hold {hold}, or it has expired. Order without it, or create a new one."
+    errors.ReservationUnknown: gettext_noop(
+        "There is no reservation {hold}, or it has expired. Order without it, or create a new one."
     ),
-    errors.TooManyHolds: gettext_noop(
-        "{customer} has {maximum} open holds, which is the limit. Order with one of them, or release one."
+    errors.TooManyReservations: gettext_noop(
+        "{customer} has {maximum} open reservations, which is the limit. Order with one of them, or release"
+        " one."
     ),
-    errors.HoldRenewedOut: gettext_noop(
-        "This hold has been renewed {maximum} times, which is the limit. Order before it expires."
+    errors.ReservationRenewedOut: gettext_noop(
+        "This reservation has been renewed {maximum} times, which is the limit. Order before it expires."
     ),
     errors.ConcurrentChange: gettext_noop(
         "Somebody else changed this at the same moment; nothing was done. Look at it again, then retry."

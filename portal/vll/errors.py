@@ -152,8 +152,10 @@ class LinkLossPortInUse(DomainError):
     interface: str
 
 
-class PortKeptDown(Conflict):
-    """A line must stay managed while one of its ports is kept down because of the far end's link."""
+class PortShutDown(Conflict):
+    """A line must stay managed while one of its ports is shut down because of the far end's link."""
+
+    code = "port-kept-down"
 
 
 class RouterHasNoAgent(DomainError):
@@ -325,7 +327,7 @@ class PlanIsIncomplete(Conflict):
 
 
 class GreKeysGone(Conflict):
-    """A held order's tunnel has a GRE key, but these routers' VPPs no longer both support keys."""
+    """The order's tunnel has a GRE key, but these routers' VPPs no longer both support keys."""
 
     a_router: str
     z_router: str
@@ -333,7 +335,7 @@ class GreKeysGone(Conflict):
 
 
 class TunnelAddressGone(Conflict):
-    """The address that a held order leased for its tunnel is no longer available on the router."""
+    """The address that the order leased for its tunnel is no longer available on the router."""
 
     router: str
     address: str
@@ -492,23 +494,26 @@ class RouterLetsNothingGo(DomainError):
     router: str
 
 
-class HoldUnknown(DomainError):
-    """The customer has no such hold, or it has expired."""
+class ReservationUnknown(DomainError):
+    """The customer has no such reservation, or it has expired."""
 
+    code = "hold-unknown"
     hold: str
     field: str = "hold"
 
 
-class TooManyHolds(Conflict):
-    """The customer already has the largest permitted number of holds."""
+class TooManyReservations(Conflict):
+    """The customer already has the largest permitted number of reservations."""
 
+    code = "too-many-holds"
     customer: str
     maximum: int
 
 
-class HoldRenewedOut(Conflict):
-    """The hold was already renewed as often as permitted."""
+class ReservationRenewedOut(Conflict):
+    """The reservation was already renewed as often as permitted."""
 
+    code = "hold-renewed-out"
     maximum: int
 
 

@@ -38,7 +38,7 @@ from portal.vll.operations.line_request_check import (
     likely_transport,
 )
 from portal.vll.operations.modify_line import check_tombstones
-from portal.vll.operations.pre_order_holds import hold_read
+from portal.vll.operations.reservations import reservation_read
 from portal.vll.operations.resource_leases import Leased, same_frames
 from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content
@@ -117,7 +117,7 @@ def feasibility_of(
     user: User,
     request: LineRequest,
     now: datetime,
-    hold: UUID | None = None,
+    reservation: UUID | None = None,
     line: Existing | None = None,
 ) -> Feasibility:
     """Run the checks of ``order_add`` or, for an existing ``line``, the checks of ``order_modify``.
@@ -126,9 +126,9 @@ def feasibility_of(
     """
     leased = line.leased if line else None
     unknown: list[DomainError] = []
-    if hold is not None:
+    if reservation is not None:
         try:
-            leased = hold_read(user=user, hold=hold, now=now)
+            leased = reservation_read(user=user, reservation=reservation, now=now)
         except DomainError as refusal:
             unknown = [refusal]
     topology = current_topology(now=now)

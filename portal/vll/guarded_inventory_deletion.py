@@ -16,7 +16,7 @@ from portal.events.outbox import announce
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.row_writes import in_use, row_remove
 from portal.underlay.topology_cache import topology_lock
-from portal.vll.models import Hold, Vll, VllEnd, VllTombstone
+from portal.vll.models import Reservation, Vll, VllEnd, VllTombstone
 from portal.vll.operations.oper_status import lines_lock
 from portal.vll.operations.tombstones import tombstones_abandon
 from portal.vll.states import TERMINAL_LIFECYCLES
@@ -26,8 +26,8 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 def port_remove(*, port: Port, user: User, now: datetime) -> None:
     """Remove a port, or retire it if it has a history.
 
-    Raises InUse while a line or a hold needs the port. Orders lock their ports, so no order can start to use
-    the port meanwhile.
+    Raises InUse while a line or a reservation needs the port. Orders lock their ports, so no order can start
+    to use the port meanwhile.
     """
     locked = Port.objects.select_for_update(of=("self",)).select_related("router").get(pk=port.pk)
     if users := _users_of(locked):
@@ -117,9 +117,9 @@ def _users_of(port: Port) -> list[str]:
     lines = [f"line {end.vll}" for end in ends.select_related("vll").order_by("pk")]
     if lines or not port.booked_bps:
         return lines
-    # No line ends here now. The bookings belong to holds, or to removed ends that the router has not
+    # No line ends here now. The bookings belong to reservations, or to removed ends that the router has not
     # confirmed. A dead router need not confirm.
     bookings = port.bookings.order_by("pk")
     if port.router.dead_since is not None:
-        bookings = bookings.filter(holder__in=Hold.objects.values("pk"))
-    return [f"booking {booking.holder}" for booking in bookings]
+        bookings = bookings.filter(owner__in=Reservation.objects.values("pk"))
+    return [f"booking {booking.owner}" for booking in bookings]

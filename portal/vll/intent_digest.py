@@ -8,7 +8,7 @@ from django.db import connection
 
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# A line's revision represents its whole content, except for the end that link loss forwarding keeps down.
+# A line's revision represents its whole content, except for the end that link loss forwarding shuts down.
 _DIGESTS = """
 WITH intended (router, line) AS (
     SELECT port.router_id, concat_ws(' ', line.id, an_end.side, line.revision, line.wanted_present,

@@ -1,11 +1,11 @@
-"""Link loss forwarding: decide which end of a line is kept down because the other end has lost its link.
+"""Link loss forwarding: decide which end of a line is shut down because the other end has lost its link.
 
-At most one end is kept down at a time. The link state of that end is then unknown, so only the far end
+At most one end is shut down at a time. The link state of that end is then unknown, so only the far end
 decides. The decision changes only for a fact that has lasted for some time. While the facts stay the same, it
 changes at most twice, even if a port that is set up again needs up to a minute for its link (ADR 46):
 
 ==========  ========================================  ==========
-held        its far end                               becomes
+shut        its far end                               becomes
 ==========  ========================================  ==========
 neither     lost, and the end itself has a link       that end
 neither     anything else                             neither
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 # LONGEST_UP limits how long a flapping link must be up before the other port is set up again. If no end was
-# kept down for the time CALM, the required time is short again.
+# shut down for the time CALM, the required time is short again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
 # The time that a port may need to negotiate its link after it is set up. A missing link counts as lost only
@@ -51,12 +51,12 @@ class Timing:
 class EndLink:
     """The known state of an end's link.
 
-    ``link_up`` None: unknown. It is unknown while the agent keeps the port down and while the router is
+    ``link_up`` None: unknown. It is unknown while the agent keeps the port shut and while the router is
     silent. ``since``: when that state began; None if it began before the portal recorded link states.
     ``router_dead``: the NOC has declared the router dead. ``silent_since``: since when the router has been
     silent although the portal listened.
 
-    ``may_be_held``: the router can keep the port down on request. ``verified_at``: when the router confirmed
+    ``may_be_shut``: the router can shut the port down on request. ``verified_at``: when the router confirmed
     the end's present wanted state. For a resumed line, the router sets up the port at that time.
     """
 
@@ -64,7 +64,7 @@ class EndLink:
     since: datetime | None
     router_dead: bool = False
     silent_since: datetime | None = None
-    may_be_held: bool = True
+    may_be_shut: bool = True
     verified_at: datetime | None = None
 
     def is_lost(self, timing: Timing, set_up_at: datetime | None, now: datetime) -> bool:
@@ -106,8 +106,8 @@ def other(side: str) -> str:
     return "z" if side == "a" else "a"
 
 
-def held_next(
-    held: str,
+def shut_side_next(
+    shut_side: str,
     ends: Mapping[str, EndLink],
     *,
     times: int,
@@ -115,22 +115,22 @@ def held_next(
     timing: Timing,
     now: datetime,
 ) -> str:
-    """Return the end that must be kept down: "a", "z" or "" for neither.
+    """Return the end that must be shut down: "a", "z" or "" for neither.
 
-    ``times``: the number of hold-downs in a row. ``set_up_at``: when the last held port was to be set up
+    ``times``: the number of shutdowns in a row. ``set_up_at``: when the last shut port was to be set up
     again; None: never. If a link is lost around that time, or within a minute after it, the loss counts only
     after a minute.
     """
-    if held:
-        far = ends[other(held)]
+    if shut_side:
+        far = ends[other(shut_side)]
         ended = far.is_back(timing.up_after(times), now) or far.is_forgotten(now)
-        return "" if ended else held
+        return "" if ended else shut_side
     for side, end in ends.items():
-        if end.link_up and end.may_be_held and ends[other(side)].is_lost(timing, set_up_at, now):
+        if end.link_up and end.may_be_shut and ends[other(side)].is_lost(timing, set_up_at, now):
             return side
     return ""
 
 
 def times_next(times: int, *, turned_at: datetime, now: datetime) -> int:
-    """Return the number of the next hold-down in a row. ``turned_at``: when the last one ended."""
+    """Return the number of the next shutdown in a row. ``turned_at``: when the last one ended."""
     return 1 if now - turned_at > CALM else times + 1

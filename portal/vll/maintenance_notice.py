@@ -8,14 +8,14 @@ from portal.inventory.models import Router
 
 def maintenance_notice(router: Router) -> dict[str, str] | None:
     """Return ``{"code", "message"}`` for the customer, or None if the NOC is not working on the router."""
-    if router.held_since is not None:
+    if router.locked_since is not None:
         text = _(
             "The NOC has been working on {router} since {since} and sends it "
             "nothing meanwhile. Orders continue automatically afterwards."
         )
         return {
             "code": "router-held",
-            "message": text.format(router=router.name, since=moment_text(router.held_since)),
+            "message": text.format(router=router.name, since=moment_text(router.locked_since)),
         }
     if router.frozen_since is not None:
         text = _(

@@ -80,7 +80,7 @@ def applied_cir_bps(vll: Vll, newest: Order | None) -> int:
     ``newest``: the line's newest order. While this order is under way, the line's row already has the ordered
     rate.
     """
-    moving = newest is not None and not newest.is_terminal and newest.state != OrderState.HELD
+    moving = newest is not None and not newest.is_terminal and newest.state != OrderState.PENDING_APPROVAL
     before = (newest.before or {}) if newest is not None and moving else {}
     rate: int = before.get("cir_bps", vll.cir_bps)
     return rate

@@ -24,7 +24,7 @@ def waits_of(ports: Collection[Port]) -> list[Wait]:
     Select their routers together with the ports.
     """
     routers = {port.router_id: port.router for port in ports}
-    away = [each for each in routers.values() if each.held_since or each.frozen_since]
+    away = [each for each in routers.values() if each.locked_since or each.frozen_since]
     notices = [maintenance_notice(router) for router in away]
     waits = [Wait(notice["code"], notice["message"]) for notice in notices if notice is not None]
     text = _("{router} reports no interface {interface}. A line there would wait until it has one.")

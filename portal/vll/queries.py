@@ -11,7 +11,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.models import Event
 from portal.inventory.models import Port
-from portal.vll.models import Hold, Order, Vll, VllEnd
+from portal.vll.models import Order, Reservation, Vll, VllEnd
 from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, Lifecycle, OrderState
 
 FAILED_FOR = timedelta(days=1)
@@ -66,9 +66,9 @@ def in_service(rows: QuerySet[Vll]) -> QuerySet[Vll]:
 def drifted(rows: QuerySet[Vll]) -> QuerySet[Vll]:
     """Return the lines among ``rows`` that are not in sync although no order is under way.
 
-    A held order is not under way.
+    An order pending approval is not under way.
     """
-    under_way = Order.objects.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD])
+    under_way = Order.objects.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.PENDING_APPROVAL])
     return rows.filter(in_sync=False).exclude(pk__in=under_way.values("vll"))
 
 
@@ -101,17 +101,17 @@ def orders(user: User) -> QuerySet[Order]:
 
 
 def orderers_may_order(orders: Iterable[Order]) -> dict[UUID, bool]:
-    """Return, for the held orders among these, whether their orderer could place the order today.
+    """Return, for the orders pending approval among these, whether their orderer could place the order today.
 
-    The account may be closed, or its role may have changed. Two statements for any number of held orders.
+    The account may be closed, or its role may have changed. Two statements for any number of orders.
     """
-    held = [order for order in orders if order.state == OrderState.HELD]
-    if not held:
+    pending = [order for order in orders if order.state == OrderState.PENDING_APPROVAL]
+    if not pending:
         return {}
-    people = User.objects.in_bulk({order.ordered_by for order in held}, field_name="username")
-    known = [order for order in held if order.ordered_by in people]
+    people = User.objects.in_bulk({order.ordered_by for order in pending}, field_name="username")
+    known = [order for order in pending if order.ordered_by in people]
     may = permissions.may_order_each([(people[order.ordered_by], order.customer) for order in known])
-    return dict.fromkeys((order.pk for order in held), False) | dict(
+    return dict.fromkeys((order.pk for order in pending), False) | dict(
         zip((order.pk for order in known), may, strict=True)
     )
 
@@ -131,10 +131,10 @@ def jobs(user: User) -> QuerySet[Order]:
     return Order.objects.visible_to(user).select_related("vll").prefetch_related(Prefetch("vll__ends", ends))
 
 
-def holds(user: User, *, now: datetime) -> QuerySet[Hold]:
-    """Return the open holds that this user may see, newest first."""
-    open_holds = Hold.objects.visible_to(user).filter(expires_at__gt=now)
-    return open_holds.select_related("customer").order_by("-created_at", "-id")
+def reservations(user: User, *, now: datetime) -> QuerySet[Reservation]:
+    """Return the open reservations that this user may see, newest first."""
+    open_reservations = Reservation.objects.visible_to(user).filter(expires_at__gt=now)
+    return open_reservations.select_related("customer").order_by("-created_at", "-id")
 
 
 def open_order(vll: Vll) -> Order | None:

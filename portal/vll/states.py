@@ -8,7 +8,7 @@ class OrderState(models.TextChoices):
     """MEF 57.2 order states."""
 
     ACKNOWLEDGED = "acknowledged", _("Acknowledged")
-    HELD = "held", _("Held")
+    PENDING_APPROVAL = "held", _("Pending approval")
     IN_PROGRESS = "inProgress", _("In Progress")
     PENDING_CANCELLATION = "pendingCancellation", _("Pending Cancellation")
     COMPLETED = "completed", _("Completed")
@@ -67,8 +67,10 @@ class Handover(models.TextChoices):
 
 
 ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
-    OrderState.ACKNOWLEDGED: frozenset({OrderState.HELD, OrderState.IN_PROGRESS}),
-    OrderState.HELD: frozenset({OrderState.IN_PROGRESS, OrderState.REJECTED, OrderState.CANCELLED}),
+    OrderState.ACKNOWLEDGED: frozenset({OrderState.PENDING_APPROVAL, OrderState.IN_PROGRESS}),
+    OrderState.PENDING_APPROVAL: frozenset(
+        {OrderState.IN_PROGRESS, OrderState.REJECTED, OrderState.CANCELLED}
+    ),
     OrderState.IN_PROGRESS: frozenset(
         {OrderState.COMPLETED, OrderState.FAILED, OrderState.PENDING_CANCELLATION}
     ),

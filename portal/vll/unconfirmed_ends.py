@@ -5,8 +5,8 @@ from django.db.models import F, Q, QuerySet
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 
-# Held orders for new lines. No router may get these lines yet.
-HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
+# Orders pending approval for new lines. No router may get these lines yet.
+ADDS_PENDING_APPROVAL = Order.objects.filter(state=OrderState.PENDING_APPROVAL, action=OrderAction.ADD)
 GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
 _SETTLED = Q(status_revision=F("vll__revision")) & (
     Q(vll__wanted_present=True, status=VllEnd.Status.VERIFIED)
@@ -18,10 +18,11 @@ _SETTLED = Q(status_revision=F("vll__revision")) & (
 def unconfirmed_ends() -> QuerySet[VllEnd]:
     """Select the unconfirmed ends of all routers.
 
-    Ends of finished lines and of new lines with a held order are left out, because no intent contains them.
+    Ends of finished lines and of new lines with an order pending approval are left out, because no intent
+    contains them.
     """
     return (
         VllEnd.objects.exclude(vll__lifecycle__in=GONE)
         .exclude(_SETTLED)
-        .exclude(vll__in=HELD_ADDS.values("vll"))
+        .exclude(vll__in=ADDS_PENDING_APPROVAL.values("vll"))
     )

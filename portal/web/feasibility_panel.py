@@ -26,7 +26,7 @@ from portal.web.path_drawing import LinePath, line_path
 def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
     """Return the context for the preview of a new line."""
     request, now = form.line_request(), clock.now()
-    found = feasibility_of(user=user, request=request, now=now, hold=form.hold_id)
+    found = feasibility_of(user=user, request=request, now=now, reservation=form.reservation_id)
     ends = [found.ends[side] for side in "az" if side in found.ends]
     customer = ends[0].port.customer if ends else None
     approval = customer is not None and needs_approval(user, customer, request.cir_bps + request.eir_bps)

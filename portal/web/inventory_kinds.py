@@ -181,7 +181,7 @@ ROUTERS = Kind(
             options=lambda: [
                 (RouterStatus.IN_SERVICE, _("in service")),
                 (RouterStatus.MAINTENANCE, _("under maintenance")),
-                (RouterStatus.HELD, _("held")),
+                (RouterStatus.LOCKED, _("locked")),
                 (RouterStatus.FROZEN, _("frozen")),
             ],
             narrow=routers_with_status,

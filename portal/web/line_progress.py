@@ -87,7 +87,11 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
     if vll.lifecycle in TERMINAL_LIFECYCLES and end.status == VllEnd.Status.UNANSWERED:
         return EndStep(end, _("Never built"), "muted", note="", unpoliced=_unpoliced(end))
-    if order is not None and order.state == OrderState.HELD and end.status == VllEnd.Status.UNANSWERED:
+    if (
+        order is not None
+        and order.state == OrderState.PENDING_APPROVAL
+        and end.status == VllEnd.Status.UNANSWERED
+    ):
         label, tone = END_LOOKS[VllEnd.Status.UNANSWERED]
         return EndStep(end, _(label), tone, note="", unpoliced=_unpoliced(end))
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNANSWERED:
@@ -141,7 +145,7 @@ def _poll_every(order: Order | None, now: datetime) -> str:
     It is half a second after a change of the order. It is longer if the order waits for people, or has not
     changed for some time.
     """
-    if order is None or order.state == OrderState.HELD:
+    if order is None or order.state == OrderState.PENDING_APPROVAL:
         return "10s"
     return "500ms" if now - order.state_at < STEPS_FOLLOW else "5s"
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import User
 from portal.web.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES
 from portal.web.list_filters import Text
-from portal.web.waiting_counts import AGAIN, ALARMS, HELD, QUARANTINES, TROUBLE
+from portal.web.waiting_counts import AGAIN, ALARMS, PENDING_APPROVAL, QUARANTINES, TROUBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Group:
 
 
 _LINE_PAGES = ("web:vll", "web:diagnosis", "web:line-test")
-_ORDER_PAGES = ("web:order", "web:hold")
+_ORDER_PAGES = ("web:order", "web:reservation")
 _TEAM = Page(_("Team"), "web:teams", "t", below=("web:team", "web:member", "web:invit"))
 _WEBHOOKS = Page(_("Webhooks"), "web:webhooks", "w", below=("web:webhook",))
 
@@ -65,7 +65,13 @@ OF_THE_NOC = (
             Page(_("Map"), "web:noc-map", "m"),
             Page(_("Lines"), "web:overview", "l", below=_LINE_PAGES),
             Page(_("Orders"), "web:orders", "d", below=_ORDER_PAGES),
-            Page(_("Held orders"), "web:noc-orders", "h", below=("web:noc-order",), waits=HELD),
+            Page(
+                _("Orders pending approval"),
+                "web:noc-orders",
+                "h",
+                below=("web:noc-order",),
+                waits=PENDING_APPROVAL,
+            ),
             Page(_("Trouble reports"), "web:noc-trouble", "u", waits=TROUBLE),
             Page(
                 _("Quarantine"),

@@ -1,4 +1,4 @@
-"""The states that the NOC sets for a router: declared dead, drained, on hold, frozen, under maintenance."""
+"""The states that the NOC sets for a router: declared dead, drained, locked, frozen, under maintenance."""
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -17,8 +17,8 @@ def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
         states.append((_("Declared dead"), "danger"))
     if router.drained_since is not None:
         states.append((_("Drained"), "warning"))
-    if router.held_since is not None:
-        states.append((_("On hold"), "warning"))
+    if router.locked_since is not None:
+        states.append((_("Locked"), "warning"))
     if router.frozen_since is not None:
         states.append((_("Frozen"), "warning"))
     if router.maintenance_since is not None and router.dead_since is None and router.drained_since is None:

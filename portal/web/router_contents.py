@@ -34,7 +34,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class RouterContents:
     """The ends on a router, and their problems.
 
     * ``statuses``: the number of ends by the router's newest answer.
@@ -55,7 +55,7 @@ class Holdings:
     cores: CoreUse | None
 
 
-def holdings_of(router: Router) -> Holdings:
+def contents_of(router: Router) -> RouterContents:
     """Return the ends on ``router``. The caller should read the router with
     ``select_related("observed")``.
     """
@@ -64,7 +64,7 @@ def holdings_of(router: Router) -> Holdings:
     # Without an order. With one, PostgreSQL would read all lines in this order if it finds few matching ends.
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
-    return Holdings(
+    return RouterContents(
         statuses=[(_(END_COUNTS.get(str(status), str(status))), count) for status, count in counted.items()],
         ends=sum(counted.values()),
         leaving=VllTombstone.objects.filter(router=router).exclude(status=VllEnd.Status.REMOVED).count(),

@@ -13,10 +13,10 @@ from portal.telemetry.models import Quarantine
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 
-ALARMS, HELD, TROUBLE, QUARANTINES = "alarms", "held", "trouble", "quarantines"
+ALARMS, PENDING_APPROVAL, TROUBLE, QUARANTINES = "alarms", "pending_approval", "trouble", "quarantines"
 # The count of alarms about items that other pages also list. It is subtracted, so that each item counts once.
 AGAIN = "again"
-_LISTED_ELSEWHERE = (Kind.ORDER_HELD, Kind.TROUBLE, Kind.QUARANTINE)
+_LISTED_ELSEWHERE = (Kind.ORDER_PENDING_APPROVAL, Kind.TROUBLE, Kind.QUARANTINE)
 
 
 def waiting_counts() -> dict[str, int]:
@@ -28,7 +28,7 @@ def waiting_counts() -> dict[str, int]:
     waiting: dict[str, QuerySet[Any]] = {
         ALARMS: alarms,
         AGAIN: alarms.filter(kind__in=_LISTED_ELSEWHERE),
-        HELD: Order.objects.filter(state=OrderState.HELD),
+        PENDING_APPROVAL: Order.objects.filter(state=OrderState.PENDING_APPROVAL),
         TROUBLE: TroubleReport.objects.filter(closed_at__isnull=True),
         QUARANTINES: Quarantine.objects.filter(counted_at__isnull=True, state=Quarantine.State.UNDECIDED),
     }

@@ -50,9 +50,9 @@ def test_a_click_acknowledges_an_alarm_and_opened_details_stay_open(
     expect(page.get_by_role("link", name="line 101")).to_be_visible()
     assert page.evaluate("window.stillThere"), "the page was loaded again"
     assert OperatorState.objects.get().acknowledged_by == "nora"
-    Router.objects.filter(name="hippo").update(held_since=clock.now())
+    Router.objects.filter(name="hippo").update(locked_since=clock.now())
     alarms_watch(now=clock.now())
-    link = page.get_by_role("link", name="hippo is held, frozen or under maintenance", exact=True)
+    link = page.get_by_role("link", name="hippo is locked, frozen or under maintenance", exact=True)
     expect(link).to_be_visible(timeout=15_000)
     expect(page.get_by_role("link", name="line 101")).to_be_visible()
     assert nora.complaints == []
@@ -107,7 +107,7 @@ def test_without_scripts_forms_do_the_same(
 def test_the_wall_fits_its_screen_and_is_readable_from_a_distance(
     live_server: Any, alarms: None, isp: Isp, reader: Callable[..., Reader], width: int, height: int
 ) -> None:
-    Router.objects.update(held_since=clock.now())
+    Router.objects.update(locked_since=clock.now())
     alarms_watch(now=clock.now())
     Alarm.objects.filter(kind="withheld").update(
         name="a-router-with-a-very-long-name-that-goes-on-and-on-for-ever"

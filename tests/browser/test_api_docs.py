@@ -9,18 +9,18 @@ from playwright.sync_api import Locator, Request, expect
 from portal.accounts.models import ApiToken, User
 from portal.accounts.tokens import token_create
 from portal.core import clock
-from portal.vll.models import Hold
+from portal.vll.models import Reservation
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 
-HOLDS = "/api/docs/holds/"
+RESERVATIONS = "/api/docs/holds/"
 
 
 @pytest.fixture
 def alice_reader(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
     person.be_signed_in("alice")
-    person.open(HOLDS)
+    person.open(RESERVATIONS)
     return person
 
 
@@ -44,7 +44,7 @@ def test_a_chosen_language_is_shown_everywhere(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)
-    person.open(HOLDS)
+    person.open(RESERVATIONS)
     example = person.page.locator("#holds_create .ll-examples")
     expect(example.locator('[data-language="curl"]')).to_be_visible()
     example.get_by_text("Python", exact=True).click()
@@ -64,7 +64,7 @@ def test_a_language_can_be_chosen_without_scripts(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url, java_script_enabled=False)
-    person.open(HOLDS)
+    person.open(RESERVATIONS)
     example = person.page.locator("#holds_create .ll-examples")
     example.get_by_text("HTTPie", exact=True).click()
     expect(example.locator('[data-language="httpie"]')).to_be_visible()
@@ -76,7 +76,7 @@ def test_the_shown_example_is_copied(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url, permissions=["clipboard-read", "clipboard-write"])
-    person.open(HOLDS)
+    person.open(RESERVATIONS)
     example = person.page.locator("#holds_create .ll-examples")
     example.get_by_text("Python", exact=True).click()
     example.get_by_role("button", name="Copy").click()
@@ -91,7 +91,7 @@ def test_a_link_to_the_former_single_page_leads_to_the_new_page(
     person = reader(live_server.url)
     person.open("/api/docs/#holds_renew_create")
     person.page.wait_for_url("**/api/docs/holds/#holds_renew_create")
-    expect(person.page.get_by_role("heading", name="Holds", exact=True)).to_be_visible()
+    expect(person.page.get_by_role("heading", name="Reservations", exact=True)).to_be_visible()
 
 
 def test_the_search_finds_operations_while_the_reader_types(
@@ -137,15 +137,15 @@ def test_a_change_is_sent_only_after_a_confirmation(alice_reader: Reader, isp: I
     assert alice_reader.accessibility_violations() == []
     alice_reader.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    assert not Hold.objects.exists()
+    assert not Reservation.objects.exists()
     form.get_by_role("button", name="Send").click()
     dialog.get_by_role("button", name="Do not send").click()
     expect(dialog).to_be_hidden()
-    assert not Hold.objects.exists()
+    assert not Reservation.objects.exists()
     form.get_by_role("button", name="Send").click()
     dialog.get_by_role("button", name="Send it").click()
     expect(result(form)).to_contain_text("201 Created")
-    assert Hold.objects.get().held_by == "alice"
+    assert Reservation.objects.get().reserved_by == "alice"
     assert alice_reader.complaints == []
 
 
@@ -192,7 +192,7 @@ def test_a_token_is_forgotten_by_a_button_and_at_a_change_of_user(alice_reader: 
     field.fill("ll_made_up")
     alice_reader.page.context.clear_cookies()
     alice_reader.be_signed_in("ada")
-    alice_reader.open(HOLDS)
+    alice_reader.open(RESERVATIONS)
     expect(settings.get_by_label("ada, as you are signed in here")).to_be_checked()
     assert field.input_value() == ""
 
@@ -202,7 +202,7 @@ def test_nothing_can_be_sent_without_scripts(
 ) -> None:
     person = reader(live_server.url, java_script_enabled=False)
     person.be_signed_in("alice")
-    person.open(HOLDS)
+    person.open(RESERVATIONS)
     expect(
         person.page.get_by_text("This needs scripts. The examples do the same from a shell.")
     ).to_be_visible()

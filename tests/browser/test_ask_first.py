@@ -22,15 +22,15 @@ def test_a_router_is_frozen_only_after_a_confirmation(
     person.open(f"/noc/routers/{rhino.pk}/")
     page = person.page
     dialog = page.get_by_role("dialog")
-    hold = page.get_by_role("button", name="Hold: send nothing")
-    hold.click()
-    expect(dialog).to_contain_text("Hold rhino? Nothing is sent to it until you release it; its orders wait.")
+    lock = page.get_by_role("button", name="Lock: send nothing")
+    lock.click()
+    expect(dialog).to_contain_text("Lock rhino? Nothing is sent to it until you release it; its orders wait.")
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
     rhino.refresh_from_db()
-    assert rhino.held_since is None
-    hold.click()
-    dialog.get_by_role("button", name="Hold: send nothing").click()
-    expect(page.get_by_text("Held by the NOC")).to_be_visible()
+    assert rhino.locked_since is None
+    lock.click()
+    dialog.get_by_role("button", name="Lock: send nothing").click()
+    expect(page.get_by_text("Locked by the NOC")).to_be_visible()
     rhino.refresh_from_db()
-    assert rhino.held_since is not None
+    assert rhino.locked_since is not None

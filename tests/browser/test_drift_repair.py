@@ -55,7 +55,7 @@ def rhino(running: Stack) -> VppTestctl:
 
 
 def reload_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 60) -> None:
-    """Reload the page until the condition holds. Reports come every two seconds, but the page is static."""
+    """Reload the page until the condition is true. Reports come every two seconds, but the page is static."""
     deadline = time.monotonic() + timeout_s
     while not so():
         assert time.monotonic() < deadline, page.get_by_role("main").inner_text()

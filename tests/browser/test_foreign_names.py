@@ -51,7 +51,7 @@ def test_texts_next_to_such_a_name_keep_their_direction(
     noc.be_signed_in("nora")
     noc.open(f"/noc/routers/{isp.routers['rhino'].pk}/")
     assert reads_from_left_to_right(
-        noc.page.locator("section[aria-labelledby=holdings]"), "VLAN 100 is taken"
+        noc.page.locator("section[aria-labelledby=contents]"), "VLAN 100 is taken"
     )
     noc.open(f"/vlls/{placed.vll_id}/")
     assert reads_from_left_to_right(noc.page.locator("main p", has=noc.page.locator("bdi")).first, "Gbit/s")

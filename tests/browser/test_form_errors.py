@@ -38,19 +38,19 @@ def test_a_rejection_without_a_reason_shows_its_error(
     live_server: Any, isp: Isp, alice: User, nora: User, reader: Callable[..., Reader], scripts: bool
 ) -> None:
     Customer.objects.update(approve_up_to_bps=1)
-    held = order(isp, alice)
-    assert held.state == "held"
+    pending = order(isp, alice)
+    assert pending.state == "held"
     person = on_the_site(reader, live_server.url, "nora", scripts)
-    person.open(f"/noc/orders/{held.pk}/")
+    person.open(f"/noc/orders/{pending.pk}/")
     person.page.get_by_role("button", name="Reject this order").click()
     expect_error_in_sight(person.page, "Reason", "Give a reason: the customer can read it.")
     if scripts:
         # The page's own address, so that reloading leads back to the page.
-        expect(person.page).to_have_url(re.compile(rf"/noc/orders/{held.pk}/$"))
+        expect(person.page).to_have_url(re.compile(rf"/noc/orders/{pending.pk}/$"))
         person.page.get_by_label("Reason").fill("No capacity")
         person.page.get_by_role("button", name="Reject this order").click()
         expect(person.page.get_by_text("The order is rejected")).to_be_visible()
-        assert Order.objects.get(pk=held.pk).state == "rejected"
+        assert Order.objects.get(pk=pending.pk).state == "rejected"
     assert person.complaints == []
 
 

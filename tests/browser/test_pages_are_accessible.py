@@ -38,8 +38,8 @@ from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.telemetry.reported_counters import EndCount
-from portal.vll.models import Hold, LineTest, Order, PlanResult, Vll, VllEnd
-from portal.vll.operations import hold_make, order_delete
+from portal.vll.models import LineTest, Order, PlanResult, Reservation, Vll, VllEnd
+from portal.vll.operations import order_delete, reservation_make
 from portal.web.inventory_kinds import KINDS
 from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader, german
 from tests.integration.circuits import attachment, circuit, tunnel
@@ -60,7 +60,7 @@ _FILLED_BY_SCRIPTS = {
 _BUTTONS_AND_PARTS = {
     f"web:{name}"
     for name in (
-        *("order-check", "order-ports", "order-hold", "hold-renew", "hold-release"),
+        *("order-check", "order-ports", "order-reservation", "reservation-renew", "reservation-release"),
         *("live", "vll-status", "vll-change-check", "vll-resume", "vll-restore", "vll-cancel"),
         *("line-test-call-off", "trouble-report", "trouble-close"),
         *("account-language", "palette", "provider-logo", "provider-style"),
@@ -110,11 +110,11 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     Customer.objects.update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
     ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
-    held = order(isp, alice, description="held", cir_bps=2 * GBIT, **ends)
-    add_plan(held, isp)
-    found["held"] = held.vll
+    pending = order(isp, alice, description="pending", cir_bps=2 * GBIT, **ends)
+    add_plan(pending, isp)
+    found["pending"] = pending.vll
     ends = {name: end(isp, f"{router}:host-cust2", outer=7) for name, router in _ROUTERS.items()}
-    hold_make(user=alice, cir_bps=10**6, now=clock.now(), **ends)
+    reservation_make(user=alice, cir_bps=10**6, now=clock.now(), **ends)
     refuse(found["failed"], "a")
     add_failed_test(found["active"])
     activate(found["gone"])
@@ -170,9 +170,9 @@ def find_foreign_lines(isp: Isp) -> None:
 def raise_alarms(isp: Isp, somebody: User) -> None:
     """Create a silent router with several lines, a cleared alarm, an acknowledged and a silenced one."""
     RouterSilence.objects.create(router=isp.routers["hippo"], since=clock.now() - timedelta(hours=2))
-    Router.objects.filter(name="zebra").update(held_since=clock.now())
+    Router.objects.filter(name="zebra").update(locked_since=clock.now())
     alarms_watch(now=clock.now())
-    Router.objects.filter(name="zebra").update(held_since=None)
+    Router.objects.filter(name="zebra").update(locked_since=None)
     alarms_watch(now=clock.now())
     alarm_acknowledge(
         alarm=Alarm.objects.get(kind="trouble"), user=somebody, note="Urs drives there", now=clock.now()
@@ -324,7 +324,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/orders/",
             "/orders/new/",
             "/holds/",
-            f"/orders/new/?hold={Hold.objects.get().pk}",
+            f"/orders/new/?hold={Reservation.objects.get().pk}",
             "/search/",
             "/search/?q=nothing+like+it",
             "/search/?q=host",
@@ -405,7 +405,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/noc/webhooks/{Webhook.objects.get().pk}/history/",
             "/noc/ports/?q=nothing&assigned=yes",
             "/noc/orders/",
-            f"/noc/orders/{lines['held'].orders.get().pk}/",
+            f"/noc/orders/{lines['pending'].orders.get().pk}/",
             f"/noc/orders/{lines['failed'].orders.get().pk}/",
         ],
         "nina": [
@@ -629,7 +629,7 @@ def test_a_lost_connection_is_shown_until_it_is_restored(
 def test_a_reservation_is_made_only_by_its_button_and_counts_down(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
 ) -> None:
-    Hold.objects.all().delete()
+    Reservation.objects.all().delete()
     alice = reader(live_server.url)
     alice.be_signed_in("alice")
     alice.open("/orders/new/")
@@ -641,14 +641,14 @@ def test_a_reservation_is_made_only_by_its_button_and_counts_down(
         fields.get_by_label("Outer VLAN").fill("any")
     alice.page.get_by_label("Name or reference").press("Enter")
     alice.page.get_by_role("alert").wait_for()
-    assert not Hold.objects.exists()
+    assert not Reservation.objects.exists()
     alice.page.get_by_label("Bandwidth", exact=True).fill("10")
-    alice.page.get_by_role("button", name="Hold for 15 minutes").click()
+    alice.page.get_by_role("button", name="Reserve for 15 minutes").click()
     expect(alice.page.get_by_role("timer")).to_have_text(re.compile("^14:"))
     assert alice.accessibility_violations() == []
     alice.page.get_by_role("button", name="Release").click()
-    alice.page.get_by_role("button", name="Hold for 15 minutes").wait_for()
-    assert not Hold.objects.exists()
+    alice.page.get_by_role("button", name="Reserve for 15 minutes").wait_for()
+    assert not Reservation.objects.exists()
     assert alice.complaints == []
 
 

@@ -65,16 +65,16 @@ def failing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Failing]
         failing.thaw()
 
 
-def eventually(holds: Callable[[], object]) -> None:
+def eventually(condition: Callable[[], object]) -> None:
     deadline = time.monotonic() + WITHIN_S
-    while not _holds(holds):
+    while not _is_true(condition):
         assert time.monotonic() < deadline, "did not happen"
         time.sleep(0.1)
 
 
-def _holds(holds: Callable[[], object]) -> bool:
+def _is_true(condition: Callable[[], object]) -> bool:
     try:
-        return bool(holds())
+        return bool(condition())
     except (redis.RedisError, OSError):
         return False
 

@@ -28,7 +28,7 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
-from portal.vll.operations import hold_make
+from portal.vll.operations import reservation_make
 from portal.wsgi import application
 from tests.integration.circuits import found_line
 from tests.integration.conftest import one_connection
@@ -100,7 +100,9 @@ def known(module_rows: None) -> Known:
         "vlls": str(placed.vll_id),
         "orders": str(placed.pk),
         "jobs": str(placed.pk),
-        "holds": str(hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now()).pk),
+        "holds": str(
+            reservation_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now()).pk
+        ),
         "ports": str(isp.ports["rhino:host-cust1"].pk),
         "customers": str(dairy.pk),
         "routers": str(isp.routers["rhino"].pk),

@@ -22,7 +22,7 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import LineTest, Vll
-from portal.vll.operations import hold_make
+from portal.vll.operations import reservation_make
 from tests.integration.circuits import found_line
 from tests.integration.imports.files import checked
 from tests.integration.isp import build_isp, member
@@ -74,7 +74,7 @@ def owned(module_rows: None) -> dict[str, Any]:
         created_at=clock.now(),
     )
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
-    reservation = hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
+    reservation = reservation_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
     token, _ = token_create(user=alice, name=f"{SECRET} token", now=clock.now())
     email = f"dora@{SECRET}.example"
     invitation = invite(by=alice, customer=dairy, email=email, role="viewer", now=clock.now())

@@ -55,11 +55,11 @@ HARMLESS = {
     ("web:noc-import-begin", ""),
     ("web:noc-import-cancel", ""),
     # The reader's own reservation, which lasts for minutes.
-    ("web:hold-renew", ""),
-    ("web:hold-release", ""),
-    ("web:order-hold", "make"),
-    ("web:order-hold", "renew"),
-    ("web:order-hold", "release"),
+    ("web:reservation-renew", ""),
+    ("web:reservation-release", ""),
+    ("web:order-reservation", "make"),
+    ("web:order-reservation", "renew"),
+    ("web:order-reservation", "release"),
     # The line's page offers the reverse action afterwards.
     ("web:vll-resume", ""),
     ("web:vll-restore", ""),

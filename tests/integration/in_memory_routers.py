@@ -20,7 +20,7 @@ REFUSED = {"present": end_status("conflict", "foreign_subinterface"),
 
 @dataclass
 class InMemoryRouter:
-    """A router in memory. ``holds``: by (VLL, side) the last row that it built, with its rate (bit/s).
+    """A router in memory. ``built``: by (VLL, side) the last row that it built, with its rate (bit/s).
 
     ``refusing``: the router answers that it can never do what the intent requests, and does nothing.
     """
@@ -28,7 +28,7 @@ class InMemoryRouter:
     router: Router
     reachable: bool = True
     refusing: bool = False
-    holds: dict[tuple[UUID, str], tuple[EndRow, int]] = field(default_factory=dict)
+    built: dict[tuple[UUID, str], tuple[EndRow, int]] = field(default_factory=dict)
     on_its_way: Reply | None = None
 
     def send(self) -> None:
@@ -56,19 +56,19 @@ class InMemoryRouter:
 
     def _build(self, intent: RouterIntent) -> None:
         for key in intent.removed:
-            self.holds.pop((key.vll, key.side), None)
+            self.built.pop((key.vll, key.side), None)
         rates = dict(
             Vll.objects.filter(pk__in=[row.vll for row in intent.present]).values_list("pk", "cir_bps")
         )
         for row in intent.present:
-            self.holds[row.vll, row.side] = row, rates[row.vll]
+            self.built[row.vll, row.side] = row, rates[row.vll]
 
     def _refuse(self, answer: dict[str, Any], intent: RouterIntent) -> None:
         """Refuse all ends except those that the router has already built as the intent says."""
         present = {(str(row.vll), row.side): row for row in intent.present}
         for end in answer["ends"]:
             row = present.get((end["vll"], end["end"]))
-            has = self.holds.get((UUID(end["vll"]), end["end"]))
+            has = self.built.get((UUID(end["vll"]), end["end"]))
             if row is None and has is not None:
                 end.update(REFUSED["removed"])
             elif row is not None and (has is None or has[0] != row):

@@ -1,4 +1,4 @@
-"""Short ways to read the leases of a holder."""
+"""Short ways to read the leases of an owner."""
 
 from uuid import UUID
 
@@ -14,23 +14,21 @@ from portal.allocation.models import (
 from portal.inventory.models import Port
 
 
-def vlans(holder: UUID) -> list[tuple[str, str, int]]:
+def vlans(owner: UUID) -> list[tuple[str, str, int]]:
     """Return (side, port, outer VLAN) of each VLAN lease."""
-    leases = PortVlanLease.objects.filter(holder=holder).select_related("port__router").order_by("side", "pk")
+    leases = PortVlanLease.objects.filter(owner=owner).select_related("port__router").order_by("side", "pk")
     return [(lease.side, str(lease.port), (lease.keys.lower >> 12) & 0xFFF) for lease in leases]
 
 
-def booked(holder: UUID) -> list[tuple[str, str, int]]:
+def booked(owner: UUID) -> list[tuple[str, str, int]]:
     """Return (side, port, bit/s) of each booking."""
-    rows = (
-        BandwidthBooking.objects.filter(holder=holder).select_related("port__router").order_by("side", "pk")
-    )
+    rows = BandwidthBooking.objects.filter(owner=owner).select_related("port__router").order_by("side", "pk")
     return [(row.side, str(row.port), row.cir_bps) for row in rows]
 
 
-def loads(holder: UUID) -> list[tuple[str, str, int]]:
+def loads(owner: UUID) -> list[tuple[str, str, int]]:
     """Return (side, router, load) of the load that is booked on cores."""
-    rows = CoreBooking.objects.filter(holder=holder).select_related("router").order_by("side")
+    rows = CoreBooking.objects.filter(owner=owner).select_related("router").order_by("side")
     return [(row.side, row.router.name, row.load) for row in rows]
 
 
@@ -46,13 +44,13 @@ def sums_are_right() -> bool:
     )
 
 
-def holders() -> set[UUID]:
-    """Return all holders of leases that are not in cool-down."""
+def owners() -> set[UUID]:
+    """Return all owners of leases that are not in cool-down."""
     return (
-        set(PortVlanLease.objects.values_list("holder", flat=True))
-        | set(BandwidthBooking.objects.values_list("holder", flat=True))
-        | set(CoreBooking.objects.values_list("holder", flat=True))
-        | set(VniLease.objects.filter(released_at=None).values_list("holder", flat=True))
-        | set(GreKeyLease.objects.filter(released_at=None).values_list("holder", flat=True))
-        | set(GrePairLease.objects.filter(released_at=None).values_list("holder", flat=True))
+        set(PortVlanLease.objects.values_list("owner", flat=True))
+        | set(BandwidthBooking.objects.values_list("owner", flat=True))
+        | set(CoreBooking.objects.values_list("owner", flat=True))
+        | set(VniLease.objects.filter(released_at=None).values_list("owner", flat=True))
+        | set(GreKeyLease.objects.filter(released_at=None).values_list("owner", flat=True))
+        | set(GrePairLease.objects.filter(released_at=None).values_list("owner", flat=True))
     )

@@ -96,9 +96,9 @@ def cookie_of(user: User | Client | None) -> str:
     return f"{name}={session}"
 
 
-def eventually(holds: Callable[[], bool]) -> None:
+def eventually(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + GIVEN_UP_S
-    while not holds():
+    while not condition():
         assert time.monotonic() < deadline, "did not happen"
         time.sleep(0.02)
 

@@ -26,7 +26,7 @@ def observed_report(**changes: Any) -> ObservedReport:
             connected=True, version="25.10-release", boot_ms=1_790_000_000_000, simulated=False, workers=2
         ),
         encapsulations=[Encapsulation.L2XC, Encapsulation.VXLAN],
-        generation=GenerationReport(held=3, applied=3),
+        generation=GenerationReport(stored=3, applied=3),
         interfaces=(),
         routes=(),
         ends=(),

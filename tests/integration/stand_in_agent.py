@@ -22,7 +22,7 @@ class StandInAgent:
 
     router: str
     url: str = ""
-    held: dict[str, Any] | None = None
+    stored: dict[str, Any] | None = None
     intents: list[dict[str, Any]] = field(default_factory=list)
     answer: Answer | None = None
     # As in GET /v1/state.
@@ -37,12 +37,12 @@ class StandInAgent:
 
     def accept(self, intent: dict[str, Any], **others: dict[str, Any]) -> tuple[int, Any]:
         """Return the contract's answer; ``others`` replaces the status of ends by side, e.g. ``a={...}``."""
-        if self.held is not None and intent["generation"] < self.held["generation"]:
+        if self.stored is not None and intent["generation"] < self.stored["generation"]:
             return problem(
-                409, "old-generation", held=self.held["generation"], generation=intent["generation"]
+                409, "old-generation", held=self.stored["generation"], generation=intent["generation"]
             )
         text = json.dumps(intent, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        self.held = {"generation": intent["generation"], "sha256": sha256_of(text)}
+        self.stored = {"generation": intent["generation"], "sha256": sha256_of(text)}
         ends = [(end, "testing" if end.get("testing") else "verified") for end in intent["present"]] + [
             (end, "removed") for end in intent["removed"]
         ]
@@ -85,7 +85,7 @@ class StandInAgent:
         }
 
     def state(self) -> dict[str, Any]:
-        return {"schema": 1, "router": self.router, "held": self.held, "owned": self.owned}
+        return {"schema": 1, "router": self.router, "held": self.stored, "owned": self.owned}
 
 
 def problem(status: int, code: str, **members: Any) -> tuple[int, Any]:

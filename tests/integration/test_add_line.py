@@ -51,7 +51,7 @@ def test_order_creates_line_ends_leases_event_and_router_tasks(isp: Isp, alice: 
         "op-unknown",
     )
     assert vll.transport == "vxlan4"
-    assert VniLease.objects.get(holder=vll.pk).vni == vll.vni
+    assert VniLease.objects.get(owner=vll.pk).vni == vll.vni
     assert [(e.side, e.outer_vlan, e.tunnel_address) for e in vll.ends.order_by("side")] == [
         ("a", 100, "10.255.0.1"),
         ("z", 100, "10.255.0.2"),

@@ -93,7 +93,7 @@ class TestApi:
         assert nothing_is_booked()
 
     def test_one_refusal_orders_no_line(self, lines: list[int], nina: User) -> None:
-        VniLease.objects.create(vni=7001, holder=uuid4(), leased_at=clock.now())
+        VniLease.objects.create(vni=7001, owner=uuid4(), leased_at=clock.now())
         response = adopt(nina, lines)
         assert response.status_code == 422
         problem = response.json()

@@ -114,9 +114,9 @@ def test_adopted_line_is_booked_with_its_existing_values(
     placed = adopt(nina, found(of, key))
     vll = Vll.objects.get(pk=placed.vll_id)
     assert (vll.customer, vll.encapsulation, vll.family, vll.vni or vll.gre_key) == (dairy, of, 4, key)
-    assert leases.objects.get(holder=vll.pk)
-    assert BandwidthBooking.objects.filter(holder=vll.pk).count() == 2
-    assert PortVlanLease.objects.filter(holder=vll.pk).count() == 2
+    assert leases.objects.get(owner=vll.pk)
+    assert BandwidthBooking.objects.filter(owner=vll.pk).count() == 2
+    assert PortVlanLease.objects.filter(owner=vll.pk).count() == 2
     here = row(isp, "rhino")
     assert here.adopt
     assert here.bandwidth is None
@@ -130,7 +130,7 @@ def test_adopted_line_is_booked_with_its_existing_values(
 
 def test_gre_address_pair_without_a_key_is_leased(isp: Isp, found: Find, nina: User) -> None:
     placed = adopt(nina, found("gre", 0))
-    assert GrePairLease.objects.get().holder == placed.vll_id
+    assert GrePairLease.objects.get().owner == placed.vll_id
     assert row(isp, "hippo").gre_key is None
 
 
@@ -288,7 +288,7 @@ def test_foreign_gre_key_is_not_leased(found: Find, monkeypatch: pytest.MonkeyPa
     found("gre", 9)
     tried = iter((9, 9, 11))
     monkeypatch.setattr("random.randint", lambda *_: next(tried))
-    assert gre_key_lease(holder=uuid4(), now=clock.now()) == 11
+    assert gre_key_lease(owner=uuid4(), now=clock.now()) == 11
 
 
 def test_foreign_address_pair_is_not_leased(isp: Isp, found: Find, alice: User) -> None:

@@ -347,7 +347,7 @@ def test_observation_replaces_the_previous_one(post: Post, isp: Isp) -> None:
     post(OBSERVED, observed())
     assert ObservedInterface.objects.get(router=isp.routers["rhino"]).ip_mtu == 9000
     row = ObservedRouter.objects.get(router=isp.routers["rhino"])
-    assert (row.generation_held, row.vpp_version, row.simulated) == (42, "25.10-release", False)
+    assert (row.generation_stored, row.vpp_version, row.simulated) == (42, "25.10-release", False)
 
 
 def test_unusable_files_stay_reported_until_the_agent_clears_them(post: Post, isp: Isp) -> None:

@@ -91,7 +91,7 @@ def test_each_new_connection_is_verified(folder: Path) -> None:
     """The client also detects a server that takes over the address between two requests."""
     with serving(StandInAgent("rhino"), pki=folder) as agent:
         client = AgentClient(url=agent.url, router="rhino", pki=folder, pinned=None)
-        assert not isinstance(client.held(), Unreachable)
+        assert not isinstance(client.stored_intent(), Unreachable)
         port = int(agent.url.rpartition(":")[2])
     impostor = StandInAgent("rhino")
     with serving(impostor, pki=folder, identity="router-hippo", port=port), client:

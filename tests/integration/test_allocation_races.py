@@ -41,7 +41,7 @@ def at_once(count: int, work: Callable[[int], object]) -> list[object]:
 
 def lease(_number: int) -> int:
     with transaction.atomic():
-        return vni_lease(holder=uuid.uuid4(), now=clock.now())
+        return vni_lease(owner=uuid.uuid4(), now=clock.now())
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_64_clients_get_48_vnis_once_each_and_16_get_a_refusal(pool_of_48: range
 def test_rolled_back_lease_is_free_again(pool_of_48: range) -> None:
     with pytest.raises(RuntimeError), transaction.atomic():
         for _ in pool_of_48:
-            vni_lease(holder=uuid.uuid4(), now=clock.now())
+            vni_lease(owner=uuid.uuid4(), now=clock.now())
         raise RuntimeError
     assert lease(0) in pool_of_48
 

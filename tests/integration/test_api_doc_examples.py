@@ -30,7 +30,7 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.inventory.models import ObservedRouter
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import LineTest, PlanResult
-from portal.vll.operations import hold_make
+from portal.vll.operations import reservation_make
 from tests.integration.imports.files import checked
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -106,7 +106,7 @@ def ids(
         "test": tested.pk,
         "orders": line.pk,
         "jobs": line.pk,
-        "holds": hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=now).pk,
+        "holds": reservation_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=now).pk,
         "trouble-reports": trouble_report(user=alice, vll=line.vll, note="No frames", now=now).pk,
         "ports": isp.ports["rhino:host-cust2"].pk,
         "sites": isp.routers["rhino"].site_id,

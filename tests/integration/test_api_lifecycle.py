@@ -59,27 +59,31 @@ def test_failed_validation_returns_reasons_with_facts(isp: Isp, alice: User, vll
     assert said["reasons"][0]["facts"]["available"] == 9000
 
 
-def test_hold_is_created_read_renewed_ordered_and_gone(isp: Isp, alice: User, charlie: User) -> None:
+def test_reservation_is_created_read_renewed_ordered_and_gone(isp: Isp, alice: User, charlie: User) -> None:
     api = client(alice)
     wanted = {name: body(isp)[name] for name in ("a_end", "z_end", "cir_bps")}
     made = api.post("/api/v1/holds", wanted, format="json")
     assert made.status_code == 201
-    held = made.json()
-    assert (held["renewals_left"], held["a_end"]["outer_vlan"], held["cir_bps"]) == (3, 100, GBIT)
-    url = f"/api/v1/holds/{held['id']}"
+    reservation = made.json()
+    assert (reservation["renewals_left"], reservation["a_end"]["outer_vlan"], reservation["cir_bps"]) == (
+        3,
+        100,
+        GBIT,
+    )
+    url = f"/api/v1/holds/{reservation['id']}"
     assert made["Location"].endswith(url)
-    assert api.get(url).json() == held
-    assert [row["id"] for row in api.get("/api/v1/holds").json()["results"]] == [held["id"]]
+    assert api.get(url).json() == reservation
+    assert [row["id"] for row in api.get("/api/v1/holds").json()["results"]] == [reservation["id"]]
     assert client(charlie).get(url).status_code == 404
     assert client(charlie).post(f"{url}/renew").status_code == 404
     assert client(charlie).delete(url).status_code == 404
     assert client(charlie).get("/api/v1/holds").json()["results"] == []
     assert api.post(f"{url}/renew").json()["renewals_left"] == 2
-    assert post(alice, body(isp, hold=held["id"])).status_code == 202
+    assert post(alice, body(isp, hold=reservation["id"])).status_code == 202
     assert api.get(url).status_code == 404
 
 
-def test_deleting_a_hold_returns_204(isp: Isp, alice: User, bob: User) -> None:
+def test_deleting_a_reservation_returns_204(isp: Isp, alice: User, bob: User) -> None:
     wanted = {name: body(isp)[name] for name in ("a_end", "z_end", "cir_bps")}
     url = f"/api/v1/holds/{client(alice).post('/api/v1/holds', wanted, format='json').json()['id']}"
     assert client(bob).delete(url).status_code == 403

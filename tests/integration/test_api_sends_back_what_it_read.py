@@ -67,14 +67,14 @@ def test_the_ordered_value_is_next_to_the_allocated_one(alice: User, address: st
     assert (line["z_end"]["requested_outer_vlan"], line["z_end"]["outer_vlan"]) == (100, 100)
 
 
-def test_a_hold_has_both_values_too(isp: Isp, alice: User) -> None:
+def test_a_reservation_has_both_values_too(isp: Isp, alice: User) -> None:
     ends = {
         "a_end": {"port": isp.ports["rhino:host-cust1"].pk, "tagging": "dot1q", "outer_vlan": "any"},
         "z_end": {"port": isp.ports["hippo:host-cust1"].pk, "tagging": "dot1q", "outer_vlan": 7},
     }
-    held = client(alice).post("/api/v1/holds", {**ends, "cir_bps": GBIT}, format="json").json()
-    assert (held["a_end"]["requested_outer_vlan"], held["a_end"]["outer_vlan"]) == ("any", 7)
-    assert (held["z_end"]["requested_outer_vlan"], held["z_end"]["outer_vlan"]) == (7, 7)
+    reservation = client(alice).post("/api/v1/holds", {**ends, "cir_bps": GBIT}, format="json").json()
+    assert (reservation["a_end"]["requested_outer_vlan"], reservation["a_end"]["outer_vlan"]) == ("any", 7)
+    assert (reservation["z_end"]["requested_outer_vlan"], reservation["z_end"]["outer_vlan"]) == (7, 7)
 
 
 def test_the_document_of_a_line_sent_back_is_200_and_changes_nothing(alice: User, address: str) -> None:

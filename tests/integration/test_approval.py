@@ -23,7 +23,7 @@ from portal.vll.operations import (
 from provisioning.intent_rows import end_rows, unconfirmed_keys
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
-from tests.integration.leases import holders, sums_are_right
+from tests.integration.leases import owners, sums_are_right
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer
 
@@ -38,16 +38,16 @@ def limit(dairy: Customer) -> None:
 
 
 @pytest.fixture
-def held(isp: Isp, alice: User) -> Order:
+def pending(isp: Isp, alice: User) -> Order:
     return order(isp, alice, cir_bps=2 * GBIT)
 
 
-def approve(user: User, held: Order) -> Order:
-    return order_approve(user=user, order=held, now=clock.now())
+def approve(user: User, pending: Order) -> Order:
+    return order_approve(user=user, order=pending, now=clock.now())
 
 
-def reject(user: User, held: Order) -> Order:
-    return order_reject(user=user, order=held, reason="No capacity before May", now=clock.now())
+def reject(user: User, pending: Order) -> Order:
+    return order_reject(user=user, order=pending, reason="No capacity before May", now=clock.now())
 
 
 def test_order_up_to_the_limit_needs_no_approval(isp: Isp, alice: User) -> None:
@@ -58,8 +58,8 @@ def test_order_of_the_noc_needs_no_approval(isp: Isp, nora: User) -> None:
     assert order(isp, nora, cir_bps=2 * GBIT).state == "acknowledged"
 
 
-def test_order_pending_approval_leases_and_sends_nothing(isp: Isp, alice: User, held: Order) -> None:
-    assert (held.state, held.vll.lifecycle) == ("held", "pendingActive")
+def test_order_pending_approval_leases_and_sends_nothing(isp: Isp, alice: User, pending: Order) -> None:
+    assert (pending.state, pending.vll.lifecycle) == ("held", "pendingActive")
     assert not Outbox.objects.exists()
     assert routers_due(now=clock.now()) == []
     rhino = isp.routers["rhino"]
@@ -68,57 +68,59 @@ def test_order_pending_approval_leases_and_sends_nothing(isp: Isp, alice: User, 
         order(isp, alice, cir_bps=1)
 
 
-def test_approved_order_continues_and_its_deadline_starts_then(isp: Isp, nora: User, held: Order) -> None:
+def test_approved_order_continues_and_its_deadline_starts_then(isp: Isp, nora: User, pending: Order) -> None:
     later = clock.now()
     Order.objects.update(ordered_at=later - timedelta(hours=2))
-    order_approve(user=nora, order=held, now=later)
+    order_approve(user=nora, order=pending, now=later)
     assert len(end_rows(isp.routers["rhino"])) == 1
     assert orders_overdue_alarm(now=later + timedelta(seconds=60)) == 0
     assert orders_overdue_alarm(now=later + timedelta(seconds=119)) == 1
-    activate(held.vll)
-    held.refresh_from_db()
-    assert (held.state, held.vll.lifecycle) == ("completed", "active")
+    activate(pending.vll)
+    pending.refresh_from_db()
+    assert (pending.state, pending.vll.lifecycle) == ("completed", "active")
 
 
 def test_rejected_order_releases_everything_and_has_a_reason(
-    isp: Isp, alice: User, nora: User, held: Order
+    isp: Isp, alice: User, nora: User, pending: Order
 ) -> None:
-    rejected = reject(nora, held)
+    rejected = reject(nora, pending)
     assert (rejected.state, rejected.failure["message"]) == ("rejected", "No capacity before May")
-    held.vll.refresh_from_db()
-    assert (held.vll.lifecycle, holders()) == ("cancelled", set())
+    pending.vll.refresh_from_db()
+    assert (pending.vll.lifecycle, owners()) == ("cancelled", set())
     assert sums_are_right()
     order(isp, alice, cir_bps=1)
 
 
-def test_customer_cancels_an_order_pending_approval_immediately(isp: Isp, alice: User, held: Order) -> None:
-    cancelled = order_cancel(user=alice, order=held, now=clock.now())
-    held.vll.refresh_from_db()
-    assert (cancelled.state, held.vll.lifecycle, holders()) == ("cancelled", "cancelled", set())
+def test_customer_cancels_an_order_pending_approval_immediately(
+    isp: Isp, alice: User, pending: Order
+) -> None:
+    cancelled = order_cancel(user=alice, order=pending, now=clock.now())
+    pending.vll.refresh_from_db()
+    assert (cancelled.state, pending.vll.lifecycle, owners()) == ("cancelled", "cancelled", set())
 
 
-def test_only_the_noc_decides(alice: User, held: Order) -> None:
+def test_only_the_noc_decides(alice: User, pending: Order) -> None:
     for decide in (approve, reject):
         with pytest.raises(NotForYouToDecide):
-            decide(alice, held)
+            decide(alice, pending)
 
 
-def test_order_is_decided_once(alice: User, nora: User, held: Order) -> None:
-    approve(nora, held)
+def test_order_is_decided_once(alice: User, nora: User, pending: Order) -> None:
+    approve(nora, pending)
     for decide in (approve, reject):
         with pytest.raises(WrongOrderState):
-            decide(nora, held)
+            decide(nora, pending)
 
 
-def test_order_that_the_underlay_no_longer_carries_cannot_be_approved(nora: User, held: Order) -> None:
+def test_order_that_the_underlay_no_longer_carries_cannot_be_approved(nora: User, pending: Order) -> None:
     BackboneLink.objects.update(a_ip_mtu=1500, z_ip_mtu=1500)
     with pytest.raises(PathTooNarrow):
-        approve(nora, held)
-    held.refresh_from_db()
-    assert held.state == "held"
+        approve(nora, pending)
+    pending.refresh_from_db()
+    assert pending.state == "held"
 
 
-class TestAHeldChange:
+class TestAChangePendingApproval:
     """A change from 1 Gbit/s to 2."""
 
     @pytest.fixture
@@ -135,24 +137,24 @@ class TestAHeldChange:
     def test_line_stays_unchanged_until_approval(self, isp: Isp, nora: User, vll: Vll, change: Order) -> None:
         vll.refresh_from_db()
         assert (change.state, vll.revision, vll.cir_bps, vll.in_sync) == ("held", 1, GBIT, True)
-        assert holders() == {vll.pk, change.pk}
+        assert owners() == {vll.pk, change.pk}
         answer(vll, "a", "verified")
         change.refresh_from_db()
         assert change.state == "held"
         approve(nora, change)
         activate(vll)
         change.refresh_from_db()
-        assert (change.state, vll.cir_bps, holders()) == ("completed", 2 * GBIT, {vll.pk})
+        assert (change.state, vll.cir_bps, owners()) == ("completed", 2 * GBIT, {vll.pk})
 
     def test_rejected_or_cancelled_change_releases_its_leases(
         self, isp: Isp, alice: User, nora: User, vll: Vll, change: Order
     ) -> None:
         reject(nora, change)
-        assert holders() == {vll.pk}
+        assert owners() == {vll.pk}
         again = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=3 * GBIT), now=clock.now())
         order_cancel(user=alice, order=again, now=clock.now())
         vll.refresh_from_db()
-        assert (vll.lifecycle, holders()) == ("active", {vll.pk})
+        assert (vll.lifecycle, owners()) == ("active", {vll.pk})
         assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
 
     def test_change_without_more_bandwidth_needs_no_approval(

@@ -71,7 +71,7 @@ CHANGED: dict[str, tuple[type[DomainError], Break, Break]] = {
 
 
 @pytest.fixture(params=["add", "modify"])
-def held(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Customer) -> Order:
+def pending(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Customer) -> Order:
     """Return an order of 2 Gbit/s, 1504-byte packets over VXLAN, IPv4: 1522-byte frames at the ports."""
     if request.param == "add":
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
@@ -84,28 +84,28 @@ def held(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Customer)
 
 
 @pytest.mark.parametrize("change", CHANGED)
-def test_order_that_would_be_refused_now_cannot_be_approved(nora: User, held: Order, change: str) -> None:
-    assert held.state == "held"
+def test_order_that_would_be_refused_now_cannot_be_approved(nora: User, pending: Order, change: str) -> None:
+    assert pending.state == "held"
     refusal, apply_change, revert = CHANGED[change]
     apply_change()
     with pytest.raises(refusal):
-        order_approve(user=nora, order=held, now=clock.now())
-    held.refresh_from_db()
-    assert (held.state, held.failure) == ("held", None)
+        order_approve(user=nora, order=pending, now=clock.now())
+    pending.refresh_from_db()
+    assert (pending.state, pending.failure) == ("held", None)
     revert()
-    assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"
-    activate(held.vll)
-    held.refresh_from_db()
-    assert held.state == "completed"
+    assert order_approve(user=nora, order=pending, now=clock.now()).state == "inProgress"
+    activate(pending.vll)
+    pending.refresh_from_db()
+    assert pending.state == "completed"
     assert sums_are_right()
 
 
-def test_tunnel_address_must_still_belong_to_the_router(nora: User, held: Order) -> None:
+def test_tunnel_address_must_still_belong_to_the_router(nora: User, pending: Order) -> None:
     Router.objects.filter(name="hippo").update(loopback4="10.255.9.2")
     hippo = Router.objects.get(name="hippo")
     TunnelAddress.objects.create(router=hippo, address="10.255.9.2")
     with pytest.raises(TunnelAddressGone) as refusal:
-        order_approve(user=nora, order=held, now=clock.now())
+        order_approve(user=nora, order=pending, now=clock.now())
     assert (refusal.value.field, refusal.value.address) == ("z_end", "10.255.0.2")
     assert "reject the order" in refusal.value.sentence
 
@@ -115,13 +115,13 @@ def test_addresses_of_a_gre_pair_must_still_belong_to_the_routers(
     isp: Isp, alice: User, nora: User, dairy: Customer, gone: str
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-    held = order(isp, alice, transport="gre4")
+    pending = order(isp, alice, transport="gre4")
     if gone == "address":
         TunnelAddress.objects.filter(address="10.255.0.1").delete()
     else:
         ObservedRoute.objects.filter(address="10.255.0.1").update(reachable=False)
     with pytest.raises(TunnelAddressGone) as refusal:
-        order_approve(user=nora, order=held, now=clock.now())
+        order_approve(user=nora, order=pending, now=clock.now())
     assert (refusal.value.field, refusal.value.router) == ("a_end", "rhino")
 
 
@@ -137,11 +137,11 @@ def test_new_link_loss_forwarding_is_checked_again(
         activate(vll)
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     if so_far is None:
-        held = order(isp, alice, **whole, link_loss_forwarding=True, cir_bps=2 * GBIT)
+        pending = order(isp, alice, **whole, link_loss_forwarding=True, cir_bps=2 * GBIT)
     else:
         changes = Changes(cir_bps=2 * GBIT, link_loss_forwarding=True)
-        held = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
-    assert held.state == "held"
+        pending = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
+    assert pending.state == "held"
     if refusal is LinkLossUnsupported:
         ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(link_loss_forwarding=False)
     else:
@@ -149,7 +149,7 @@ def test_new_link_loss_forwarding_is_checked_again(
         ObservedInterface.objects.create(router=isp.routers["rhino"], **other)
     if not so_far:
         with pytest.raises(refusal):
-            order_approve(user=nora, order=held, now=clock.now())
+            order_approve(user=nora, order=pending, now=clock.now())
         ObservedInterface.objects.filter(name="host-cust1.7").delete()
         ObservedRouter.objects.update(link_loss_forwarding=True)
-    assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"
+    assert order_approve(user=nora, order=pending, now=clock.now()).state == "inProgress"

@@ -18,7 +18,7 @@ from portal.vll.operations import (
 )
 from portal.vll.revision_content import content_of
 from tests.integration.isp import GBIT, Isp
-from tests.integration.leases import booked, holders, sums_are_right, vlans
+from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, left, refuse
 
@@ -48,7 +48,7 @@ def test_new_line_is_cancelled(isp: Isp, alice: User, answered: bool) -> None:
     for side in "az":
         answer(placed.vll, side, "removed")
     placed.refresh_from_db()
-    assert (placed.state, placed.vll.lifecycle, holders()) == ("cancelled", "cancelled", set())
+    assert (placed.state, placed.vll.lifecycle, owners()) == ("cancelled", "cancelled", set())
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["before any answer", "after one"])
@@ -62,7 +62,7 @@ def test_change_is_undone(isp: Isp, alice: User, vll: Vll, answered: bool) -> No
     assert (content_of(vll), vll.revision) == (before, 3)
     activate(vll)
     placed.refresh_from_db()
-    assert (placed.state, vll.lifecycle, holders()) == ("cancelled", "active", {vll.pk})
+    assert (placed.state, vll.lifecycle, owners()) == ("cancelled", "active", {vll.pk})
     assert booked(vll.pk)[0][2] == GBIT
     assert sums_are_right()
 
@@ -87,7 +87,7 @@ def test_unfinished_removal_is_rebuilt(alice: User, vll: Vll) -> None:
     assert vll.wanted_present
     activate(vll)
     removal.refresh_from_db()
-    assert (removal.state, vll.lifecycle, holders()) == ("cancelled", "active", {vll.pk})
+    assert (removal.state, vll.lifecycle, owners()) == ("cancelled", "active", {vll.pk})
 
 
 def test_finished_or_ending_order_cannot_be_cancelled(isp: Isp, alice: User, vll: Vll) -> None:

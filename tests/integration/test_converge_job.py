@@ -112,8 +112,8 @@ def test_relabelled_line_keeps_its_leases_until_its_router_reports_removed(
 
     def leases() -> tuple[int, int, int]:
         return (
-            PortVlanLease.objects.filter(holder=vll.pk).count(),
-            BandwidthBooking.objects.filter(holder=vll.pk).count(),
+            PortVlanLease.objects.filter(owner=vll.pk).count(),
+            BandwidthBooking.objects.filter(owner=vll.pk).count(),
             VniLease.objects.filter(vni=vll.vni, released_at__isnull=True).count(),
         )
 
@@ -154,7 +154,7 @@ def test_each_intent_has_a_higher_generation_and_leaves_evidence(isp: Isp, rhino
     assert [intent["generation"] for intent in rhino.intents] == [1, 2, 3]
     attempt = Attempt.objects.get()
     assert (attempt.outcome, attempt.times, attempt.generation) == ("answered", 3, 3)
-    assert rhino.held == {"generation": 3, "sha256": attempt.intent_sha256}
+    assert rhino.stored == {"generation": 3, "sha256": attempt.intent_sha256}
 
 
 def test_responding_agent_is_not_queried_for_its_state_each_time(isp: Isp, rhino: StandInAgent) -> None:
@@ -367,8 +367,8 @@ class TestRestoredDatabase:
     """The agent stores a newer intent than the restored database."""
 
     @pytest.fixture(autouse=True)
-    def _held(self, rhino: StandInAgent) -> None:
-        rhino.held = {"generation": 5, "sha256": "0" * 64}
+    def _agent_with_a_newer_intent(self, rhino: StandInAgent) -> None:
+        rhino.stored = {"generation": 5, "sha256": "0" * 64}
 
     def test_nothing_is_sent_and_the_noc_gets_one_alarm(self, isp: Isp, rhino: StandInAgent) -> None:
         now = clock.now()

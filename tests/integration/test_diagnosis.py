@@ -106,12 +106,12 @@ def test_each_single_fault_is_found_from_stored_facts(isp: Isp, alice: User, lin
         assert verdict(line) == code
         rows.update(**repaired)
         assert verdict(line) == "in-order"
-    Router.objects.filter(name="hippo").update(held_since=now)
+    Router.objects.filter(name="hippo").update(locked_since=now)
     assert verdict(line) == "z-maintenance"
     z.update(link_up=False)
     assert verdict(line) == "z-maintenance", "maintenance explains the faults on its router"
     z.update(link_up=True)
-    Router.objects.update(held_since=None)
+    Router.objects.update(locked_since=None)
     later = now + timedelta(seconds=1)
     count(isp, line, "rhino", "a", later, frames=0)
     assert verdict(line, now=later) == "a-no-frames-in"

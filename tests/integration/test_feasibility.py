@@ -16,9 +16,9 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import BackboneLink, ObservedInterface, ObservedRouter, Port, Router
 from portal.vll.errors import CirOutOfRange, EndsAreTheSame
 from portal.vll.feasibility import Feasibility, feasibility_of
-from portal.vll.models import Hold, Order, Vll
-from portal.vll.operations import EndRequest, LineRequest, hold_make, order_add
-from portal.vll.router_operations.actions import router_hold_set
+from portal.vll.models import Order, Reservation, Vll
+from portal.vll.operations import EndRequest, LineRequest, order_add, reservation_make
+from portal.vll.router_operations.actions import router_lock_set
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 SIDES = (("a", "rhino"), ("z", "hippo"))
 
 
-def check(isp: Isp, user: User, hold: Any = None, **changes: Any) -> Feasibility:
+def check(isp: Isp, user: User, reservation: Any = None, **changes: Any) -> Feasibility:
     values: dict[str, Any] = {
         "a_end": end(isp, "rhino:host-cust1"),
         "z_end": end(isp, "hippo:host-cust1"),
@@ -40,7 +40,7 @@ def check(isp: Isp, user: User, hold: Any = None, **changes: Any) -> Feasibility
         "transport": "auto",
         **changes,
     }
-    return feasibility_of(user=user, request=LineRequest(**values), now=clock.now(), hold=hold)
+    return feasibility_of(user=user, request=LineRequest(**values), now=clock.now(), reservation=reservation)
 
 
 def codes(found: Feasibility) -> list[str]:
@@ -67,7 +67,7 @@ def test_check_shows_the_path_and_writes_nothing(isp: Isp, alice: User) -> None:
     assert [option.transport for option in found.options][:2] == ["gre4", "vxlan4"]
     assert (found.ends["a"].vlans_free, found.ends["a"].vlans[:3]) == (4094, [100, 101, 102])
     assert found.ends["z"].free_bps == 10 * GBIT
-    for model in (Vll, Order, VniLease, PortVlanLease, Hold, Event, Outbox):
+    for model in (Vll, Order, VniLease, PortVlanLease, Reservation, Event, Outbox):
         assert not model.objects.exists()
 
 
@@ -104,9 +104,9 @@ def test_stranger_learns_nothing_about_the_ports(isp: Isp, charlie: User) -> Non
 
 def test_reservation_counts_as_the_callers_own(isp: Isp, alice: User) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
-    made = hold_make(user=alice, cir_bps=10 * GBIT, now=clock.now(), **ends)
+    made = reservation_make(user=alice, cir_bps=10 * GBIT, now=clock.now(), **ends)
     assert codes(check(isp, alice)) == ["vlan-taken", "port-full", "vlan-taken", "port-full"]
-    assert check(isp, alice, hold=made.pk, cir_bps=10 * GBIT).feasible
+    assert check(isp, alice, reservation=made.pk, cir_bps=10 * GBIT).feasible
 
 
 @pytest.fixture
@@ -279,8 +279,10 @@ class TestRefusals:
 
 
 class TestReasonsToWait:
-    def test_order_waits_for_a_router_that_the_noc_holds(self, isp: Isp, alice: User, nora: User) -> None:
-        router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
+    def test_order_waits_for_a_router_with_a_maintenance_lock(
+        self, isp: Isp, alice: User, nora: User
+    ) -> None:
+        router_lock_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
         found = check(isp, alice)
         assert found.feasible
         assert [wait.code for wait in found.waits] == ["router-held"]
@@ -303,7 +305,7 @@ class TestReasonsToWait:
         assert check(isp, alice).waits == []
 
     def test_preview_and_api_show_the_reason_to_wait(self, isp: Isp, alice: User, nora: User) -> None:
-        router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
+        router_lock_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
         shown = text(signed_in(alice).post("/orders/new/check/", fields(isp)))
         assert "Possible, but would wait" in shown
         assert "It would not be set up at once: The NOC has been working on hippo since" in shown

@@ -1,7 +1,7 @@
 """Orders that routers block: the NOC retries them, ends them by force, or declares a router dead.
 
 The portal releases no resource that a router may still use before the router has confirmed its removal. This
-holds for dead routers too.
+is true for dead routers too.
 """
 
 import pytest
@@ -36,7 +36,7 @@ from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import router_intent
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
-from tests.integration.leases import booked, holders, sums_are_right, vlans
+from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, left, refuse
 from tests.integration.test_api_v1 import client
@@ -86,7 +86,7 @@ class TestRefusedUndo:
     ) -> None:
         force_end(nina, stuck)
         answer(vll, "a", "verified")
-        assert (vll.in_sync, holders()) == (True, {vll.pk})
+        assert (vll.in_sync, owners()) == (True, {vll.pk})
         assert booked(vll.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
         assert sums_are_right()
 
@@ -100,7 +100,7 @@ class TestRefusedUndo:
         assert (vlans(stuck.pk), booked(stuck.pk)) == ([], [])
         answer(vll, "z", "verified")
         again.refresh_from_db()
-        assert (again.state, holders()) == ("completed", {vll.pk})
+        assert (again.state, owners()) == ("completed", {vll.pk})
         assert vlans(vll.pk)[0] == ("a", "rhino:host-cust1", 300)
         assert sums_are_right()
 
@@ -112,7 +112,7 @@ class TestRefusedUndo:
         answer(vll, "z", "removed")
         assert vlans(stuck.pk) != []
         answer(vll, "a", "removed")
-        assert (vll.lifecycle, holders(), sums_are_right()) == ("terminated", set(), True)
+        assert (vll.lifecycle, owners(), sums_are_right()) == ("terminated", set(), True)
 
 
 def test_undone_move_keeps_the_far_port_until_its_router_confirmed(
@@ -128,7 +128,7 @@ def test_undone_move_keeps_the_far_port_until_its_router_confirmed(
     answer(vll, "a", "verified")
     assert vlans(placed.pk) == [("a", "hippo:host-cust2", 100)]
     left(vll, "a", isp.routers["hippo"])
-    assert (holders(), sums_are_right()) == ({vll.pk}, True)
+    assert (owners(), sums_are_right()) == ({vll.pk}, True)
 
 
 @pytest.mark.parametrize("action", ["add", "cancelled add", "delete"])
@@ -148,14 +148,14 @@ def test_refused_removal_ends_and_its_leases_wait(isp: Isp, alice: User, nina: U
     assert ended.state == ("cancelled" if action == "cancelled add" else "failed")
     vll.refresh_from_db()
     before = "pendingTerminate" if action == "delete" else "pendingActive"
-    assert (vll.lifecycle, holders()) == (before, {vll.pk})
+    assert (vll.lifecycle, owners()) == (before, {vll.pk})
     assert [key.vll for key in intent(isp, "rhino").removed] == [vll.pk]
     if action == "delete":
         with pytest.raises(WrongOrderState):
             order_retry(user=alice, order=ended, now=clock.now())
     answer(vll, "a", "removed")
     after = "terminated" if action == "delete" else "cancelled"
-    assert (vll.lifecycle, holders(), sums_are_right()) == (after, set(), True)
+    assert (vll.lifecycle, owners(), sums_are_right()) == (after, set(), True)
 
 
 def test_cancelled_and_refused_removal_is_ended_and_repaired_later(alice: User, nina: User, vll: Vll) -> None:
@@ -166,7 +166,7 @@ def test_cancelled_and_refused_removal_is_ended_and_repaired_later(alice: User, 
     assert force_end(nina, removal).state == "cancelled"
     assert Vll.objects.get(pk=vll.pk).lifecycle == "pendingTerminate"
     activate(vll)
-    assert (vll.lifecycle, vll.in_sync, holders()) == ("active", True, {vll.pk})
+    assert (vll.lifecycle, vll.in_sync, owners()) == ("active", True, {vll.pk})
 
 
 class TestPreconditions:
@@ -192,13 +192,13 @@ class TestPreconditions:
         self, isp: Isp, alice: User, nina: User, dairy: Customer
     ) -> None:
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-        held = order(isp, alice)
+        pending = order(isp, alice)
         for force in (
             force_end,
             lambda user, placed: order_force_retry(user=user, order=placed, now=clock.now()),
         ):
             with pytest.raises(WrongOrderState):
-                force(nina, held)
+                force(nina, pending)
 
     def test_retry_ends_the_pauses_of_every_router_of_the_order(
         self, isp: Isp, alice: User, nora: User, vll: Vll
@@ -248,7 +248,7 @@ class TestDeadRouter:
         removal = order_delete(user=alice, vll=vll, now=clock.now())
         self.declare(nina)
         assert dead_routers_settle(now=clock.now()) == 0
-        assert holders() == {vll.pk}
+        assert owners() == {vll.pk}
         answer(vll, "z", "removed")
         assert dead_routers_settle(now=clock.now()) == 1
         assert dead_routers_settle(now=clock.now()) == 0
@@ -256,11 +256,11 @@ class TestDeadRouter:
         removal.refresh_from_db()
         assert (removal.state, vll.lifecycle) == ("completed", "terminated")
         (tombstone,) = VllTombstone.objects.all()
-        assert holders() == {tombstone.leases}
+        assert owners() == {tombstone.leases}
         assert booked(tombstone.leases) == [("a", "rhino:host-cust1", GBIT)]
         assert vlans(tombstone.leases) == [("a", "rhino:host-cust1", 100)]
         answer(vll, "a", "removed")
-        assert (holders(), sums_are_right()) == (set(), True)
+        assert (owners(), sums_are_right()) == (set(), True)
 
     def test_ports_of_a_dead_router_can_be_retired(self, alice: User, nina: User, vll: Vll) -> None:
         order_delete(user=alice, vll=vll, now=clock.now())
@@ -274,7 +274,7 @@ class TestDeadRouter:
         port.refresh_from_db()
         assert (port.retired_at is not None, port.booked_bps) == (True, 0)
         answer(vll, "a", "removed")
-        assert (holders(), sums_are_right()) == (set(), True)
+        assert (owners(), sums_are_right()) == (set(), True)
 
     @pytest.mark.parametrize("transport", ["vxlan4", "gre4", "l2xc"])
     @pytest.mark.parametrize("by", ["this release", "the previous release"])
@@ -303,7 +303,7 @@ class TestDeadRouter:
             assert tombstones_of_retired_routers_settle(now=clock.now()) > 0
             assert tombstones_of_retired_routers_settle(now=clock.now()) == 0
         assert not VllTombstone.objects.exists()
-        assert (holders(), sums_are_right()) == (set(), True)
+        assert (owners(), sums_are_right()) == (set(), True)
         # The tunnel stays unavailable until its cool-down is over; after that it can be leased.
         for leases in (VniLease, GreKeyLease, GrePairLease):
             assert not leases.objects.filter(free_at=None).exists()
@@ -405,7 +405,7 @@ class TestDeadRouter:
         assert booked(forced.pk) == [("a", "rhino:host-cust1", GBIT)]
         assert Port.objects.get(pk=vll.ends.get(side="z").port_id).booked_bps == 0
         answer(vll, "a", "removed")
-        assert (holders(), sums_are_right()) == (set(), True)
+        assert (owners(), sums_are_right()) == (set(), True)
 
     def test_moved_end_keeps_only_resources_of_the_dead_router(
         self, isp: Isp, alice: User, vll: Vll, forced: Order
@@ -419,7 +419,7 @@ class TestDeadRouter:
         assert VniLease.objects.get(vni=vni).free_at is None
         left(vll, "a", isp.routers["rhino"])
         assert VniLease.objects.get(vni=vni).free_at is not None
-        assert (holders(), sums_are_right()) == ({vll.pk}, True)
+        assert (owners(), sums_are_right()) == ({vll.pk}, True)
 
     def test_removals_wait_for_a_router_that_is_declared_alive_again(
         self, isp: Isp, alice: User, nina: User, vll: Vll

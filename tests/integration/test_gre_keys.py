@@ -24,7 +24,7 @@ from portal.vll.models import Vll
 from portal.vll.operations import LineRequest, order_approve, order_delete, order_reject
 from provisioning.intent_generations import router_intent
 from tests.integration.isp import GBIT, Isp, build_isp
-from tests.integration.leases import holders, sums_are_right
+from tests.integration.leases import owners, sums_are_right
 from tests.integration.observed_reports import observed_report
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, left, refuse
@@ -79,7 +79,7 @@ def test_one_pair_of_loopbacks_serves_all_lines(keyed: Isp, alice: User) -> None
     keys = {each.gre_key for each in lines}
     assert len(keys) == 20
     assert all(each.vni is None for each in lines)
-    assert {lease.gre_key: lease.holder for lease in GreKeyLease.objects.all()} == {
+    assert {lease.gre_key: lease.owner for lease in GreKeyLease.objects.all()} == {
         each.gre_key: each.pk for each in lines
     }
     assert not GrePairLease.objects.exists()
@@ -92,7 +92,7 @@ def test_router_without_keys_needs_a_leased_pair(keyed: Isp, alice: User, old: t
     lose_keys(*old)
     vll = line(keyed, alice)
     assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
-    assert GrePairLease.objects.get().holder == vll.pk
+    assert GrePairLease.objects.get().owner == vll.pk
     assert "gre_key" not in transports(keyed, "rhino")[0]
     with pytest.raises(GrePairsExhausted):
         line(keyed, alice, 2)
@@ -154,7 +154,7 @@ class TestExistingLines:
             modify(alice, vll, **changes)
             activate(vll)
             assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
-        assert GrePairLease.objects.get().holder == vll.pk
+        assert GrePairLease.objects.get().owner == vll.pk
         assert line(isp, alice, 2).gre_key is not None  # both lines use the same two addresses
 
     def test_new_tunnel_to_another_router_gets_a_key_and_releases_the_pair(
@@ -163,10 +163,10 @@ class TestExistingLines:
         vll = line(isp, alice)
         ObservedRouter.objects.update(gre_keys=True)
         placed = modify(alice, vll, z_end={"port": isp.ports["zebra:host-cust1"].pk})
-        assert GreKeyLease.objects.get().holder == placed.pk
+        assert GreKeyLease.objects.get().owner == placed.pk
         assert GrePairLease.objects.get().released_at is None
         activate(vll)
-        assert GreKeyLease.objects.get() == GreKeyLease.objects.get(holder=vll.pk, gre_key=vll.gre_key)
+        assert GreKeyLease.objects.get() == GreKeyLease.objects.get(owner=vll.pk, gre_key=vll.gre_key)
         assert (GrePairLease.objects.get().released_at is None, addresses(vll)) == (
             False,
             {"10.255.0.1", "10.255.0.3"},
@@ -198,7 +198,7 @@ class TestExistingLines:
         activate(vll)
         assert (vll.transport, vll.gre_key, addresses(vll)) == ("gre4", None, LOOPBACKS)
         assert GreKeyLease.objects.get(gre_key=key).released_at is not None
-        assert holders() == {vll.pk}
+        assert owners() == {vll.pk}
         assert sums_are_right()
 
 
@@ -213,7 +213,7 @@ class TestRouterThatLosesKeys:
         modify(alice, vll, cir_bps=GBIT)
         activate(vll)
         assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
-        assert GrePairLease.objects.get().holder == vll.pk
+        assert GrePairLease.objects.get().owner == vll.pk
         assert GreKeyLease.objects.get(gre_key=key).free_at is not None
 
     def test_other_transports_are_possible_when_all_pairs_are_leased(self, keyed: Isp, alice: User) -> None:
@@ -225,29 +225,29 @@ class TestRouterThatLosesKeys:
             modify(alice, second, cir_bps=GBIT)
         modify(alice, second, transport="vxlan4")
         activate(second)
-        assert holders() == {first.pk, second.pk}
+        assert owners() == {first.pk, second.pk}
 
-    def test_held_order_with_a_key_is_not_approved(
+    def test_order_pending_approval_with_a_key_is_not_approved(
         self, keyed: Isp, alice: User, nora: User, dairy: Customer
     ) -> None:
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-        held = order(keyed, alice, transport="gre4")
+        pending = order(keyed, alice, transport="gre4")
         lose_keys("rhino")
         with pytest.raises(GreKeysGone) as refusal:
-            order_approve(user=nora, order=held, now=clock.now())
+            order_approve(user=nora, order=pending, now=clock.now())
         assert "rhino and hippo" in refusal.value.sentence
-        order_reject(user=nora, order=held, reason="no keys", now=clock.now())
+        order_reject(user=nora, order=pending, reason="no keys", now=clock.now())
         assert GreKeyLease.objects.get().released_at is not None
 
-    def test_held_order_without_a_key_is_approved_after_routers_gain_keys(
+    def test_order_pending_approval_without_a_key_is_approved_after_routers_gain_keys(
         self, isp: Isp, alice: User, nora: User, dairy: Customer
     ) -> None:
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-        held = order(isp, alice, transport="gre4")
+        pending = order(isp, alice, transport="gre4")
         ObservedRouter.objects.update(gre_keys=True)
-        assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"
-        activate(held.vll)
-        assert held.vll.gre_key is None
+        assert order_approve(user=nora, order=pending, now=clock.now()).state == "inProgress"
+        activate(pending.vll)
+        assert pending.vll.gre_key is None
 
 
 def test_key_has_cool_down_and_quarantine_like_a_vni(keyed: Isp, alice: User) -> None:

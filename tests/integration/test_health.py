@@ -81,10 +81,10 @@ def test_first_order_is_set_up_waiting_or_removed(isp: Isp, alice: User, dairy: 
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
     ends = {f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)}
-    held = order(isp, alice, cir_bps=2 * GBIT, **ends)
-    assert state_and_cause(held.vll) == ("setting_up", "It is waiting for the NOC's approval.")
-    order_cancel(user=alice, order=held, now=clock.now())
-    assert health(held.vll) is None
+    pending = order(isp, alice, cir_bps=2 * GBIT, **ends)
+    assert state_and_cause(pending.vll) == ("setting_up", "It is waiting for the NOC's approval.")
+    order_cancel(user=alice, order=pending, now=clock.now())
+    assert health(pending.vll) is None
 
 
 def _others(isp: Isp) -> list[Any]:
@@ -128,9 +128,9 @@ def test_change_pending_approval_does_not_affect_the_line(
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
-    held = modify(alice, vll, cir_bps=2 * GBIT)
-    assert (held.state, state_and_cause(vll)[0]) == ("held", "up")
-    order_approve(user=nora, order=held, now=clock.now())
+    pending = modify(alice, vll, cir_bps=2 * GBIT)
+    assert (pending.state, state_and_cause(vll)[0]) == ("held", "up")
+    order_approve(user=nora, order=pending, now=clock.now())
     assert state_and_cause(vll)[0] == "changing"
 
 

@@ -6,7 +6,14 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Vll
-from portal.vll.operations import Changes, hold_make, hold_release, order_cancel, order_delete, order_modify
+from portal.vll.operations import (
+    Changes,
+    order_cancel,
+    order_delete,
+    order_modify,
+    reservation_make,
+    reservation_release,
+)
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer
@@ -38,7 +45,7 @@ def test_what_a_line_booked_is_free_when_it_is_gone(isp: Isp, alice: User, cir_b
 
 @pytest.mark.parametrize("cir_bps", RATES)
 @pytest.mark.parametrize("ends", ["done", "called off"])
-def test_a_change_of_rate_leaves_exactly_what_holds_then(
+def test_a_change_of_rate_leaves_exactly_the_new_bookings(
     isp: Isp, alice: User, cir_bps: int, ends: str
 ) -> None:
     vll = order(isp, alice, cir_bps=GBIT).vll
@@ -58,9 +65,9 @@ def test_a_change_of_rate_leaves_exactly_what_holds_then(
 
 
 @pytest.mark.parametrize("cir_bps", RATES)
-def test_what_was_held_is_free_when_it_is_given_up(isp: Isp, alice: User, cir_bps: int) -> None:
+def test_released_reservation_leaves_its_resources_free(isp: Isp, alice: User, cir_bps: int) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
-    made = hold_make(user=alice, cir_bps=cir_bps, now=clock.now(), **ends)
+    made = reservation_make(user=alice, cir_bps=cir_bps, now=clock.now(), **ends)
     assert booked(isp) == {cir_bps}
-    hold_release(user=alice, hold=made.pk, now=clock.now())
+    reservation_release(user=alice, reservation=made.pk, now=clock.now())
     assert booked(isp) == {0}

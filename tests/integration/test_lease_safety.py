@@ -63,7 +63,7 @@ from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_ST
 from provisioning.intent_document import EndRow
 from tests.integration.in_memory_routers import InMemoryRouter
 from tests.integration.isp import GBIT, Isp, build_isp, member
-from tests.integration.leases import holders, sums_are_right
+from tests.integration.leases import owners, sums_are_right
 from tests.integration.orders import modify, order
 from tests.integration.router_answers import activate, answer, left
 
@@ -75,7 +75,7 @@ NEXT_ORDER = {
     Lifecycle.SUSPENDED: order_resume,
     Lifecycle.PENDING_TERMINATE: order_restore,
 }
-# The portal holds orders above this rate for approval.
+# Orders above this rate need approval.
 APPROVED_UP_TO = GBIT
 
 which = st.integers(0, 3)
@@ -273,10 +273,10 @@ class Histories(RuleBasedStateMachine):
 
     # The NOC.
 
-    @precondition(lambda self: self.open_orders(state=OrderState.HELD))
+    @precondition(lambda self: self.open_orders(state=OrderState.PENDING_APPROVAL))
     @rule(number=which, approved=usually, soon=usually)
     def decide(self, number: int, approved: bool, soon: bool) -> None:
-        order = self.open_order(number, state=OrderState.HELD)
+        order = self.open_order(number, state=OrderState.PENDING_APPROVAL)
         if approved:
             self.order(soon, order_approve, user=self.nina, order=order)
         else:
@@ -338,7 +338,7 @@ class Histories(RuleBasedStateMachine):
         wrong = [
             f"{router.router} still has {vll} {side}: {what}"
             for router in self.routers
-            for (vll, side), (row, cir_bps) in router.holds.items()
+            for (vll, side), (row, cir_bps) in router.built.items()
             for what in not_leased(router.router, row, cir_bps)
         ]
         assert wrong == []
@@ -354,8 +354,8 @@ class Histories(RuleBasedStateMachine):
 
     def recover_and_check_that_nothing_is_left(self) -> None:
         """Let every router return and carry out its intent. Then everything that no line needs is free."""
-        for held in Order.objects.filter(state=OrderState.HELD):
-            self.attempt(order_reject, user=self.nina, order=held, reason="no")
+        for pending in Order.objects.filter(state=OrderState.PENDING_APPROVAL):
+            self.attempt(order_reject, user=self.nina, order=pending, reason="no")
         for number, router in enumerate(self.routers):
             self.declare(number, dead=False)
             router.reachable, router.refusing, router.on_its_way = True, False, None
@@ -365,10 +365,10 @@ class Histories(RuleBasedStateMachine):
         assert not VllTombstone.objects.exists()
         self.resources_of_routers_are_leased_by_their_lines()
         alive = Vll.objects.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
-        assert {vll for router in self.routers for vll, _ in router.holds} == set(
+        assert {vll for router in self.routers for vll, _ in router.built} == set(
             alive.values_list("pk", flat=True)
         )
-        assert holders() == set(alive.values_list("pk", flat=True))
+        assert owners() == set(alive.values_list("pk", flat=True))
         for model in (VniLease, GreKeyLease, GrePairLease):
             assert not model.objects.filter(released_at__isnull=False, free_at__isnull=True).exists()
         assert PortVlanLease.objects.count() == BandwidthBooking.objects.count() == 2 * alive.count()
@@ -406,25 +406,25 @@ def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
     tagged = tag_keys(
         Tagging(row.tagging), outer=row.outer_vlan, inner=row.inner_vlan, exact_match=row.exact_match
     )
-    vlans = PortVlanLease.objects.filter(port=port, holder__in=keep, side=row.side)
+    vlans = PortVlanLease.objects.filter(port=port, owner__in=keep, side=row.side)
     if not any(lease.keys.lower <= tagged[0] and tagged[1] <= lease.keys.upper for lease in vlans):
         yield f"{row.tagging} {row.outer_vlan} of {port} is not leased"
-    booked = BandwidthBooking.objects.filter(port=port, holder__in=keep, side=row.side)
+    booked = BandwidthBooking.objects.filter(port=port, owner__in=keep, side=row.side)
     if sum(booking.cir_bps for booking in booked) < cir_bps:
         yield f"{cir_bps} bit/s of {port} are not booked"
     load = end_load(cir_bps, Transport.of(Encapsulation(row.encapsulation), row.family))
-    cores = CoreBooking.objects.filter(router=router, holder__in=keep, side=row.side)
+    cores = CoreBooking.objects.filter(router=router, owner__in=keep, side=row.side)
     if sum(booking.load for booking in cores) < load:
         yield f"a load of {load} on {router} is not booked"
-    vnis = VniLease.objects.filter(vni=row.vni, holder__in=keep, free_at=None)
+    vnis = VniLease.objects.filter(vni=row.vni, owner__in=keep, free_at=None)
     if row.vni is not None and not vnis.exists():
         yield f"VNI {row.vni} is not leased"
-    keys = GreKeyLease.objects.filter(gre_key=row.gre_key, holder__in=keep, free_at=None)
+    keys = GreKeyLease.objects.filter(gre_key=row.gre_key, owner__in=keep, free_at=None)
     if row.gre_key is not None and not keys.exists():
         yield f"GRE key {row.gre_key} is not leased"
     if row.encapsulation == Encapsulation.GRE and row.gre_key is None:
         pair = (row.local, row.remote)
-        pairs = GrePairLease.objects.filter(low__in=pair, high__in=pair, holder__in=keep, free_at=None)
+        pairs = GrePairLease.objects.filter(low__in=pair, high__in=pair, owner__in=keep, free_at=None)
         if not pairs.exists():
             yield f"the pair of {row.local} and {row.remote} is not leased"
 

@@ -8,20 +8,20 @@ from portal.accounts.models import Customer, User
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll.errors import HoldUnknown, OrderIsOpen, StaleRevision, WrongOrderState
-from portal.vll.models import Hold, Order, Vll
+from portal.vll.errors import OrderIsOpen, ReservationUnknown, StaleRevision, WrongOrderState
+from portal.vll.models import Order, Reservation, Vll
 from portal.vll.operations import (
     Changes,
-    hold_make,
-    holds_expire,
     order_approve,
     order_cancel,
     order_delete,
     order_modify,
     order_retry,
+    reservation_make,
+    reservations_expire,
 )
 from tests.integration.isp import GBIT, Isp
-from tests.integration.leases import holders, sums_are_right
+from tests.integration.leases import owners, sums_are_right
 from tests.integration.orders import end, order
 from tests.integration.router_answers import answer, refuse
 from tests.integration.test_allocation_races import at_once
@@ -46,7 +46,7 @@ def test_one_of_16_changes_for_the_same_revision_is_accepted(isp: Isp, alice: Us
     results = at_once(16, change)
     (won,) = winners(results)
     assert refused(results) <= {OrderIsOpen, StaleRevision}
-    assert holders() == {vll.pk, won.pk}  # type: ignore[attr-defined]
+    assert owners() == {vll.pk, won.pk}  # type: ignore[attr-defined]
     assert sums_are_right()
 
 
@@ -63,26 +63,26 @@ def test_concurrent_change_and_removal_never_both_succeed(isp: Isp, alice: User,
 
 
 @pytest.mark.parametrize("round_", range(4))
-def test_held_order_is_approved_or_cancelled_but_not_both(
+def test_order_pending_approval_is_approved_or_cancelled_but_not_both(
     isp: Isp, alice: User, nora: User, dairy: Customer, round_: int
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-    held = order(isp, alice)
+    pending = order(isp, alice)
 
     def act(number: int) -> str:
         if (number + round_) % 2:
-            return order_approve(user=nora, order=held, now=clock.now()).state
-        return order_cancel(user=alice, order=held, now=clock.now()).state
+            return order_approve(user=nora, order=pending, now=clock.now()).state
+        return order_cancel(user=alice, order=pending, now=clock.now()).state
 
     results = at_once(2, act)
-    held.refresh_from_db()
+    pending.refresh_from_db()
     # After an approval, the order in progress may still be cancelled.
     if sorted(map(str, winners(results))) == ["inProgress", "pendingCancellation"]:
-        assert held.state == "pendingCancellation"
+        assert pending.state == "pendingCancellation"
     else:
-        assert winners(results) == [held.state]
+        assert winners(results) == [pending.state]
         assert refused(results) == {WrongOrderState}
-    assert holders() == (set() if held.state == "cancelled" else {held.vll_id})
+    assert owners() == (set() if pending.state == "cancelled" else {pending.vll_id})
 
 
 def test_one_of_many_retries_of_a_failed_order_succeeds(isp: Isp, alice: User) -> None:
@@ -96,7 +96,7 @@ def test_one_of_many_retries_of_a_failed_order_succeeds(isp: Isp, alice: User) -
 
 
 def test_reserved_resources_stay_reserved_for_their_order(isp: Isp, alice: User) -> None:
-    held = hold_make(
+    pending = reservation_make(
         user=alice,
         a_end=end(isp, "rhino:host-cust1"),
         z_end=end(isp, "hippo:host-cust1"),
@@ -105,7 +105,7 @@ def test_reserved_resources_stay_reserved_for_their_order(isp: Isp, alice: User)
     )
 
     def act(number: int) -> object:
-        return order(isp, alice, hold=held.pk if number == 7 else None).vll_id
+        return order(isp, alice, reservation=pending.pk if number == 7 else None).vll_id
 
     results = at_once(16, act)
     assert winners(results) == [results[7]]
@@ -113,7 +113,7 @@ def test_reserved_resources_stay_reserved_for_their_order(isp: Isp, alice: User)
 
 
 def test_reservation_that_expires_while_it_is_ordered_is_either_used_or_freed(isp: Isp, alice: User) -> None:
-    made = hold_make(
+    made = reservation_make(
         user=alice,
         a_end=end(isp, "rhino:host-cust1"),
         z_end=end(isp, "hippo:host-cust1"),
@@ -123,13 +123,13 @@ def test_reservation_that_expires_while_it_is_ordered_is_either_used_or_freed(is
 
     def act(number: int) -> object:
         if number:
-            return holds_expire(now=made.expires_at)
-        return order(isp, alice, hold=made.pk).vll_id
+            return reservations_expire(now=made.expires_at)
+        return order(isp, alice, reservation=made.pk).vll_id
 
     results = at_once(4, act)
-    assert refused(results) <= {HoldUnknown}
-    assert not Hold.objects.exists()
-    assert holders() == set(Vll.objects.values_list("pk", flat=True))
+    assert refused(results) <= {ReservationUnknown}
+    assert not Reservation.objects.exists()
+    assert owners() == set(Vll.objects.values_list("pk", flat=True))
     assert sums_are_right()
 
 
@@ -138,8 +138,8 @@ def test_64_concurrent_reservations_are_limited_to_five(isp: Isp, alice: User) -
         ends = [end(isp, port, outer=number + 1) for port in ("rhino:host-cust1", "hippo:host-cust1")]
         if number % 2:
             ends.reverse()
-        return hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1, now=clock.now()).pk
+        return reservation_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1, now=clock.now()).pk
 
     results = at_once(32, act)
     assert len(winners(results)) == 5
-    assert Hold.objects.count() == 5
+    assert Reservation.objects.count() == 5

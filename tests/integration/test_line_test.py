@@ -280,7 +280,7 @@ def test_order_pending_approval_is_tested_after_approval(
     assert placed.state == "completed"
 
 
-def test_plan_of_a_held_order_shows_the_state_after_the_test(
+def test_plan_of_an_order_pending_approval_shows_the_state_after_the_test(
     isp: Isp, dairy: Customer, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("provisioning.plan_preview.agent_of", underlay.agent_of)

@@ -209,9 +209,9 @@ def test_untestable_line_is_refused_and_left_alone(
     for body in ({"size": 1}, {"frame": "64"}, {"at": "soon"}):
         assert refused(alice, body)[0] == 422
 
-    Router.objects.filter(name="rhino").update(held_since=now)
+    Router.objects.filter(name="rhino").update(locked_since=now)
     assert refused(alice, {}) == (409, "router-does-not-answer")
-    Router.objects.update(held_since=None)
+    Router.objects.update(locked_since=None)
     RouterConvergence.objects.create(router=isp.routers["hippo"], failures=1)
     assert refused(alice, {}) == (409, "router-does-not-answer")
     RouterConvergence.objects.update(failures=0)

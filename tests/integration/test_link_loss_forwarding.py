@@ -19,7 +19,7 @@ from portal.vll.errors import (
     LinkLossNeedsWholePorts,
     LinkLossPortInUse,
     LinkLossUnsupported,
-    PortKeptDown,
+    PortShutDown,
 )
 from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, intent_is_wanted
 from portal.vll.operations import (
@@ -97,7 +97,7 @@ def evaluate(at: Clock, seconds: float) -> int:
     return link_losses_forward(now=at.after(seconds))
 
 
-def ends_kept_down(isp: Isp) -> str:
+def ends_shut_down(isp: Isp) -> str:
     """Return the ends that the intents keep down."""
     sides = ""
     for name in ROUTERS.values():
@@ -108,10 +108,10 @@ def ends_kept_down(isp: Isp) -> str:
 
 
 def lose(isp: Isp, line: Vll, at: Clock) -> None:
-    """Let A lose its link, and let Hippo keep Z down."""
+    """Let A lose its link, and let Hippo shut Z down."""
     report(isp, line, "a", at, link_up=False)
     assert evaluate(at, 10) == 1
-    report(isp, line, "z", at, link_up=False, held_down=True)
+    report(isp, line, "z", at, link_up=False, shut_down=True)
 
 
 def test_forwarding_is_off_by_default_and_can_be_ordered(isp: Isp, alice: User, at: Clock) -> None:
@@ -162,19 +162,19 @@ def test_only_unshared_whole_customer_ports_of_capable_agents_are_accepted(
 
 def test_lasting_loss_takes_the_far_end_down_until_the_link_is_back(isp: Isp, line: Vll, at: Clock) -> None:
     report(isp, line, "a", at, link_up=False)
-    assert (evaluate(at, 9), ends_kept_down(isp)) == (0, "")
+    assert (evaluate(at, 9), ends_shut_down(isp)) == (0, "")
     messages = Outbox.objects.count()
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "z")
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "z")
     assert Outbox.objects.count() == messages + 1
-    report(isp, line, "z", at, link_up=False, held_down=True)
-    # The port is kept down, so its missing link does not count.
-    assert (evaluate(at, 3600), ends_kept_down(isp)) == (0, "z")
+    report(isp, line, "z", at, link_up=False, shut_down=True)
+    # The port is shut down, so its missing link does not count.
+    assert (evaluate(at, 3600), ends_shut_down(isp)) == (0, "z")
     report(isp, line, "a", at)
-    assert (evaluate(at, 9), ends_kept_down(isp)) == (0, "z")
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "")
+    assert (evaluate(at, 9), ends_shut_down(isp)) == (0, "z")
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "")
     # The port is up again, and negotiating the link takes most of a minute.
     report(isp, line, "z", at, link_up=False)
-    assert (evaluate(at, 50), ends_kept_down(isp)) == (0, "")
+    assert (evaluate(at, 50), ends_shut_down(isp)) == (0, "")
     report(isp, line, "z", at)
     assert (evaluate(at, 60), line.oper_status) == (0, "op-up")
     kinds = Event.objects.filter(vll_id=line.pk, kind__startswith="vll.link_loss").order_by("id")
@@ -184,15 +184,15 @@ def test_lasting_loss_takes_the_far_end_down_until_the_link_is_back(isp: Isp, li
     ]
 
 
-def test_loss_behind_a_port_that_was_kept_down_is_forwarded_in_the_other_direction(
+def test_loss_behind_a_port_that_was_shut_down_is_forwarded_in_the_other_direction(
     isp: Isp, line: Vll, at: Clock
 ) -> None:
     lose(isp, line, at)
     report(isp, line, "a", at)
     evaluate(at, 10)
     report(isp, line, "z", at, link_up=False)
-    assert (evaluate(at, 59), ends_kept_down(isp)) == (0, "")
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "a")
+    assert (evaluate(at, 59), ends_shut_down(isp)) == (0, "")
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "a")
 
 
 def test_port_has_a_minute_after_its_router_sets_it_up_late(isp: Isp, line: Vll, at: Clock) -> None:
@@ -200,15 +200,15 @@ def test_port_has_a_minute_after_its_router_sets_it_up_late(isp: Isp, line: Vll,
     report(isp, line, "a", at)
     evaluate(at, 10)
     for _ in range(20):
-        evaluate(at, 30)  # hippo still keeps Z down
+        evaluate(at, 30)  # hippo still has Z shut down
     report(isp, line, "z", at, link_up=False)
-    assert (evaluate(at, 59), ends_kept_down(isp)) == (0, "")
+    assert (evaluate(at, 59), ends_shut_down(isp)) == (0, "")
     report(isp, line, "z", at)
     # A loss long after that counts after the usual time.
     at.after(120)
     report(isp, line, "z", at, link_up=False)
-    assert (evaluate(at, 9), ends_kept_down(isp)) == (0, "")
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "a")
+    assert (evaluate(at, 9), ends_shut_down(isp)) == (0, "")
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "a")
 
 
 def test_silent_router_takes_nothing_down_and_keeps_nothing_down_permanently(
@@ -218,12 +218,12 @@ def test_silent_router_takes_nothing_down_and_keeps_nothing_down_permanently(
     report(isp, line, "a", at, link_up=False)
     silence = RouterSilence.objects.create(router=rhino, since=at.now)
     # The last report had a lost link, but the present state is unknown.
-    assert (evaluate(at, 60), ends_kept_down(isp)) == (0, "")
+    assert (evaluate(at, 60), ends_shut_down(isp)) == (0, "")
     silence.delete()
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "z")
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "z")
     RouterSilence.objects.create(router=rhino, since=at.now)
-    assert (evaluate(at, 300), ends_kept_down(isp)) == (0, "z")
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "")
+    assert (evaluate(at, 300), ends_shut_down(isp)) == (0, "z")
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "")
 
 
 def test_dead_router_counts_as_a_loss_immediately_and_as_long_as_it_is_dead(
@@ -232,9 +232,9 @@ def test_dead_router_counts_as_a_loss_immediately_and_as_long_as_it_is_dead(
     rhino = Router.objects.filter(pk=isp.routers["rhino"].pk)
     RouterSilence.objects.create(router=isp.routers["rhino"], since=at.now)
     rhino.update(dead_since=at.now, maintenance_since=at.now)
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "z")
-    assert (evaluate(at, 86_400), ends_kept_down(isp)) == (0, "z")
-    report(isp, line, "z", at, link_up=False, held_down=True)
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "z")
+    assert (evaluate(at, 86_400), ends_shut_down(isp)) == (0, "z")
+    report(isp, line, "z", at, link_up=False, shut_down=True)
     found = known_health(Vll.objects.get(pk=line.pk))
     assert found is not None
     assert found.cause == (
@@ -243,10 +243,10 @@ def test_dead_router_counts_as_a_loss_immediately_and_as_long_as_it_is_dead(
     )
     rhino.update(dead_since=None)
     RouterSilence.objects.all().delete()
-    assert (evaluate(at, 10), ends_kept_down(isp)) == (1, "")
+    assert (evaluate(at, 10), ends_shut_down(isp)) == (1, "")
 
 
-@pytest.mark.parametrize("mark", ["held_since", "frozen_since"])
+@pytest.mark.parametrize("mark", ["locked_since", "frozen_since"])
 def test_nothing_is_taken_down_through_a_router_without_intents(
     isp: Isp, line: Vll, at: Clock, mark: str
 ) -> None:
@@ -277,7 +277,7 @@ def test_router_that_missed_the_decision_gets_it_again_unless_it_gives_a_reason(
     evaluate(at, 60)
     assert not intent_requested()
     answer(line, "z", "verified")
-    report(isp, line, "z", at, link_up=False, held_down=True)
+    report(isp, line, "z", at, link_up=False, shut_down=True)
     evaluate(at, 60)
     assert not intent_requested()
 
@@ -287,15 +287,15 @@ def test_suspended_removed_or_changed_line_keeps_no_port_down(
 ) -> None:
     lose(isp, line, at)
     order_suspend(user=alice, vll=line, now=at.now)
-    assert ends_kept_down(isp) == ""
-    assert (evaluate(at, 1), ForwardedLinkLoss.objects.get().held) == (1, "")
+    assert ends_shut_down(isp) == ""
+    assert (evaluate(at, 1), ForwardedLinkLoss.objects.get().shut_side) == (1, "")
     activate(line)
     Vll.objects.filter(pk=line.pk).update(lifecycle="active", admin_status="admin-up")
     evaluate(at, 60)
     report(isp, line, "z", at)
-    assert ends_kept_down(isp) == "z"
+    assert ends_shut_down(isp) == "z"
     modify(alice, line, link_loss_forwarding=False)
-    assert (ends_kept_down(isp), evaluate(at, 1)) == ("", 1)
+    assert (ends_shut_down(isp), evaluate(at, 1)) == ("", 1)
     activate(line)
     order_delete(user=alice, vll=line, now=at.now, cooling_off=timedelta(0))
     for side in "az":
@@ -316,8 +316,8 @@ def test_ports_of_a_resumed_line_have_a_minute_for_their_links(
     at.now = clock.now()
     report(isp, line, "z", at)
     report(isp, line, "a", at, link_up=False)
-    assert (evaluate(at, 55), ends_kept_down(isp)) == (0, "")
-    assert (evaluate(at, 10), ends_kept_down(isp)) == (1, "z")
+    assert (evaluate(at, 55), ends_shut_down(isp)) == (0, "")
+    assert (evaluate(at, 10), ends_shut_down(isp)) == (1, "z")
 
 
 def test_moving_end_stays_down_and_a_lost_one_is_judged_again(
@@ -327,23 +327,23 @@ def test_moving_end_stays_down_and_a_lost_one_is_judged_again(
     modify(alice, line, z_end={"port": isp.ports["hippo:host-cust2"].pk})
     activate(line)
     moved = line.ends.get(side="z")
-    assert (moved.held_down, moved.link_up, ends_kept_down(isp)) == (False, None, "z")
-    report(isp, line, "z", at, link_up=False, held_down=True)
+    assert (moved.shut_down, moved.link_up, ends_shut_down(isp)) == (False, None, "z")
+    report(isp, line, "z", at, link_up=False, shut_down=True)
     modify(alice, line, a_end={"port": isp.ports["rhino:host-cust2"].pk})
     activate(line)
-    assert (evaluate(at, 60), ends_kept_down(isp)) == (0, "z")
+    assert (evaluate(at, 60), ends_shut_down(isp)) == (0, "z")
     report(isp, line, "a", at)
-    assert (evaluate(at, 10), ends_kept_down(isp)) == (1, "")
+    assert (evaluate(at, 10), ends_shut_down(isp)) == (1, "")
 
 
-def test_line_with_a_port_kept_down_is_not_released(isp: Isp, nina: User, line: Vll, at: Clock) -> None:
+def test_line_with_a_port_shut_down_is_not_released(isp: Isp, nina: User, line: Vll, at: Clock) -> None:
     lose(isp, line, at)
-    with pytest.raises(PortKeptDown):
+    with pytest.raises(PortShutDown):
         line_let_go(user=nina, vll=line, now=at.now)
     modify(nina, line, link_loss_forwarding=False)
     evaluate(at, 1)
     activate(line)
-    with pytest.raises(PortKeptDown):  # no report has the port up yet
+    with pytest.raises(PortShutDown):  # no report has the port up yet
         line_let_go(user=nina, vll=line, now=at.now)
     report(isp, line, "z", at, link_up=True)
     line_let_go(user=nina, vll=line, now=at.now)
@@ -352,16 +352,16 @@ def test_line_with_a_port_kept_down_is_not_released(isp: Isp, nina: User, line: 
 def test_port_that_becomes_an_enni_is_set_up_and_not_taken_down(isp: Isp, line: Vll, at: Clock) -> None:
     lose(isp, line, at)
     Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(kind=Port.Kind.ENNI)
-    assert (evaluate(at, 1), ends_kept_down(isp)) == (1, "")
+    assert (evaluate(at, 1), ends_shut_down(isp)) == (1, "")
     report(isp, line, "z", at)
     assert evaluate(at, 60) == 0
 
 
-def test_mail_does_not_name_the_port_kept_down_as_the_cause(isp: Isp, line: Vll, at: Clock) -> None:
+def test_mail_does_not_name_the_port_shut_down_as_the_cause(isp: Isp, line: Vll, at: Clock) -> None:
     report(isp, line, "z", at, link_up=False)
     evaluate(at, 10)
-    report(isp, line, "a", at, link_up=False, held_down=True)
-    assert ends_kept_down(isp) == "a"
+    report(isp, line, "a", at, link_up=False, shut_down=True)
+    assert ends_shut_down(isp) == "a"
     lost = isp.ports["hippo:host-cust1"].pk
     assert causes_of_down({line.pk}, now=at.now) == {line.pk: f"port:{lost}"}
 
@@ -391,7 +391,7 @@ def test_loss_is_one_fault_with_one_alarm_and_the_page_explains_the_measure(
     assert "hippo:host-cust1 is to be set up again" in page
     assert "link taken down" in page
     # The router does not set Z up.
-    ForwardedLinkLoss.objects.update(held="", turned_at=clock.now() - timedelta(seconds=61))
+    ForwardedLinkLoss.objects.update(shut_side="", turned_at=clock.now() - timedelta(seconds=61))
     relay_sends()
     assert alarms_raised() == ["ZRH-AMS is down"]
 

@@ -154,24 +154,24 @@ def test_router_without_an_agent_is_never_due(isp: Isp, vll: Vll, now: datetime)
     assert due(isp, now) == ["rhino"]
 
 
-class TestHeldGeneration:
+class TestStoredGeneration:
     @pytest.fixture(autouse=True)
     def _settled(self, isp: Isp, vll: Vll, now: datetime) -> None:
         activate(vll)
         Router.objects.filter(name__in=["rhino", "hippo"]).update(generation=7)
-        ObservedRouter.objects.update(generation_held=7, reported_at=now)
+        ObservedRouter.objects.update(generation_stored=7, reported_at=now)
 
-    def report(self, name: str, held: int | None, at: datetime) -> None:
-        ObservedRouter.objects.filter(router__name=name).update(generation_held=held, reported_at=at)
+    def report(self, name: str, stored: int | None, at: datetime) -> None:
+        ObservedRouter.objects.filter(router__name=name).update(generation_stored=stored, reported_at=at)
 
     def test_agent_with_the_current_generation_needs_nothing(self, isp: Isp, now: datetime) -> None:
         assert due(isp, now) == []
 
-    @pytest.mark.parametrize("held", [None, 6])
+    @pytest.mark.parametrize("stored", [None, 6])
     def test_agent_that_lost_its_intent_gets_it_again(
-        self, isp: Isp, now: datetime, held: int | None
+        self, isp: Isp, now: datetime, stored: int | None
     ) -> None:
-        self.report("rhino", held, now)
+        self.report("rhino", stored, now)
         assert due(isp, now) == ["rhino"]
 
     def test_report_from_before_the_answer_is_no_loss(self, isp: Isp, now: datetime) -> None:
@@ -232,7 +232,7 @@ def test_failed_announcement_does_not_stop_the_alarms_of_other_routers(
 ) -> None:
     for name in ("rhino", "hippo"):
         ObservedRouter.objects.update_or_create(
-            router=isp.routers[name], defaults={"generation_held": 8, "reported_at": now}
+            router=isp.routers[name], defaults={"generation_stored": 8, "reported_at": now}
         )
     first = min(isp.routers["rhino"].pk, isp.routers["hippo"].pk)
     name = "provisioning.intent_generations.announce"
@@ -244,7 +244,7 @@ def test_failed_announcement_does_not_stop_the_alarms_of_other_routers(
 
 
 def test_leases_after_their_cool_down_are_deleted_and_others_stay(isp: Isp, vll: Vll, now: datetime) -> None:
-    VniLease.objects.filter(holder=vll.pk).update(released_at=now, free_at=now + timedelta(hours=1))
+    VniLease.objects.filter(owner=vll.pk).update(released_at=now, free_at=now + timedelta(hours=1))
     sweep(now=now)
     assert VniLease.objects.count() == 1
     sweep(now=now + timedelta(hours=1))

@@ -28,7 +28,7 @@ from portal.vll.revision_content import content_of
 from provisioning.intent_generations import router_intent
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
-from tests.integration.leases import booked, holders, sums_are_right, vlans
+from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import CONFLICT, activate, answer, left, refuse
 
@@ -53,7 +53,7 @@ def test_both_vlans_are_leased_until_both_routers_have_the_new_one(isp: Isp, ali
     placed.refresh_from_db()
     assert (placed.state, vll.in_sync) == ("completed", True)
     assert vlans(vll.pk) == [("a", "rhino:host-cust1", 200), ("z", "hippo:host-cust1", 100)]
-    assert holders() == {vll.pk}
+    assert owners() == {vll.pk}
 
 
 def test_refused_change_restores_both_ends_as_last_verified(isp: Isp, alice: User, vll: Vll) -> None:
@@ -73,7 +73,7 @@ def test_refused_change_restores_both_ends_as_last_verified(isp: Isp, alice: Use
     placed.refresh_from_db()
     assert (placed.state, vll.lifecycle, vll.in_sync) == ("failed", "active", True)
     assert (placed.failure["router"], placed.failure["code"]) == ("hippo", CONFLICT["code"])
-    assert holders() == {vll.pk}
+    assert owners() == {vll.pk}
     assert booked(vll.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
     assert sums_are_right()
 
@@ -119,7 +119,7 @@ def test_more_than_the_ports_free_bandwidth_is_refused_and_changes_nothing(
         modify(alice, vll, cir_bps=11 * GBIT)
     # Figures of the whole line, which itself uses 1 of the 10.
     assert (refusal.value.requested_bps, refusal.value.free_bps) == (11 * GBIT, 10 * GBIT)
-    assert holders() == {vll.pk}
+    assert owners() == {vll.pk}
     assert Order.objects.filter(action="modify").count() == 0
 
 
@@ -140,7 +140,7 @@ def test_wider_selection_of_the_same_frames_is_leased_in_place(
     if "tagging" in changes:
         changes = changes | {"tagging": Tagging(changes["tagging"])}
     placed = modify(alice, vll, a_end=changes)
-    lease = PortVlanLease.objects.get(holder=vll.pk, side="a")
+    lease = PortVlanLease.objects.get(owner=vll.pk, side="a")
     assert (lease.keys.lower, lease.keys.upper) == keys
     refuse(vll, "z")
     activate(vll)
@@ -174,7 +174,7 @@ def test_transport_change_keeps_or_releases_the_vni(isp: Isp, alice: User, vll: 
     activate(vll)
     assert (vll.transport, vll.vni) == ("gre4", None)
     assert VniLease.objects.get(vni=vni).released_at is not None
-    assert GrePairLease.objects.get().holder == vll.pk
+    assert GrePairLease.objects.get().owner == vll.pk
 
 
 def test_packet_larger_than_the_path_mtu_is_refused(isp: Isp, alice: User, vll: Vll) -> None:
@@ -221,7 +221,7 @@ class TestMovingAnEnd:
         activate(vll)
         placed.refresh_from_db()
         assert placed.state == "completed"
-        assert holders() == {vll.pk}
+        assert owners() == {vll.pk}
         assert vlans(vll.pk) == [("a", "hippo:host-cust2", 100), ("z", "hippo:host-cust1", 100)]
         assert VniLease.objects.get().released_at is not None
         assert sums_are_right()
@@ -244,7 +244,7 @@ class TestMovingAnEnd:
             order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=7))
         left(vll, "a", isp.routers["rhino"])
         assert VniLease.objects.get(vni=vni).free_at is not None
-        assert holders() == {vll.pk}
+        assert owners() == {vll.pk}
         assert sums_are_right()
 
     def test_end_cannot_return_before_the_old_router_confirmed(self, isp: Isp, alice: User, vll: Vll) -> None:
@@ -270,7 +270,7 @@ class TestMovingAnEnd:
         left(vll, "a", isp.routers["hippo"])
         placed.refresh_from_db()
         assert placed.state == "failed"
-        assert holders() == {vll.pk}
+        assert owners() == {vll.pk}
         assert vlans(vll.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
         assert sums_are_right()
 
@@ -283,7 +283,7 @@ class TestMovingAnEnd:
         assert vll.lifecycle == "terminated"
         assert document(isp, "rhino")["removed"] == [{"vll": str(vll.pk), "end": "a", "revision": 2}]
         left(vll, "a", isp.routers["rhino"])
-        assert holders() == set()
+        assert owners() == set()
 
     def test_database_refuses_an_end_on_a_router_with_its_tombstone(
         self, isp: Isp, alice: User, vll: Vll

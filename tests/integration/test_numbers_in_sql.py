@@ -7,7 +7,7 @@ from portal.accounts.models import User
 from portal.allocation.models import ReservedVniRange
 from portal.core import clock
 from portal.vll.models import Vll
-from portal.vll.operations import hold_make
+from portal.vll.operations import reservation_make
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 
@@ -24,7 +24,7 @@ def rows(isp: Isp, alice: User) -> None:
     """Create a row in each table: a line with two tags at its A end, a reservation, and a reserved range."""
     order(isp, alice, a_end=end(isp, "rhino:host-cust1", "qinq", inner_vlan=7))
     ends = (end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo"))
-    hold_make(user=alice, a_end=next(ends), z_end=next(ends), cir_bps=1000, now=clock.now())
+    reservation_make(user=alice, a_end=next(ends), z_end=next(ends), cir_bps=1000, now=clock.now())
     ReservedVniRange.objects.create(first=1, last=9, reason="lab")
 
 

@@ -76,7 +76,7 @@ def routes(isp: Isp) -> dict[str, bool]:
 def test_report_is_stored(isp: Isp, report: ObservedReport, now: datetime) -> None:
     assert take(isp, report, now)
     row = ObservedRouter.objects.get(router=isp.routers["rhino"])
-    assert (row.reported_at, row.generation_held, row.vpp_workers) == (now, 3, 2)
+    assert (row.reported_at, row.generation_stored, row.vpp_workers) == (now, 3, 2)
     assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
     assert routes(isp) == {"10.255.0.2": True, "fd00:255::2": False}
 

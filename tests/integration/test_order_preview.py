@@ -33,8 +33,8 @@ def agents(isp: Isp, dairy: Customer) -> Iterator[None]:
         yield
 
 
-def preview(held: Order) -> list[RouterPlan]:
-    return pending_order_preview(held, now=clock.now())
+def preview(pending: Order) -> list[RouterPlan]:
+    return pending_order_preview(pending, now=clock.now())
 
 
 @pytest.fixture
@@ -44,23 +44,23 @@ def limit(dairy: Customer) -> None:
 
 
 def test_each_router_shows_its_plan_and_the_order_stays_pending(isp: Isp, alice: User, limit: None) -> None:
-    held = order(isp, alice, cir_bps=2 * GBIT)
+    pending = order(isp, alice, cir_bps=2 * GBIT)
     events = Event.objects.count()
-    hippo, rhino = preview(held)
+    hippo, rhino = preview(pending)
     assert (hippo.router.name, rhino.router.name) == ("hippo", "rhino")
     assert [op["cli"] for op in rhino.operations] == ["create sub-interfaces host-cust1"]
     assert (rhino.ends, rhino.error) == ([], "")
-    held.refresh_from_db()
-    assert held.state == "held"
+    pending.refresh_from_db()
+    assert pending.state == "held"
     assert (Event.objects.count(), Outbox.objects.exists()) == (events, False)
 
 
-def test_a_held_move_shows_the_router_that_it_leaves_too(isp: Isp, alice: User, limit: None) -> None:
+def test_a_move_pending_approval_shows_the_router_that_it_leaves(isp: Isp, alice: User, limit: None) -> None:
     vll = order(isp, alice).vll
     activate(vll)
     changes = Changes(a_end={"port": isp.ports["hippo:host-cust2"].pk}, cir_bps=2 * GBIT)
-    held = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
-    hippo, rhino = preview(held)
+    pending = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
+    hippo, rhino = preview(pending)
     assert [row.vll for row in rhino.intent.removed] == [vll.pk]
     assert [op["end"] for op in hippo.operations] == ["a", "z"]
     assert Vll.objects.get(pk=vll.pk).revision == 1
@@ -68,16 +68,16 @@ def test_a_held_move_shows_the_router_that_it_leaves_too(isp: Isp, alice: User, 
 
 
 def test_unreachable_router_is_reported(isp: Isp, alice: User, limit: None) -> None:
-    held = order(isp, alice, cir_bps=2 * GBIT)
+    pending = order(isp, alice, cir_bps=2 * GBIT)
     Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:9")
-    hippo, rhino = preview(held)
+    hippo, rhino = preview(pending)
     assert hippo.error == ""
     assert rhino.operations == []
     assert "Connect" in rhino.error
 
 
 def test_what_is_decided_has_no_preview(isp: Isp, alice: User, limit: None) -> None:
-    held = order(isp, alice, cir_bps=2 * GBIT)
-    order_cancel(user=alice, order=held, now=clock.now())
+    pending = order(isp, alice, cir_bps=2 * GBIT)
+    order_cancel(user=alice, order=pending, now=clock.now())
     with pytest.raises(WrongOrderState):
-        preview(held)
+        preview(pending)

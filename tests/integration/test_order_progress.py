@@ -74,7 +74,7 @@ def test_a_failed_add_leaves_nothing_on_either_router_and_says_why(isp: Isp, ali
     answer(vll, "a", "removed")
     placed.refresh_from_db()
     assert placed.state == "inProgress"
-    assert PortVlanLease.objects.filter(holder=vll.pk).count() == 2
+    assert PortVlanLease.objects.filter(owner=vll.pk).count() == 2
     answer(vll, "z", "removed")
     placed.refresh_from_db()
     assert (placed.state, vll.lifecycle) == ("failed", "cancelled")
@@ -102,7 +102,7 @@ def test_removal_gives_leases_back_only_when_both_routers_confirm(isp: Isp, alic
     vll.refresh_from_db()
     assert (removal.state, vll.lifecycle, vll.wanted_present) == ("acknowledged", "pendingTerminate", False)
     answer(vll, "a", "removed")
-    assert BandwidthBooking.objects.filter(holder=vll.pk).count() == 2
+    assert BandwidthBooking.objects.filter(owner=vll.pk).count() == 2
     answer(vll, "z", "removed")
     removal.refresh_from_db()
     assert (removal.state, vll.lifecycle) == ("completed", "terminated")
@@ -130,7 +130,7 @@ def test_a_removal_that_a_router_refuses_stays_pending(isp: Isp, alice: User) ->
     answer(vll, "a", "failed", for_good=True, reason={"code": "vpp_refused", "message": "…", "retval": -1})
     removal.refresh_from_db()
     assert (removal.state, vll.lifecycle) == ("inProgress", "pendingTerminate")
-    assert BandwidthBooking.objects.filter(holder=vll.pk).count() == 2
+    assert BandwidthBooking.objects.filter(owner=vll.pk).count() == 2
 
 
 def test_an_order_under_way_is_cancelled_and_cleaned(isp: Isp, alice: User) -> None:

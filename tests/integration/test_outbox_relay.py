@@ -62,9 +62,9 @@ def send(*numbers: int) -> None:
             send_task("provisioning.converge_router", number, now=clock.now())
 
 
-def eventually(holds: Callable[[], bool], timeout_s: float = 30) -> None:
+def eventually(condition: Callable[[], bool], timeout_s: float = 30) -> None:
     deadline = time.monotonic() + timeout_s
-    while not holds():
+    while not condition():
         assert time.monotonic() < deadline, "did not happen"
         time.sleep(0.05)
 

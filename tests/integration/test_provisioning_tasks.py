@@ -79,7 +79,7 @@ def test_telemetry_has_a_separate_queue() -> None:
 
 # Each ends within seconds with any backlog, or works in portions between which other tasks run.
 BOUNDED = {
-    "provisioning": {provisioning.FREE_HOLDS},
+    "provisioning": {provisioning.EXPIRE_RESERVATIONS},
     "sweepers": {
         provisioning.SWEEP,
         provisioning.MARK_STALE,

@@ -27,7 +27,7 @@ def owned(interface: str, kind: str, key: int | None) -> dict[str, object]:
 def rhino(isp: Isp) -> Iterator[StandInAgent]:
     """Rhino has a newer intent, and a line that is not in the database. Hippo is unreachable."""
     with serving(StandInAgent("rhino"), pki=certificates()) as agent:
-        agent.held = {"generation": 5, "sha256": "0" * 64}
+        agent.stored = {"generation": 5, "sha256": "0" * 64}
         agent.owned = [owned("host-cust1.7", "subif", None), owned("vxlan_tunnel7", "vxlan", 70001)]
         Router.objects.filter(name="rhino").update(agent_url=agent.url)
         Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
@@ -45,7 +45,7 @@ def test_dry_run_lists_unknown_lines_and_the_planned_changes(
 ) -> None:
     vll = order(isp, alice).vll_id
     assert reconcile("--dry-run", "rhino").splitlines() == [
-        "rhino holds generation 5, ahead of the database's 0",
+        "rhino has generation 5, ahead of the database's 0",
         f"  quarantined {LOST} a: host-cust1.7, vxlan_tunnel7 (VNI 70001)",
         f"  make        {vll} a",
         "routers queried: 1; lines quarantined: 1; ends to make: 1, to change: 0, to remove: 0, hindered: 0",

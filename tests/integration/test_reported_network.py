@@ -129,10 +129,10 @@ def test_an_order_is_not_approved_onto_an_endpoint_that_is_gone(
     isp: Isp, alice: User, nora: User, dairy: Customer
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-    held = order(isp, alice)
+    pending = order(isp, alice)
     TunnelAddress.objects.filter(address="10.255.0.2").delete()
     with pytest.raises(EndpointMissing):
-        order_approve(user=nora, order=held, now=clock.now())
+        order_approve(user=nora, order=pending, now=clock.now())
 
 
 @pytest.mark.parametrize(("router", "interface"), [("rhino", "bb-next"), ("hippo", "bb-next")])

@@ -20,10 +20,10 @@ from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry
 from portal.vll.operations.convergence_requests import FIRST_PAUSE, LONGEST_PAUSE
-from portal.vll.router_operations.actions import router_hold_set, router_retry
+from portal.vll.router_operations.actions import router_lock_set, router_retry
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Answered, Refused, Unreachable
-from provisioning.agent_reply_decoder import Held, reply_decode
+from provisioning.agent_reply_decoder import StoredIntent, reply_decode
 from provisioning.converge_job import converge_router
 from provisioning.intent_document import RouterIntent
 from provisioning.routers_due import routers_due
@@ -90,11 +90,11 @@ class Client:
     def __exit__(self, *exception: object) -> None:
         pass
 
-    def held(self) -> Held | Unreachable:
-        held = self.agents.by_router[self.router].held
+    def stored_intent(self) -> StoredIntent | Unreachable:
+        stored = self.agents.by_router[self.router].stored
         if self.agents.unreachable:
             return UNREACHABLE
-        return Held(held["generation"], held["sha256"]) if held else Held(0, "")
+        return StoredIntent(stored["generation"], stored["sha256"]) if stored else StoredIntent(0, "")
 
     def put_intent(
         self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str], acknowledged_freeze: str
@@ -224,11 +224,11 @@ def report(agents: Agents, placed: Order) -> Callable[..., None]:
         **more: Any,
     ) -> None:
         agents.now += timedelta(seconds=after_s)
-        generation = agents.by_router["rhino"].held["generation"]  # type: ignore[index]
+        generation = agents.by_router["rhino"].stored["generation"]  # type: ignore[index]
         report_ = observed_report(
             sent_ms=int(agents.now.timestamp() * 1000),
             encapsulations=list(Encapsulation),
-            generation_held=generation,
+            generation_stored=generation,
             generation_applied=generation,
             interfaces=tuple(interfaces),
             ends=ends,
@@ -365,7 +365,7 @@ def _force_retry(agents: Agents, nora: User, placed: Order) -> None:
 
 def _release(agents: Agents, nora: User, placed: Order) -> None:
     for on in (True, False):
-        router_hold_set(router=agents.isp.routers["rhino"], on=on, user=nora, now=agents.now)
+        router_lock_set(router=agents.isp.routers["rhino"], on=on, user=nora, now=agents.now)
 
 
 @pytest.mark.parametrize("retry", [_retry, _force_retry, _release])
@@ -386,5 +386,5 @@ def test_forced_retry_sends_immediately(
 def test_agent_that_lost_its_intent_gets_it_immediately(
     isp: Isp, agents: Agents, report: Callable[..., None]
 ) -> None:
-    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(generation_held=None)
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(generation_stored=None)
     assert routers_due(now=agents.now) == [isp.routers["rhino"].pk]

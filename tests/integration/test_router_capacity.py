@@ -12,11 +12,11 @@ from portal.core.encapsulations import Transport
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll
-from portal.vll.operations import hold_make, order_approve, order_delete
+from portal.vll.operations import order_approve, order_delete, reservation_make
 from portal.web.templatetags.events import sentence as event_sentence
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
-from tests.integration.leases import holders, loads, sums_are_right
+from tests.integration.leases import loads, owners, sums_are_right
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_feasibility import check, codes
@@ -132,7 +132,7 @@ def test_a_dearer_transport_books_the_difference_and_a_failed_change_gives_it_ba
     other = fill(isp, "rhino", except_load=GENEVE - VXLAN - 1)
     with pytest.raises(RouterFull):
         modify(alice, vll, transport="geneve4")
-    cores_release(holder=other)
+    cores_release(owner=other)
     other = fill(isp, "rhino", except_load=GENEVE - VXLAN)
     modify(alice, vll, transport="geneve4")
     assert loads(vll.orders.latest("ordered_at").pk) == [
@@ -142,7 +142,7 @@ def test_a_dearer_transport_books_the_difference_and_a_failed_change_gives_it_ba
     refuse(vll, "a")
     vll.refresh_from_db()
     activate(vll)
-    assert (holders(), sums_are_right()) == ({vll.pk, other}, True)
+    assert (owners(), sums_are_right()) == ({vll.pk, other}, True)
     assert loads(vll.pk) == [("a", "rhino", VXLAN), ("z", "hippo", VXLAN)]
 
 
@@ -188,19 +188,19 @@ def test_a_removed_line_gives_its_share_back(isp: Isp, alice: User) -> None:
 
 def test_reservation_books_cores_for_any_order_with_it(isp: Isp, alice: User) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
-    made = hold_make(user=alice, cir_bps=GBIT, now=clock.now(), **ends)
+    made = reservation_make(user=alice, cir_bps=GBIT, now=clock.now(), **ends)
     fill(isp, except_load=0)
     assert "router-full" in codes(check(isp, alice))
     with pytest.raises(RouterFull):
-        hold_make(
+        reservation_make(
             user=alice,
             cir_bps=1,
             now=clock.now(),
             a_end=end(isp, "rhino:host-cust2"),
             z_end=end(isp, "hippo:host-cust2"),
         )
-    assert check(isp, alice, hold=made.pk, transport="geneve6").feasible
-    vll = order(isp, alice, hold=made.pk, transport="geneve6").vll
+    assert check(isp, alice, reservation=made.pk, transport="geneve6").feasible
+    vll = order(isp, alice, reservation=made.pk, transport="geneve6").vll
     assert loads(vll.pk) == [
         ("a", "rhino", end_load(GBIT, Transport.GENEVE6)),
         ("z", "hippo", end_load(GBIT, Transport.GENEVE6)),
@@ -212,13 +212,13 @@ def test_an_order_is_not_approved_onto_a_router_that_has_lost_its_cores(
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
     Port.objects.update(speed_bps=40 * GBIT, bookable_bps=40 * GBIT)
-    held = order(isp, alice, cir_bps=40 * GBIT)
+    pending = order(isp, alice, cir_bps=40 * GBIT)
     Router.objects.filter(name="hippo").update(cores=1)
     with pytest.raises(RouterFull) as refusal:
-        order_approve(user=nora, order=held, now=clock.now())
+        order_approve(user=nora, order=pending, now=clock.now())
     assert (refusal.value.router, refusal.value.booked_cores) == ("hippo", 0)
     Router.objects.filter(name="hippo").update(cores=4)
-    assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"
+    assert order_approve(user=nora, order=pending, now=clock.now()).state == "inProgress"
 
 
 def test_an_oversubscribed_port_takes_what_the_operator_allows_and_no_bit_more(isp: Isp, alice: User) -> None:

@@ -187,7 +187,7 @@ def test_freeze_of_a_silent_router_can_be_acknowledged(rhino: Router, nora: User
 
 def test_acknowledgement_is_sent_until_the_agent_has_received_it(rhino: Router) -> None:
     # All other requests for the router were sent long ago.
-    ObservedRouter.objects.filter(router=rhino).update(generation_held=rhino.generation)
+    ObservedRouter.objects.filter(router=rhino).update(generation_stored=rhino.generation)
     RouterConvergence.objects.update_or_create(
         router=rhino,
         defaults={

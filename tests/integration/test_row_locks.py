@@ -30,23 +30,23 @@ def reference(table: str, keys: list[Any], *, lock: str = "KEY SHARE") -> None:
         assert other.execute(query, [keys]).rowcount == len(keys)
 
 
-def hold_ports(vll: Vll, user: User) -> None:
+def lock_ports(vll: Vll, user: User) -> None:
     ports_of(user, [end.port_id for end in vll.ends.all()], lock=True)
 
 
-@pytest.mark.parametrize("hold", [hold_ports, lambda vll, user: vll_lock(vll, user)], ids=["ports", "line"])
-def test_an_order_holds_up_nothing_that_refers_to_its_ports_and_its_line(
-    isp: Isp, alice: User, hold: Callable[[Vll, User], object]
+@pytest.mark.parametrize("lock", [lock_ports, lambda vll, user: vll_lock(vll, user)], ids=["ports", "line"])
+def test_an_order_delays_nothing_that_refers_to_its_ports_and_its_line(
+    isp: Isp, alice: User, lock: Callable[[Vll, User], object]
 ) -> None:
     vll = order(isp, alice).vll
     activate(vll)
     with transaction.atomic():
-        hold(vll, alice)
+        lock(vll, alice)
         reference("inventory_port", [end.port_id for end in vll.ends.all()])
         reference("vll_vll", [vll.pk])
 
 
-def test_keeping_paths_holds_none_that_stays_as_it_is(isp: Isp, alice: User) -> None:
+def test_keeping_paths_locks_none_that_stays_as_it_is(isp: Isp, alice: User) -> None:
     activate(order(isp, alice, transport="vxlan4").vll)
     tunnel_paths_keep(now=clock.now())
     with transaction.atomic():
@@ -54,8 +54,8 @@ def test_keeping_paths_holds_none_that_stays_as_it_is(isp: Isp, alice: User) -> 
         reference("vll_tunnelpath", [TunnelPath.objects.get().pk], lock="UPDATE")
 
 
-def test_a_change_of_a_router_holds_up_no_report_of_its_agent(isp: Isp, nora: User) -> None:
-    """A report holds the topology's version by then, which the change waits for."""
+def test_a_change_of_a_router_delays_no_report_of_its_agent(isp: Isp, nora: User) -> None:
+    """A report has locked the topology's version by then, and the change waits for it."""
     rhino = isp.routers["rhino"]
     with transaction.atomic():
         router_change(router=rhino, user=nora, now=clock.now(), agent_url="https://10.0.0.9:9443")

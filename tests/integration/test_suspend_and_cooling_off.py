@@ -27,7 +27,7 @@ from portal.vll.operations import (
 from provisioning.intent_rows import end_rows
 from provisioning.lost_work_sweep import sweep
 from tests.integration.isp import Isp
-from tests.integration.leases import holders
+from tests.integration.leases import owners
 from tests.integration.router_answers import activate, answer, refuse
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_suspension_takes_the_access_down_and_ends_when_both_routers_confirm(
     assert (vll.lifecycle, vll.admin_status) == ("active", "admin-down")
     answer(vll, "z", "verified")
     assert (vll.lifecycle, vll.in_sync) == ("suspended", True)
-    assert holders() == {vll.pk}
+    assert owners() == {vll.pk}
     order_resume(user=alice, vll=vll, now=clock.now())
     assert is_up(isp)
     activate(vll)
@@ -97,7 +97,7 @@ def test_cooling_off_stops_the_traffic_and_keeps_all_leases(isp: Isp, alice: Use
     activate(vll)
     placed.refresh_from_db()
     assert (placed.state, vll.lifecycle) == ("completed", "pendingTerminate")
-    assert holders() == {vll.pk}
+    assert owners() == {vll.pk}
     assert coolings_off_end(now=placed.ordered_at + DAY - timedelta(seconds=1)) == 0
 
 
@@ -113,7 +113,7 @@ def test_sweeper_orders_the_removal_once_after_the_cooling_off(isp: Isp, alice: 
     for side in "az":
         answer(vll, side, "removed")
     removal.refresh_from_db()
-    assert (removal.state, vll.lifecycle, holders()) == ("completed", "terminated", set())
+    assert (removal.state, vll.lifecycle, owners()) == ("completed", "terminated", set())
 
 
 def test_removal_waits_for_the_order_that_stops_the_traffic(alice: User, vll: Vll) -> None:

@@ -30,8 +30,8 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
-from portal.vll.models import Hold, LineTest, Order, Vll, VllEnd
-from portal.vll.operations import hold_make
+from portal.vll.models import LineTest, Order, Reservation, Vll, VllEnd
+from portal.vll.operations import reservation_make
 from tests.integration.accounts.codes import with_totp
 from tests.integration.circuits import found_line
 from tests.integration.imports.files import checked
@@ -107,7 +107,7 @@ def dairys(module_rows: None, documentation_sites: None) -> Dairy:
     token, _ = token_create(user=alice, name="Token of the dairy", now=clock.now())
     with_totp(alice)
     ends = {"a_end": end(isp, "rhino:host-cust2", outer=7), "z_end": end(isp, "hippo:host-cust2", outer=7)}
-    hold = hold_make(user=alice, cir_bps=1000, now=clock.now(), **ends)
+    reservation = reservation_make(user=alice, cir_bps=1000, now=clock.now(), **ends)
     url = "https://hooks.example.net/dairy"
     webhook, _ = webhook_create(user=ada, customer=dairy, url=url, now=clock.now())
     ids = {
@@ -132,7 +132,7 @@ def dairys(module_rows: None, documentation_sites: None) -> Dairy:
         "membership_id": Membership.objects.get(user=alice).pk,
         "invitation_id": invitation.pk,
         "token_id": token.pk,
-        "hold_id": hold.pk,
+        "reservation_id": reservation.pk,
         "user_id": alice.pk,
         "circuit_id": found_line(isp),
         "import_id": checked(User.objects.create_user("nora", noc_role="noc"), "sites", "name\nBern\n").pk,
@@ -194,7 +194,7 @@ def everything() -> dict[str, list[Any]]:
         Vll,
         VllEnd,
         Order,
-        Hold,
+        Reservation,
         Customer,
         User,
         Membership,

@@ -27,7 +27,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     tried: list[int] = []
 
     class Nobody:
-        def held(self) -> Unreachable:
+        def stored_intent(self) -> Unreachable:
             return Unreachable("ConnectTimeout: timed out")
 
     def call(router: Router) -> Any:

@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.vll.errors import VlanCoolingOff
 from portal.vll.feasibility import feasibility_of
 from portal.vll.models import Vll
-from portal.vll.operations import hold_make, order_delete
+from portal.vll.operations import order_delete, reservation_make
 from portal.vll.operations.line_request_check import LineRequest
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
@@ -70,7 +70,7 @@ def test_the_call_that_the_answer_names_frees_the_vlan(isp: Isp, alice: User, re
     assert post(alice, body(isp, **free)).status_code == 202
 
 
-def test_a_preview_and_a_hold_say_the_same(isp: Isp, alice: User, removed: Vll) -> None:
+def test_a_preview_and_a_reservation_say_the_same(isp: Isp, alice: User, removed: Vll) -> None:
     request = LineRequest(
         a_end=end(isp, "rhino:host-cust1"),
         z_end=end(isp, "hippo:host-cust1", outer=200),
@@ -81,7 +81,7 @@ def test_a_preview_and_a_hold_say_the_same(isp: Isp, alice: User, removed: Vll) 
     found = feasibility_of(user=alice, request=request, now=clock.now())
     assert [type(each) for each in found.refusals] == [VlanCoolingOff]
     with pytest.raises(VlanCoolingOff):
-        hold_make(user=alice, a_end=request.a_end, z_end=request.z_end, cir_bps=GBIT, now=clock.now())
+        reservation_make(user=alice, a_end=request.a_end, z_end=request.z_end, cir_bps=GBIT, now=clock.now())
 
 
 def test_the_page_has_a_button_to_the_lines_removal(isp: Isp, alice: User, removed: Vll) -> None:

@@ -14,7 +14,7 @@ from portal.inventory.operations.observed_circuit_store import circuits_store
 from portal.vll.change_feasibility import change_feasibility_of
 from portal.vll.feasibility import feasibility_of
 from portal.vll.models import Vll
-from portal.vll.operations import Changes, LineRequest, hold_make
+from portal.vll.operations import Changes, LineRequest, reservation_make
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
@@ -107,7 +107,7 @@ def test_an_end_that_shares_frames_with_a_foreign_interface_is_refused(
     assert refusal.value.interface == "host-cust1.7777"
     assert "host-cust1.7777, which this portal does not manage" in wording(refusal.value)
     with pytest.raises(VlanInForeignUse):
-        hold_make(user=alice, cir_bps=GBIT, now=clock.now(), **wanted)
+        reservation_make(user=alice, cir_bps=GBIT, now=clock.now(), **wanted)
 
 
 def test_any_vlan_is_one_that_no_foreign_interface_takes(isp: Isp, alice: User, port: Port) -> None:

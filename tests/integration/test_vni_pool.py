@@ -31,7 +31,7 @@ def fill_pool_except(first: int, last: int, *free: int) -> None:
 
 
 def lease() -> int:
-    return vni_leases.vni_lease(holder=uuid.uuid4(), now=clock.now())
+    return vni_leases.vni_lease(owner=uuid.uuid4(), now=clock.now())
 
 
 def test_every_gap_of_a_pool_of_many_pieces_is_found() -> None:
@@ -67,7 +67,7 @@ def test_query_reads_a_limited_number_of_pieces(monkeypatch: pytest.MonkeyPatch)
     fill_pool_except(1001, 2000, 1300, 1301)
     # Three pieces, here the first ones: from 1001 to 1300.
     assert vni_leases.vni_available()
-    VniLease.objects.create(vni=1300, holder=uuid.uuid4(), leased_at=clock.now())
+    VniLease.objects.create(vni=1300, owner=uuid.uuid4(), leased_at=clock.now())
     assert not vni_leases.vni_available()
 
 

@@ -32,12 +32,12 @@ def move(lab: Lab, name: str, *, before: int, after: int) -> None:
     ]
     for prefix, hop, interface in routes:
         vpp.configure(f"ip route del {prefix} table {before} via {hop} {interface}")
-    for interface, held in addresses.items():
+    for interface, prefixes in addresses.items():
         vpp.configure(
-            *(f"set interface ip address del {interface} {each}" for each in held),
+            *(f"set interface ip address del {interface} {each}" for each in prefixes),
             f"set interface ip table {interface} {after}",
             f"set interface ip6 table {interface} {after}",
-            *(f"set interface ip address {interface} {each}" for each in held),
+            *(f"set interface ip address {interface} {each}" for each in prefixes),
         )
     for prefix, hop, interface in routes:
         vpp.configure(f"ip route add {prefix} table {after} via {hop} {interface}")
@@ -84,12 +84,12 @@ def test_frames_pass_in_the_table(vrf: Lab, line: Combination) -> None:
 
 def loopback_into(lab: Lab, name: str, table: int) -> None:
     """Move only the router's loopback into a table; its links and routes are elsewhere."""
-    held = [host_prefix(each) for each in lab.dataplane.isp.router(name).tunnel_addresses]
+    prefixes = [host_prefix(each) for each in lab.dataplane.isp.router(name).tunnel_addresses]
     lab.dataplane.vpps[name].configure(
-        *(f"set interface ip address del loop0 {each}" for each in held),
+        *(f"set interface ip address del loop0 {each}" for each in prefixes),
         f"set interface ip table loop0 {table}",
         f"set interface ip6 table loop0 {table}",
-        *(f"set interface ip address loop0 {each}" for each in held),
+        *(f"set interface ip address loop0 {each}" for each in prefixes),
     )
 
 

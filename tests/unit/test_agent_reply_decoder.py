@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from provisioning.agent_reply_decoder import BadReply, held_decode, reply_decode
+from provisioning.agent_reply_decoder import BadReply, reply_decode, stored_intent_decode
 from provisioning.intent_document import RouterIntent, intent_for
 from tests.unit.test_intent_document import rows_of, tombstone
 
@@ -135,11 +135,12 @@ def test_a_reply_that_is_no_object_is_an_error(body: bytes, reply: dict[str, Any
 
 
 def test_an_agent_without_an_intent_has_generation_0() -> None:
-    assert held_decode(b'{"router": "rhino", "held": null}', router="rhino").generation == 0
+    assert stored_intent_decode(b'{"router": "rhino", "held": null}', router="rhino").generation == 0
 
 
 def test_the_state_of_another_router_is_an_error() -> None:
     with pytest.raises(BadReply):
-        held_decode(b'{"router": "hippo", "held": null}', router="rhino")
+        stored_intent_decode(b'{"router": "hippo", "held": null}', router="rhino")
     with pytest.raises(BadReply):
-        held_decode(b'{"router": "rhino", "held": {"generation": 5, "sha256": null}}', router="rhino")
+        body = b'{"router": "rhino", "held": {"generation": 5, "sha256": null}}'
+        stored_intent_decode(body, router="rhino")

@@ -15,7 +15,7 @@ from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus
 
 NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
-KEPT_DOWN = {"link_up": False, "kept_down": True}
+SHUT_DOWN = {"link_up": False, "shut_down": True}
 COUNTED = Counted(frames_in=1200, dropped=0, since=NOW - timedelta(seconds=10), until=NOW)
 
 
@@ -27,10 +27,10 @@ def end(router: str, **more: Any) -> EndFacts:
         vpp_away=False,
         silent_since=None,
         dead_since=None,
-        held_since=None,
+        locked_since=None,
         maintenance_since=None,
         link_up=True,
-        kept_down=False,
+        shut_down=False,
         reachable=True,
         as_ordered=True,
         status="verified",
@@ -92,8 +92,8 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(a={"vlan_restored_at": NOW}), "a-vlan-was-taken"),
         (line(a={**NO_FRAMES_IN, "port_drops": 9, "vlan_restored_at": NOW}), "a-vlan-was-taken"),
         (line(a={"vlan_restored_at": NOW}, z={"link_up": False}), "z-port-down"),
-        (line(a=KEPT_DOWN, z={"link_up": False}), "z-port-down"),
-        (line(a=KEPT_DOWN), "a-link-held-down"),
+        (line(a=SHUT_DOWN, z={"link_up": False}), "z-port-down"),
+        (line(a=SHUT_DOWN), "a-link-held-down"),
         (line(a=DEAD), "a-router-dead"),
         (line(z={**NO_FRAMES_IN, "port_drops": None}), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
@@ -108,7 +108,7 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(z=SILENT), "z-router-silent"),
         (line(a={"as_ordered": False, "status": "conflict"}), "a-not-as-wanted"),
         (line(z={"maintenance_since": NOW}), "z-maintenance"),
-        (line(a={"held_since": NOW}), "a-maintenance"),
+        (line(a={"locked_since": NOW}), "a-maintenance"),
         (line(portal_listens=False, a=SILENT, z=SILENT), "portal-away"),
         (line(admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(lifecycle="terminated"), "not-in-service"),
@@ -143,16 +143,16 @@ def test_the_single_fault_is_named(facts: LineFacts, code: str) -> None:
         (line(a={"vpp_away": True, "reachable": False, "link_up": None, "as_ordered": None}), "a-vpp-down"),
         (line(a=NO_FRAMES_IN, z=NO_FRAMES_IN, admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(a={"maintenance_since": NOW, "link_up": False}), "a-maintenance"),
-        (line(a=NO_FRAMES_IN, z={"held_since": NOW, **SILENT}), "z-maintenance"),
+        (line(a=NO_FRAMES_IN, z={"locked_since": NOW, **SILENT}), "z-maintenance"),
         (line(a={"maintenance_since": NOW, "link_up": None}), "a-maintenance"),
         (line(a={"maintenance_since": NOW, **FULL}), "a-policed"),
         (line(a={"maintenance_since": NOW}, z={"link_up": False}), "z-port-down"),
         (line(a=NO_FRAMES_IN, z={"reachable": False}), "path-down"),
-        (line(z={**KEPT_DOWN, **NO_FRAMES_IN}), "z-link-held-down"),
-        (line(a=NO_FRAMES_IN, z={**KEPT_DOWN, **NO_FRAMES_IN}), "z-link-held-down"),
-        (line(a={"link_up": False, **NO_FRAMES_IN}, z={**KEPT_DOWN, **NO_FRAMES_IN}), "a-port-down"),
-        (line(a={**DEAD, "reachable": False}, z={**KEPT_DOWN, **NO_FRAMES_IN}), "a-router-dead"),
-        (line(z={**KEPT_DOWN, **NO_FRAMES_IN, "maintenance_since": NOW}), "z-link-held-down"),
+        (line(z={**SHUT_DOWN, **NO_FRAMES_IN}), "z-link-held-down"),
+        (line(a=NO_FRAMES_IN, z={**SHUT_DOWN, **NO_FRAMES_IN}), "z-link-held-down"),
+        (line(a={"link_up": False, **NO_FRAMES_IN}, z={**SHUT_DOWN, **NO_FRAMES_IN}), "a-port-down"),
+        (line(a={**DEAD, "reachable": False}, z={**SHUT_DOWN, **NO_FRAMES_IN}), "a-router-dead"),
+        (line(z={**SHUT_DOWN, **NO_FRAMES_IN, "maintenance_since": NOW}), "z-link-held-down"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -206,19 +206,19 @@ def evidence(facts: LineFacts, code: str) -> str:
     return shown
 
 
-def test_a_port_that_is_kept_down_has_its_reason_and_takes_no_frames() -> None:
-    lost = line(a={"link_up": False}, z={**KEPT_DOWN, **NO_FRAMES_IN})
+def test_a_port_that_is_shut_down_has_its_reason_and_takes_no_frames() -> None:
+    lost = line(a={"link_up": False}, z={**SHUT_DOWN, **NO_FRAMES_IN})
     assert evidence(lost, "z_port_link") == (
-        "Port host-cust1 of hippo is kept down, because the other end has lost its link."
+        "Port host-cust1 of hippo is shut down, because the other end has lost its link."
     )
-    assert evidence(lost, "z_frames_in") == "No frames can arrive while port host-cust1 is kept down."
-    assert evidence(line(a=DEAD, z=KEPT_DOWN), "z_port_link") == (
-        "Port host-cust1 of hippo is kept down, because the router at the other end is out of service."
+    assert evidence(lost, "z_frames_in") == "No frames can arrive while port host-cust1 is shut down."
+    assert evidence(line(a=DEAD, z=SHUT_DOWN), "z_port_link") == (
+        "Port host-cust1 of hippo is shut down, because the router at the other end is out of service."
     )
 
 
 def test_a_dead_router_is_out_of_service_and_not_in_maintenance() -> None:
-    result = verdict(line(a=DEAD, z=KEPT_DOWN))
+    result = verdict(line(a=DEAD, z=SHUT_DOWN))
     assert result.sentence == "rhino, at the A end, is out of service."
     assert result.advice == "There is nothing for you to do; the NOC took it out of service."
 

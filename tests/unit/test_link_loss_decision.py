@@ -1,4 +1,4 @@
-"""Link loss forwarding by its table: which end is kept down, without oscillation."""
+"""Link loss forwarding by its table: which end is shut down, without oscillation."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,8 +14,8 @@ from portal.vll.link_loss_decision import (
     LONGEST_UP,
     EndLink,
     Timing,
-    held_next,
     other,
+    shut_side_next,
     times_next,
 )
 
@@ -29,7 +29,7 @@ DEAD = EndLink(None, None, router_dead=True, silent_since=LONG_AGO)
 DEAD_AND_DOWN = EndLink(False, LONG_AGO, router_dead=True)
 SILENT = EndLink(None, None, silent_since=NOW - FORGOTTEN)
 FORGOTTEN_END = EndLink(None, None, silent_since=NOW - FORGOTTEN - timedelta(seconds=1))
-CANNOT = EndLink(True, LONG_AGO, may_be_held=False)
+CANNOT = EndLink(True, LONG_AGO, may_be_shut=False)
 UP_SINCE_UNKNOWN, DOWN_SINCE_UNKNOWN = EndLink(True, None), EndLink(False, None)
 ALL = (
     UP_SINCE_UNKNOWN,
@@ -54,7 +54,7 @@ CAN_BE_DOWN, ENDS_IT = (
 
 
 def turn(shut: str, a: EndLink, z: EndLink, *, set_up_at: datetime | None = None) -> str:
-    return held_next(shut, {"a": a, "z": z}, times=1, set_up_at=set_up_at, timing=TIMING, now=NOW)
+    return shut_side_next(shut, {"a": a, "z": z}, times=1, set_up_at=set_up_at, timing=TIMING, now=NOW)
 
 
 @pytest.mark.parametrize(("a", "z"), list(product(ALL, ALL)))
@@ -80,7 +80,7 @@ def test_a_port_that_was_shut_until_its_end_was_verified_has_a_minute_for_its_li
 
 
 def observed(shut: str, truth: dict[str, bool], since: datetime) -> dict[str, EndLink]:
-    """Return the observed links for these true states: the link of the end that is kept down is unknown."""
+    """Return the observed links for these true states: the link of the end that is shut down is unknown."""
     return {side: EndLink(None if side == shut else truth[side], since) for side in "az"}
 
 
@@ -99,7 +99,7 @@ def test_stable_links_lead_to_a_stable_decision_within_two_turns(shut: str, a: b
 def test_after_both_links_are_lost_the_first_to_return_is_taken_down() -> None:
     assert turn("", DOWN, DOWN) == ""
     assert turn("", UP, DOWN) == "a"
-    # Z lost its own link while it was kept down, and nobody could observe it. Z's loss shows once A is back.
+    # Z lost its own link while it was shut down, and nobody could observe it. Z's loss shows once A is back.
     assert turn("z", UP, UNKNOWN) == ""
     assert turn("", UP, JUST_DOWN) == ""
     assert turn("", UP, DOWN) == "a"
@@ -138,7 +138,7 @@ def test_losses_of_a_dead_router_and_earlier_losses_count_immediately() -> None:
 
 
 def simulated(flips: list[int], seconds: int, *, negotiation: int) -> Iterator[str]:
-    """Yield the end that is kept down in each second, while A's link changes at these seconds.
+    """Yield the end that is shut down in each second, while A's link changes at these seconds.
 
     ``negotiation``: the seconds from the set-up of a port until its link is up.
     """
@@ -155,7 +155,7 @@ def simulated(flips: list[int], seconds: int, *, negotiation: int) -> Iterator[s
             changed = max(since, NOW + timedelta(seconds=linked_at[side])) if up and not waits else since
             ends[side] = EndLink(None if side == shut else up and not waits, turned_at if waits else changed)
         before = shut
-        shut = held_next(shut, ends, times=times, set_up_at=set_up_at, timing=TIMING, now=now)
+        shut = shut_side_next(shut, ends, times=times, set_up_at=set_up_at, timing=TIMING, now=now)
         if shut != before:
             times = times_next(times, turned_at=turned_at, now=now) if shut else times
             turned_at = now

@@ -462,7 +462,7 @@ func TestARestartedAgentKeepsItsIntentAndChangesNothing(t *testing.T) {
 		t.Errorf("owns %s, before %s", after, before)
 	}
 	if generation := a.state()["held"].(map[string]any)["generation"]; generation != 42.0 {
-		t.Errorf("holds %v", generation)
+		t.Errorf("contains %v", generation)
 	}
 }
 

@@ -44,10 +44,10 @@ type (
 			Version   *string
 			BootMS    *int64 `json:"boot_ms"`
 		}
-		Held *struct {
+		Stored *struct {
 			Generation int64
 			SHA256     string
-		}
+		} `json:"held"`
 		Applied *struct {
 			Generation int64
 			AtMS       int64 `json:"at_ms"`
@@ -157,10 +157,10 @@ func printQuarantined(w io.Writer, all []quarantined) {
 }
 
 func storedGeneration(s *stateAnswer) string {
-	if s.Held == nil {
+	if s.Stored == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("generation %d (sha256 %s)", s.Held.Generation, s.Held.SHA256)
+	return fmt.Sprintf("generation %d (sha256 %s)", s.Stored.Generation, s.Stored.SHA256)
 }
 
 func describe(r *reason) string {

@@ -50,7 +50,7 @@ func TestAnAgentWithUnreadableFilesReportsThemAndChangesNothingUntilItReceivesAn
 				return len(aside) == len(spoil) && r["vpp"].(map[string]any)["connected"] == true
 			})
 			if generation := report["generation"].(map[string]any)["held"]; (generation == nil) != withoutIntent {
-				t.Errorf("reported as held: %v", generation)
+				t.Errorf("reported as stored: %v", generation)
 			}
 			if aside := a.state()["set_aside"].([]any); len(aside) != len(spoil) {
 				t.Errorf("the state has %v", aside)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// node holds VPP's runtime counters of a graph node, summed over all threads.
+// node contains VPP's runtime counters of a graph node, summed over all threads.
 type node struct {
 	vectors int     // frames that the node received
 	clocks  float64 // sum over all frames

@@ -55,7 +55,7 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // a test that has started must clean up
-	stored := e.heldOrEmpty()
+	stored := e.storedOrEmpty()
 	end := endOf(stored, request.Key)
 	switch {
 	case end == nil:

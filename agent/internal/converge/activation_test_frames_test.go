@@ -110,7 +110,7 @@ func TestSendTestFramesRefusesEndsThatAreNotUnderTest(t *testing.T) {
 			request *intent.TestFrames
 			says    string
 		}{
-			"not held":                   {frames(vxlanEnd(9, r.ports[0]), 1), "names no VLL end"},
+			"not stored":                 {frames(vxlanEnd(9, r.ports[0]), 1), "names no VLL end"},
 			"in service":                 {frames(serving, 1), "not under test"},
 			"another revision":           {older, "at revision 1"},
 			"not built":                  {frames(bare, 1), "10.255.0.99"},

@@ -177,8 +177,8 @@ func TestMembersComeUpAgainWithoutTheLine(t *testing.T) {
 			r.must(&bond.BondDetachMember{SwIfIndex: r.index(r.ports[0])})
 			r.repair(r.t.Context())
 		},
-		"drift is held, the bond used": func(r *router, end intent.End) {
-			r.Repair = Hold
+		"drift is only reported, the bond used": func(r *router, end intent.End) {
+			r.Repair = ReportOnly
 			r.subByHand(end.Access.Interface, 7, 7)
 			r.repair(r.t.Context())
 		},

@@ -48,7 +48,7 @@ func (e *Engine) Calibrate(ctx context.Context, withLines bool) (*Calibrated, er
 		return nil, &calibration.CannotError{Why: "this is a stand-in for VPP: it forwards no frames, and they cost it nothing"}
 	}
 	if e.FreeInterfaces != nil { // VPP aborts if it has too many interfaces
-		snapshot, err := e.quickObservation(ctx, session, e.heldOrEmpty())
+		snapshot, err := e.quickObservation(ctx, session, e.storedOrEmpty())
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (e *Engine) mayCalibrate(withLines bool) error {
 		on, known = e.Maintenance()
 	}
 	carrying := 0
-	for _, end := range e.heldOrEmpty().Present {
+	for _, end := range e.storedOrEmpty().Present {
 		if end.AdminUp && !end.Testing {
 			carrying++
 		}

@@ -36,8 +36,8 @@ func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 // does this for all such interfaces of the end, otherwise only for the interface with that name. It returns
 // these interfaces. Afterwards the agent maintains the end again. Errors: *NotRelabelledError,
 // *NotClaimedError, *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.
-func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
-	return e.decide(ctx, end, name, "claimed", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
+func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*plan.EndInterface, error) {
+	return e.decide(ctx, end, name, "claimed", func(session Session, s *observe.Snapshot, found []*plan.EndInterface) error {
 		var ops []plan.Op
 		for _, h := range found {
 			ops = append(ops, h.Reclaim())
@@ -54,8 +54,8 @@ func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*pla
 // Release removes the interfaces from the agent's records, so that they count as foreign. It also removes the
 // agent's policer from them, because the policer is deleted with the end. Otherwise the interfaces stay
 // unchanged. Release returns the errors of Claim, or an error if the record could not be written to disk.
-func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
-	return e.decide(ctx, end, name, "released", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
+func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*plan.EndInterface, error) {
+	return e.decide(ctx, end, name, "released", func(session Session, s *observe.Snapshot, found []*plan.EndInterface) error {
 		var ops []plan.Op
 		var gone []uint32
 		for _, h := range found {
@@ -81,10 +81,10 @@ func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*p
 // decide calls the function do, which carries out an operator's decision about relabelled interfaces. Then
 // decide repairs the differences that result from the decision.
 func (e *Engine) decide(
-	ctx context.Context, end intent.Key, name, decision string, do func(Session, *observe.Snapshot, []*plan.Holding) error,
-) ([]*plan.Holding, error) {
+	ctx context.Context, end intent.Key, name, decision string, do func(Session, *observe.Snapshot, []*plan.EndInterface) error,
+) ([]*plan.EndInterface, error) {
 	ctx = context.WithoutCancel(ctx) // a half-finished decision is worse than a complete one
-	found, err := func() ([]*plan.Holding, error) {
+	found, err := func() ([]*plan.EndInterface, error) {
 		if err := e.begin(); err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (e *Engine) decide(
 		if err != nil {
 			return nil, err
 		}
-		todo := e.diff(e.heldOrEmpty(), s, e.journal.Of(s.Boot), nil)
+		todo := e.diff(e.storedOrEmpty(), s, e.journal.Of(s.Boot), nil)
 		found, err := relabelled(todo, s, end, name)
 		if err != nil {
 			return nil, err
@@ -138,8 +138,8 @@ func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot,
 
 // relabelled returns all relabelled interfaces of the end, or only the interface with that name if name is
 // not "". It returns *NotRelabelledError if there is none.
-func relabelled(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) ([]*plan.Holding, error) {
-	var found []*plan.Holding
+func relabelled(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) ([]*plan.EndInterface, error) {
+	var found []*plan.EndInterface
 	for _, h := range todo.Relabelled {
 		if h.End == end && (name == "" || name == h.Interface.Name) {
 			found = append(found, h)

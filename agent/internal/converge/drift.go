@@ -16,9 +16,9 @@ type Repair string
 const (
 	// Auto repairs drift as soon as it is detected. The zero value means the same.
 	Auto Repair = "auto"
-	// Hold reports drift and does not repair it until the portal sends the intent again. An end that was
+	// ReportOnly reports drift and does not repair it until the portal sends the intent again. An end that was
 	// not built before, for example because it waits for its port, is still built.
-	Hold Repair = "hold"
+	ReportOnly Repair = "hold"
 )
 
 // settled contains the ends that have reached their intended state in the current run of VPP, for the current
@@ -54,7 +54,7 @@ func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	withheld := make(map[intent.Key]*plan.Reason)
 	for _, op := range ops {
 		if withheld[op.End] == nil && s.differsBy(op) {
-			withheld[op.End] = driftHeld(op)
+			withheld[op.End] = driftOnlyReported(op)
 		}
 	}
 	return withheld
@@ -74,7 +74,7 @@ func (s *settled) drift(ops []plan.Op) map[intent.Key][]plan.Drift {
 // differsBy reports whether the operation repairs a change that another client has made.
 func (s *settled) differsBy(op plan.Op) bool { return !op.Follows && (s.all || s.ends[op.End]) }
 
-func driftHeld(op plan.Op) *plan.Reason {
+func driftOnlyReported(op plan.Op) *plan.Reason {
 	return &plan.Reason{
 		Status: "pending", Code: "drift_held", Object: op.Drift.Object,
 		Message: "another client changed " + op.Drift.Field + " of " + op.Drift.Object + "; it is not repaired until the intent is sent again",
@@ -83,10 +83,10 @@ func driftHeld(op plan.Op) *plan.Reason {
 
 // convergeNewConnection converges after the agent has connected to VPP. A VPP that has restarted has lost
 // everything, so the converge creates everything again. If the stored generation was already applied in this
-// run of VPP, differences may be drift. Under Hold or during a freeze, convergeNewConnection then repairs
+// run of VPP, differences may be drift. Under ReportOnly or during a freeze, convergeNewConnection then repairs
 // only what the policy and the freeze allow.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
-	if (e.Repair == Hold || e.Frozen.Current() != nil) && e.resume() {
+	if (e.Repair == ReportOnly || e.Frozen.Current() != nil) && e.resume() {
 		e.repair(ctx)
 		return
 	}
@@ -123,7 +123,7 @@ func (e *Engine) CheckDrift(ctx context.Context) { e.repair(ctx) }
 //
 // A quick observation is enough to find that there is nothing to do. Otherwise repair plans from a full
 // observation. Ends that VPP refused, and ends with contested fields, wait until their pause is over. Under
-// Hold, repair does not repair drift. If the last converge did not finish, repair converges again. If there
+// ReportOnly, repair does not repair drift. If the last converge did not finish, repair converges again. If there
 // is nothing else to do, repair carries out the requests of Rebuild.
 func (e *Engine) repair(ctx context.Context) bool { return e.repairFrom(ctx, e.quickObservation) }
 
@@ -235,7 +235,7 @@ func (e *Engine) compare(ctx context.Context, stored *intent.Intent, read observ
 		withheld = e.backoff.withheld(stored, e.now())
 	}
 	withhold := e.contested
-	if e.Repair == Hold {
+	if e.Repair == ReportOnly {
 		withhold = e.settled.drifted
 	}
 	early := e.planEarly(ctx, read, stored, nil, withheld, withhold)

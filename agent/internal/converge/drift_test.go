@@ -23,9 +23,9 @@ func (r *router) fieldsOff() map[string]bool {
 	return fields
 }
 
-func TestHoldReportsDriftUntilTheIntentIsSentAgain(t *testing.T) {
+func TestDriftIsOnlyReportedUntilTheIntentIsSentAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(r.ports[0] + ".101"), Flags: 0})
@@ -39,7 +39,7 @@ func TestHoldReportsDriftUntilTheIntentIsSentAgain(t *testing.T) {
 		r.convergeNewConnection(t.Context())
 		stillDown("after a new connection")
 		r.open()
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		r.convergeNewConnection(t.Context())
 		stillDown("after a new start of the agent")
 		stored, _ := r.store.Current()
@@ -54,9 +54,9 @@ func TestHoldReportsDriftUntilTheIntentIsSentAgain(t *testing.T) {
 	})
 }
 
-func TestHoldStillBuildsAnEndWhenItsPortAppears(t *testing.T) {
+func TestReportOnlyStillBuildsAnEndWhenItsPortAppears(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		drifted, waiting := vxlanEnd(1, r.ports[0]), vxlanEnd(2, "loop7")
 		r.put([]intent.End{drifted, waiting})
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(r.ports[0] + ".101"), Flags: 0})
@@ -65,7 +65,7 @@ func TestHoldStillBuildsAnEndWhenItsPortAppears(t *testing.T) {
 			t.Error("the port came and nothing was done")
 		}
 		if off := r.fieldsOff(); len(off) != 1 || !off["admin_up"] {
-			t.Errorf("off: %v, want only the held drift", off)
+			t.Errorf("off: %v, want only the reported drift", off)
 		}
 		if r.repair(t.Context()) {
 			t.Error("drift was repaired after all")
@@ -73,9 +73,9 @@ func TestHoldStillBuildsAnEndWhenItsPortAppears(t *testing.T) {
 	})
 }
 
-func TestHoldBuildsEverythingAgainAfterARestartOfVPP(t *testing.T) {
+func TestReportOnlyBuildsEverythingAgainAfterARestartOfVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.restartVPP()
 		r.convergeNewConnection(t.Context())

@@ -101,7 +101,7 @@ type Engine struct {
 	contests  contests   // guarded by busy
 	// unfinished is set after a converge that did not finish, for example because the journal could not be
 	// written to disk. Until a converge finishes, differences do not count as drift, and are repaired even under
-	// Hold. busy guards unfinished.
+	// ReportOnly. busy guards unfinished.
 	unfinished bool
 
 	mu               sync.Mutex

@@ -86,7 +86,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 
 func TestKilledConvergeIsFinishedUnderHold(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
 		stored, _ := r.store.Current()
 		r.disconnect(r.ports[0] + ".101")
@@ -99,7 +99,7 @@ func TestKilledConvergeIsFinishedUnderHold(t *testing.T) {
 			t.Fatalf("the converge was not cut off: %+v, %v", outcome, err)
 		}
 		r.open()
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		r.convergeNewConnection(t.Context())
 		if p, err := r.ObservedState(t.Context()); err != nil || len(p.Plan.Ops) > 0 {
 			t.Errorf("after the start %d changes are left, %v", len(p.Plan.Ops), err)

@@ -91,7 +91,7 @@ func (r *router) indicesOf(key intent.Key) []uint32 {
 		}
 	}
 	if len(indices) != 2 || slices.Contains(indices, observe.NoIndex) {
-		r.t.Fatal(fmt.Sprint("holds ", indices))
+		r.t.Fatal(fmt.Sprint("has ", indices))
 	}
 	return indices
 }

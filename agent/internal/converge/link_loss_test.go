@@ -93,7 +93,7 @@ func TestPortComesUpForAForeignUse(t *testing.T) {
 // TestPortComesUpForAForeignUseUnderHold: the agent had shut down the port.
 func TestPortComesUpForAForeignUseUnderHold(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		port := r.ports[0]
 		end := wholePort(1, port)
 		r.put([]intent.End{end})

@@ -84,7 +84,7 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 			return nil, ErrNoVPP // the connection was replaced in the meantime
 		}
 	}
-	p := &ObservedState{ObservationNumber: number, Intent: e.heldOrEmpty(), Snapshot: snapshot}
+	p := &ObservedState{ObservationNumber: number, Intent: e.storedOrEmpty(), Snapshot: snapshot}
 	p.Plan = e.diff(p.Intent, snapshot, e.journal.Of(snapshot.Boot), nil)
 	p.Drift, p.Contested = e.settled.drift(p.Plan.Ops), e.contests.now(p.Intent, e.now())
 	e.mu.Lock()
@@ -110,7 +110,7 @@ func (e *Engine) knownState() *ObservedState {
 	return nil
 }
 
-func (e *Engine) heldOrEmpty() *intent.Intent {
+func (e *Engine) storedOrEmpty() *intent.Intent {
 	if stored, _ := e.store.Current(); stored != nil {
 		return stored
 	}
@@ -274,7 +274,7 @@ func (e *Engine) epoch(session Session) int64 {
 // readPortUses adds to the snapshot how other clients use certain interfaces: the ports that these intents or
 // the stored intent want as a whole, and the sub-interfaces that these intents want to adopt.
 func (e *Engine) readPortUses(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
-	s, err := observe.ReadPortUses(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
+	s, err := observe.ReadPortUses(ctx, session, s, plan.PortsToTake(s, append(ins, e.storedOrEmpty())...))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ type Outcome struct {
 	ObservationNumber int64 // number of the observation that the outcome is based on, see Status
 	Applied           bool  // false if the attempt did not finish, for example because VPP is not connected
 	Ends              []End
-	Quarantined       []*plan.Holding
+	Quarantined       []*plan.EndInterface
 }
 
 // End is the result of one end. Reason is nil for "verified", "testing" and "removed".

@@ -59,7 +59,7 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 	if err != nil {
 		return nil, err
 	}
-	stored := e.heldOrEmpty()
+	stored := e.storedOrEmpty()
 	snapshot, err := e.quickObservation(ctx, session, stored) // a quick observation detects interfaces that reuse an index
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 			break
 		}
 		claims := e.journalOf(snapshot, todo.StandingClaims, todo.CreationClaims)
-		claims.Applied = 0 // if the agent is killed before the round has finished, it must start again, also under Hold
+		claims.Applied = 0 // if the agent is killed before the round has finished, it must start again, also under ReportOnly
 		if err := e.journal.Claim(claims); err != nil {
 			return nil, writes, err
 		}

@@ -44,7 +44,7 @@ func TestQuickObservationReadsEverythingAboutAnInterfaceOfAnEvent(t *testing.T) 
 			}
 		}
 		r.busy.Lock()
-		quick, err := r.quickObservation(t.Context(), r.session, r.heldOrEmpty())
+		quick, err := r.quickObservation(t.Context(), r.session, r.storedOrEmpty())
 		r.busy.Unlock()
 		if err != nil {
 			t.Fatal(err)
@@ -93,11 +93,11 @@ func TestEventsOfAFailedObservationAreNotLost(t *testing.T) {
 					r.noteEvent(uint32(r.index(r.ports[0])), 0, 64)
 					r.busy.Lock()
 					defer r.busy.Unlock()
-					if _, err := read(r.Engine)(t.Context(), cut(r.session), r.heldOrEmpty()); err == nil {
+					if _, err := read(r.Engine)(t.Context(), cut(r.session), r.storedOrEmpty()); err == nil {
 						t.Fatal("it did not fail")
 					}
 					before := r.Status().Statistics.FullObservations
-					if _, err := r.quickObservation(t.Context(), r.session, r.heldOrEmpty()); err != nil {
+					if _, err := r.quickObservation(t.Context(), r.session, r.storedOrEmpty()); err != nil {
 						t.Fatal(err)
 					}
 					if r.Status().Statistics.FullObservations == before {

@@ -216,14 +216,14 @@ func TestDriftIsReportedAlthoughItIsRepaired(t *testing.T) {
 		if again := r.driftOf(end.Key); len(again) != 0 {
 			t.Errorf("reported again: %v", again)
 		}
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		r.disconnect(r.ports[0] + ".101")
 		if r.repair(t.Context()) {
-			t.Fatal("repaired under Hold")
+			t.Fatal("repaired under ReportOnly")
 		}
 		for range 2 {
 			if stored := r.driftOf(end.Key); !slices.Contains(stored, "xconnect") {
-				t.Errorf("under Hold, reported: %v", stored)
+				t.Errorf("under ReportOnly, reported: %v", stored)
 			}
 		}
 	})

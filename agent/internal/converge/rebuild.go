@@ -16,10 +16,10 @@ var ErrNotRepaired = errors.New("converge: nothing is repaired: the agent's file
 // The request has no effect unless the sub-interface then still has that name, belongs to the agent and
 // serves its end.
 //
-// requested means that an operator has requested the rebuild. Such a request is allowed even under Hold.
+// requested means that an operator has requested the rebuild. Such a request is allowed even under ReportOnly.
 // Rebuild returns ErrNotRepaired if the policy or a freeze does not allow the rebuild.
 func (e *Engine) Rebuild(index uint32, name string, requested bool) error {
-	if e.Repair == Hold && !requested || e.Frozen.Current() != nil {
+	if e.Repair == ReportOnly && !requested || e.Frozen.Current() != nil {
 		return ErrNotRepaired
 	}
 	e.mu.Lock()

@@ -123,7 +123,7 @@ func (e *Engine) portalFreezes(id, reason string, until time.Time) error {
 func (e *Engine) testUnderWay() error {
 	var err error
 	running := make(map[freezeWait]time.Time)
-	for _, end := range e.heldOrEmpty().Present {
+	for _, end := range e.storedOrEmpty().Present {
 		if !end.Testing || end.IsProbe() {
 			continue
 		}

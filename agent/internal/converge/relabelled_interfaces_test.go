@@ -18,7 +18,7 @@ import (
 
 // relabel manually gives the interfaces of an end another tag, or none for "", and returns the previous
 // state.
-func (r *router) relabel(tag string, end intent.Key) (before []*plan.Holding) {
+func (r *router) relabel(tag string, end intent.Key) (before []*plan.EndInterface) {
 	r.t.Helper()
 	stored, _ := r.store.Current()
 	todo, _, err := r.Plan(r.t.Context(), stored)
@@ -45,7 +45,7 @@ func (r *router) tagByHand(index uint32, tag string) {
 
 // mustBeRelabelled checks that the end is in conflict with one of these interfaces, by name, index and its
 // present tag.
-func (e End) mustBeRelabelled(t *testing.T, tag string, among []*plan.Holding) {
+func (e End) mustBeRelabelled(t *testing.T, tag string, among []*plan.EndInterface) {
 	t.Helper()
 	if e.Status != "conflict" || e.Reason.Code != "relabelled" {
 		t.Fatalf("%s is %s: %+v", e.Key, e.Status, e.Reason)
@@ -123,7 +123,7 @@ func TestClaimedLineIsRemovedAfterARestartOfTheAgent(t *testing.T) {
 		if tag := r.snapshot().ByName(access.Interface.Name).Tag; tag != access.Interface.Tag {
 			t.Errorf("the access has the tag %q", tag)
 		}
-		r.Converge(t.Context()).of(t, end.Key).mustBeRelabelled(t, "rack 3", []*plan.Holding{tunnel})
+		r.Converge(t.Context()).of(t, end.Key).mustBeRelabelled(t, "rack 3", []*plan.EndInterface{tunnel})
 		r.open()
 		if found, err = r.Claim(t.Context(), end.Key, ""); err != nil || len(found) != 1 || found[0].Tunnel == nil {
 			t.Fatalf("%v, found %+v", err, found)
@@ -162,7 +162,7 @@ func TestReleasedLineKeepsForwardingAndIsReportedAsRemoved(t *testing.T) {
 // TestRelabelledLineInServiceIsAConflict: the agent does not change the line. A further line on the same VLAN
 // is in conflict too, and the reason names the relabelled line. No other line waits.
 func TestRelabelledLineInServiceIsAConflict(t *testing.T) {
-	for _, repair := range []Repair{Auto, Hold} {
+	for _, repair := range []Repair{Auto, ReportOnly} {
 		t.Run(string(repair), func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
 				r.Repair = repair
@@ -209,7 +209,7 @@ func TestPortStaysInUseWhileItsTunnelIsRelabelled(t *testing.T) {
 		tunnel := s.ByIndex(s.Tunnels[0].Index)
 		r.tagByHand(tunnel.Index, "")
 		for range 2 {
-			r.put(nil, tombstone(end)).of(t, end.Key).mustBeRelabelled(t, "", []*plan.Holding{{Interface: tunnel}})
+			r.put(nil, tombstone(end)).of(t, end.Key).mustBeRelabelled(t, "", []*plan.EndInterface{{Interface: tunnel}})
 			r.open()
 		}
 		if _, err := r.Claim(t.Context(), end.Key, tunnel.Name); err != nil {
@@ -234,7 +234,7 @@ func TestForeignReplacementOfALineIsNotDeleted(t *testing.T) {
 	}{
 		"just like ours":         {101, func(*router) {}, "conflict", func(r *router, end intent.Key) { r.mustRelease(end) }},
 		"under another name":     {7, func(*router) {}, "removed", func(*router, intent.Key) {}},
-		"after an observation":   {101, func(r *router) { r.Repair = Hold; r.repair(r.t.Context()) }, "removed", func(*router, intent.Key) {}},
+		"after an observation":   {101, func(r *router) { r.Repair = ReportOnly; r.repair(r.t.Context()) }, "removed", func(*router, intent.Key) {}},
 		"after a restart of VPP": {101, func(r *router) { r.restartVPP() }, "removed", func(*router, intent.Key) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestClaimAndReleaseNameTheCauseOfARefusal(t *testing.T) {
 			"somebody's":                 {end.Key, "loop101.7", "was not made by the agent in this run of VPP"},
 			"a port":                     {end.Key, "loop101", "was not made by the agent in this run of VPP"},
 		} {
-			for decision, decide := range map[string]func(context.Context, intent.Key, string) ([]*plan.Holding, error){
+			for decision, decide := range map[string]func(context.Context, intent.Key, string) ([]*plan.EndInterface, error){
 				"claim": r.Claim, "release": r.Release,
 			} {
 				found, err := decide(t.Context(), c.end, c.name)

@@ -11,7 +11,7 @@ import (
 // stored intent, and measures the round-trip time. It changes nothing in VPP and does not delay other work.
 // It returns *NotTestingError, *roundtrip.CannotError, ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip) (*roundtrip.Times, error) {
-	end := endOf(e.heldOrEmpty(), request.Key)
+	end := endOf(e.storedOrEmpty(), request.Key)
 	switch {
 	case end == nil:
 		return nil, notTesting("the stored intent names no VLL end %s", request.Key)

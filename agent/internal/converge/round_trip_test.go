@@ -41,7 +41,7 @@ func TestMeasureRoundTripUsesTheTunnelsAddresses(t *testing.T) {
 	})
 }
 
-func TestMeasureRoundTripNeedsATunnelOfTheHeldIntent(t *testing.T) {
+func TestMeasureRoundTripNeedsATunnelOfTheStoredIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		stored, local, bare := vxlanEnd(1, r.ports[0]), vxlanEnd(3, r.ports[1]), vxlanEnd(4, r.ports[0])
 		local.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC}

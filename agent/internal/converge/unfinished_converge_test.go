@@ -58,9 +58,9 @@ func TestConvergeWithoutAJournalIsFinishedLater(t *testing.T) {
 	})
 }
 
-func TestHoldBuildsANewRunOfVPPAfterAFailedAttempt(t *testing.T) {
+func TestReportOnlyBuildsANewRunOfVPPAfterAFailedAttempt(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.restartVPP()
 		freed := r.fullDisk()

@@ -293,13 +293,13 @@ func TestMTUOfThePortDoesNotLimitFramesOfALine(t *testing.T) {
 }
 
 // TestLinesFollowTheMTUOfTheirPortWithoutDrift: an operator who changes the MTU of a port changes no line, so
-// this is no drift. The lines follow even under Hold.
+// this is no drift. The lines follow even under ReportOnly.
 func TestLinesFollowTheMTUOfTheirPortWithoutDrift(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.PortMTUs = true
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])}).mustAllBe(t, "verified")
 		mtu := uint32(1500)
-		for _, repair := range []Repair{Auto, Hold} {
+		for _, repair := range []Repair{Auto, ReportOnly} {
 			r.Repair = repair
 			mtu -= 100
 			r.must(&interfaces.SwInterfaceSetMtu{SwIfIndex: r.index(r.ports[0]), Mtu: []uint32{mtu, 0, 0, 0}})

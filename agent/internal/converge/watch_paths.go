@@ -64,10 +64,10 @@ func (e *Engine) readPaths(ctx context.Context) {
 	e.keepPathsWatched(ctx, func(intent.Path) bool { return false })
 }
 
-// untouchedPaths reports whether a check of drift may change the path's BFD session. Under Hold, a check must
-// not change the agent's existing sessions, because the change could undo a change by another client.
+// untouchedPaths reports whether a check of drift may change the path's BFD session. Under ReportOnly, a check
+// must not change the agent's existing sessions, because the change could undo a change by another client.
 func (e *Engine) untouchedPaths(path intent.Path) bool {
-	if e.Repair != Hold {
+	if e.Repair != ReportOnly {
 		return true
 	}
 	session, err := e.Session()

@@ -176,7 +176,7 @@ func (r *router) spoil() {
 	r.must(&bfd.BfdUDPDel{SwIfIndex: noInterface, LocalAddr: vpp.IPAddress(locals[6]), PeerAddr: vpp.IPAddress(remotes[6])})
 }
 
-func TestChangedSessionIsRepairedOrHeldUntilTheNextIntent(t *testing.T) {
+func TestChangedSessionIsRepairedOrOnlyReportedUntilTheNextIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		ends := endsOfAllTransports(r)
@@ -187,11 +187,11 @@ func TestChangedSessionIsRepairedOrHeldUntilTheNextIntent(t *testing.T) {
 		if s := r.sessions()[pathOf(4)]; s.State == bfd.BFD_STATE_API_ADMIN_DOWN {
 			t.Error("it is still shut")
 		}
-		r.Repair = Hold
+		r.Repair = ReportOnly
 		r.spoil()
 		r.CheckDrift(t.Context())
 		if existing := r.sessions(); len(existing) != 1 || existing[pathOf(4)].Multiplier != 9 {
-			t.Errorf("under hold: %+v", existing)
+			t.Errorf("under ReportOnly: %+v", existing)
 		}
 		stored, _ := r.store.Current()
 		if _, err := r.Put(t.Context(), stored, ""); err != nil {
@@ -230,7 +230,7 @@ func TestSessionsStayWithoutAnIntent(t *testing.T) {
 		}
 		r.open()
 		if stored, _ := r.store.Current(); stored != nil {
-			t.Fatal("it still holds an intent")
+			t.Fatal("it still has an intent")
 		}
 		r.CheckDrift(t.Context())
 		r.mustWatch(watched, pathOf(4))

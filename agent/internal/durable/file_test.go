@@ -21,7 +21,7 @@ func TestReplaceLeavesOnlyTheNewContent(t *testing.T) {
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("the folder holds %v, %v, want one file", entries, err)
+		t.Fatalf("the folder contains %v, %v, want one file", entries, err)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestAFailedReplaceKeepsTheOldContentAndLeavesNothingBehind(t *testing.T) {
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("the folder holds %v, %v, want only what was there", entries, err)
+		t.Fatalf("the folder contains %v, %v, want only what was there", entries, err)
 	}
 }
 

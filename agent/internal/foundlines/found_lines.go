@@ -33,8 +33,8 @@ type Circuit struct {
 // circuit, attachment circuits come before tunnels; otherwise the lower index comes first.
 func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
 	ours := make(map[uint32]bool, len(todo.Owned))
-	for _, holdings := range [][]*plan.Holding{todo.Owned, todo.Relabelled} {
-		for _, h := range holdings {
+	for _, interfaces := range [][]*plan.EndInterface{todo.Owned, todo.Relabelled} {
+		for _, h := range interfaces {
 			ours[h.Interface.Index] = true
 		}
 	}

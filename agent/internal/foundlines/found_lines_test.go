@@ -69,7 +69,7 @@ func TestCrossConnectsOfOthersAreFound(t *testing.T) {
 				s.Bridged[index] = 7
 			}
 			for _, index := range c.ours {
-				todo.Owned = append(todo.Owned, &plan.Holding{Interface: s.ByIndex(index)})
+				todo.Owned = append(todo.Owned, &plan.EndInterface{Interface: s.ByIndex(index)})
 			}
 			if got := described(Circuits(s, todo)); !slices.Equal(got, c.want) {
 				t.Errorf("found %q, wanted %q", got, c.want)
@@ -90,7 +90,7 @@ func TestEachSideHasItsPortOrTunnel(t *testing.T) {
 func TestRelabelledInterfacesAreNotFound(t *testing.T) {
 	s := network()
 	s.Connects = map[uint32]uint32{11: 31, 31: 11, 12: 32, 32: 12}
-	todo := &plan.Plan{Relabelled: []*plan.Holding{{Interface: s.ByIndex(11)}}}
+	todo := &plan.Plan{Relabelled: []*plan.EndInterface{{Interface: s.ByIndex(11)}}}
 	if got := described(Circuits(s, todo)); !slices.Equal(got, []string{"if12=if32"}) {
 		t.Errorf("found %q", got)
 	}

@@ -29,7 +29,7 @@ func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 	}
 	f = open()
 	if current := f.Current(); current == nil || *current != *begun || current.Over(now) {
-		t.Fatalf("held %+v, want %+v", current, begun)
+		t.Fatalf("stored %+v, want %+v", current, begun)
 	}
 	if err := f.Forget(); err != nil || f.Current() == nil {
 		t.Fatal("it is forgotten before it is over")
@@ -58,7 +58,7 @@ func TestAFreezeByThePortalReplacesItsPreviousOneButNotAnOperators(t *testing.T)
 	now = now.Add(time.Minute)
 	second, err := f.Begin("2", ByPortal, "power", now.Add(time.Hour))
 	if err != nil || *f.Current() != *second || second.Reason != "power" || second.SinceMS != first.SinceMS {
-		t.Fatalf("held %+v, %v", f.Current(), err)
+		t.Fatalf("stored %+v, %v", f.Current(), err)
 	}
 	if err := errors.Join(f.End(), f.Forget()); err != nil {
 		t.Fatal(err)

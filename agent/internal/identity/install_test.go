@@ -69,7 +69,7 @@ func TestAnInstallReplacesAllThree(t *testing.T) {
 	for path, want := range map[string]string{paths.CA: "ca", paths.Certificate: "certificate", paths.Key: "key"} {
 		got, err := os.ReadFile(path)
 		if err != nil || string(got) != want {
-			t.Errorf("%s holds %q, %v", path, got, err)
+			t.Errorf("%s contains %q, %v", path, got, err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)

@@ -244,7 +244,7 @@ func checkAdopted(f *fields, end *End) {
 	}
 }
 
-// checkUNILinkDown refuses to keep a port down if the end does not use the whole port, because the port may
+// checkUNILinkDown refuses to shut a port down if the end does not use the whole port, because the port may
 // then carry other lines. It also refuses this for an end that is to be down, or that is tested or adopted.
 func checkUNILinkDown(f *fields, end *End) {
 	switch {

@@ -89,7 +89,7 @@ func TestTheStoredIntentSurvivesARestart(t *testing.T) {
 	}
 	stored, hash := opened(t, folder).Current()
 	if stored == nil || stored.Generation != 42 || hash != in.SHA256() {
-		t.Errorf("held %+v with hash %s", stored, hash)
+		t.Errorf("stored %+v with hash %s", stored, hash)
 	}
 }
 
@@ -129,6 +129,6 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 		t.Fatal("accepted without a disk")
 	}
 	if stored, _ := store.Current(); stored != nil {
-		t.Error("held without a disk")
+		t.Error("stored without a disk")
 	}
 }

@@ -128,7 +128,7 @@ type End struct {
 	// Adopt means that the agent takes over existing interfaces of other clients for this end, and changes only
 	// their tags.
 	Adopt bool
-	// UNILinkDown means that the agent keeps the whole port down although the end is up, because the far end has
+	// UNILinkDown means that the agent shuts the whole port down although the end is up, because the far end has
 	// lost its link (link loss forwarding).
 	UNILinkDown bool
 	// Label is the line's name for people, which SNMP reports as ifAlias. It is "" if the portal does not send

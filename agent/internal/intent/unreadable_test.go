@@ -29,7 +29,7 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 			for start := range 3 { // it stays so after restarts
 				store := opened(t, folder)
 				if stored, _ := store.Current(); stored != nil {
-					t.Fatalf("start %d: held %+v", start, stored)
+					t.Fatalf("start %d: stored %+v", start, stored)
 				}
 				kept, err := os.ReadFile(filepath.Join(folder, "intent.json.set-aside"))
 				if err != nil || !bytes.Equal(kept, c.content) {
@@ -39,7 +39,7 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 				older.Generation = c.least - 1
 				var old *OldGenerationError
 				if err := store.Accept(older); c.least > 1 && (!errors.As(err, &old) || old.Stored != c.least) {
-					t.Fatalf("start %d: one that is older than what was held: %v", start, err)
+					t.Fatalf("start %d: one that is older than the stored one: %v", start, err)
 				}
 				if c.least == 1 {
 					break
@@ -50,7 +50,7 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			if stored, _ := opened(t, folder).Current(); stored == nil || stored.Generation != 42 {
-				t.Errorf("held %+v", stored)
+				t.Errorf("stored %+v", stored)
 			}
 		})
 	}

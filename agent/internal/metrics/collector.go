@@ -49,7 +49,7 @@ var (
 	endBytes     = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endFrames    = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endInSync    = describe("end_in_sync", "1 when VPP has a VLL end as intended, 0 when not.", "vll", "end")
-	endLinkUp    = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not; none while it is kept down because of the far end's link.",
+	endLinkUp    = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not; none while it is shut down because of the far end's link.",
 		"vll", "end")
 	endPathUp = describe("end_path_up", "1 when the path of a VLL end to the other router is up, 0 when not; none where it is not watched.", "vll", "end")
 
@@ -138,7 +138,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, end := range c.m.reporter.Ends() {
 		e.flag(endInSync, end.InSync, end.Key.VLL, end.Key.End)
-		if !end.KeptDown {
+		if !end.ShutDown {
 			e.flag(endLinkUp, end.LinkUp, end.Key.VLL, end.Key.End)
 		}
 		if end.PathUp != nil {

@@ -50,7 +50,7 @@ func (busyRouter) Ends() []report.EndState {
 	return []report.EndState{
 		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, InSync: true, PathUp: &down},
 		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a02", End: "z"}, LinkUp: true},
-		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a03", End: "a"}, InSync: true, KeptDown: true},
+		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a03", End: "a"}, InSync: true, ShutDown: true},
 	}
 }
 
@@ -103,7 +103,7 @@ func labelled(t *testing.T, f *dto.MetricFamily, values ...string) *dto.Metric {
 	return nil
 }
 
-func TestAPortThatIsKeptDownHasNoLinkMetric(t *testing.T) {
+func TestAPortThatIsShutDownHasNoLinkMetric(t *testing.T) {
 	if ends := gather(t)["longline_end_link_up"].GetMetric(); len(ends) != 2 {
 		t.Errorf("links are reported of %v", ends)
 	}

@@ -58,8 +58,8 @@ type Use struct {
 
 // The uses of the tracer that VPP shows.
 var (
-	HoldsPackets = Use{"VPP's tracer contains packets already: another user is tracing, or a trace was interrupted", "show trace", "clear trace"}
-	HasFilter    = Use{"VPP's tracer has a classifier filter of another user", "show classify filter verbose", "classify filter trace del"}
+	HasPackets = Use{"VPP's tracer contains packets already: another user is tracing, or a trace was interrupted", "show trace", "clear trace"}
+	HasFilter  = Use{"VPP's tracer has a classifier filter of another user", "show classify filter verbose", "classify filter trace del"}
 	// OtherFunction is a function of the plugin bpf_trace_filter. While this function is active, a classifier
 	// filter has no effect.
 	OtherFunction = Use{"VPP's tracer selects packets by a function that another user chose", "show trace filter function", "set trace filter function " + classifierFunction}
@@ -121,7 +121,7 @@ func tracerIsFree(ctx context.Context, session vpp.Caller) error {
 		return err
 	}
 	if _, count := parse(text); count > 0 {
-		return &InUseError{HoldsPackets}
+		return &InUseError{HasPackets}
 	}
 	return nil
 }

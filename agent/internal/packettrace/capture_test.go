@@ -155,7 +155,7 @@ func TestCaptureDoesNotChangeAnOperatorsTrace(t *testing.T) {
 	if _, err := v.CLI("trace add pg-input 3"); err != nil {
 		t.Fatal(err)
 	}
-	held := func() int {
+	packets := func() int {
 		text, err := v.CLI("show trace")
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestCaptureDoesNotChangeAnOperatorsTrace(t *testing.T) {
 		_, count := parse(text)
 		return count
 	}
-	for deadline := time.Now().Add(10 * time.Second); held() < 3; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); packets() < 3; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the operator's trace takes nothing")
 		}
@@ -172,7 +172,7 @@ func TestCaptureDoesNotChangeAnOperatorsTrace(t *testing.T) {
 	if _, err := Capture(t.Context(), session, Request{Interfaces: line, Threads: 1, Packets: 1, For: time.Second}); !errors.As(err, &inUse) {
 		t.Errorf("got %v", err)
 	}
-	if now := held(); now != 3 {
+	if now := packets(); now != 3 {
 		t.Errorf("%d packets are left of the operator's 3", now)
 	}
 }

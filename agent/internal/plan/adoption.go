@@ -32,7 +32,7 @@ func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 		}
 		for _, i := range []*observe.Interface{found.access, found.tunnel} {
 			if i != nil && d.byIndex[i.Index] == nil {
-				d.assign(&Holding{End: end.Key, Interface: i, Tunnel: d.TunnelAt(i.Index), Claim: d.portClaim(end, i), Adopted: true})
+				d.assign(&EndInterface{End: end.Key, Interface: i, Tunnel: d.TunnelAt(i.Index), Claim: d.portClaim(end, i), Adopted: true})
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func (m madeOf) name(end intent.End) string {
 // made finds the interfaces that an end would use, and their differences from the end's intent.
 func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
-	for h := range d.holdingsOf(end.Key) {
+	for h := range d.interfacesOf(end.Key) {
 		if !d.fits(h, end) {
 			differ("%s is this end's, and does not fit it", Describe(h.Interface))
 			return found, differences
@@ -179,7 +179,7 @@ func (d *differ) portClaim(end intent.End, i *observe.Interface) *ownership.Clai
 	return &ownership.Claim{VLL: end.VLL, End: end.Key.End, Revision: end.Revision, Port: i.Name, WasUp: i.AdminUp}
 }
 
-// tagged returns all holdings except the ones that this plan adopts.
-func (d *differ) tagged() []*Holding {
-	return slices.DeleteFunc(slices.Clone(d.holdings), func(h *Holding) bool { return h.Adopted })
+// tagged returns all endInterfaces except the ones that this plan adopts.
+func (d *differ) tagged() []*EndInterface {
+	return slices.DeleteFunc(slices.Clone(d.endInterfaces), func(h *EndInterface) bool { return h.Adopted })
 }

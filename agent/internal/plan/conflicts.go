@@ -48,7 +48,7 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 			block(end.Key, &reason)
 		}
 	}
-	for _, h := range d.holdings {
+	for _, h := range d.endInterfaces {
 		if d.leaving[h.Interface.Index] != nil {
 			block(h.End, d.leavingConflict(h))
 		}
@@ -74,14 +74,14 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 		return conflict("port_in_use", d.describe(bond), "%s is a member of %s, which gets all frames received on it: order the line on %s",
 			name, d.describe(bond), d.nameOf(bond))
 	}
-	holder := d.byIndex[port.Index]
-	if holder != nil && holder.End != end.Key && d.leaving[port.Index] == nil {
-		return conflict("port_in_use", Describe(port), "the whole port %s carries VLL end %s", name, holder.End)
+	owner := d.byIndex[port.Index]
+	if owner != nil && owner.End != end.Key && d.leaving[port.Index] == nil {
+		return conflict("port_in_use", Describe(port), "the whole port %s carries VLL end %s", name, owner.End)
 	}
 	if bridge, bridged := d.Bridged[port.Index]; bridged {
 		return conflict("port_in_use", Describe(port), "%s is in bridge domain %d", name, bridge)
 	}
-	if to, connected := d.Connects[port.Index]; connected && !d.connectIsOurs(port, to, holder) {
+	if to, connected := d.Connects[port.Index]; connected && !d.connectIsOurs(port, to, owner) {
 		return conflict("port_in_use", Describe(port), "%s is cross-connected to %s", name, d.describe(to))
 	}
 	if end.Access.Tagging == intent.Untagged {
@@ -130,27 +130,27 @@ func (d *differ) shutByUs(port *observe.Interface) bool {
 // entry, wasUp returns true if the end is down because of the far end's link, otherwise whether the port is
 // up now.
 func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
-	holder := end
+	owner := end
 	if h := d.byIndex[port.Index]; h != nil {
-		holder = h.End // the next holder leaves the port in the state that the previous holder found
+		owner = h.End // the next owner leaves the port in the state that the previous owner found
 	}
 	for _, claim := range d.ports[port.Name] {
-		if claim.Key() == holder {
+		if claim.Key() == owner {
 			return claim.WasUp
 		}
 	}
-	if at, present := d.present[holder]; present && d.in.Present[at].UNILinkDown {
+	if at, present := d.present[owner]; present && d.in.Present[at].UNILinkDown {
 		return true // the agent set the port down because of the far end's link, so the port was up before
 	}
 	return port.AdminUp
 }
 
 // connectIsOurs reports whether the agent created the cross-connect of a port. This is the case if the
-// cross-connect leads to an interface of the agent. If the port has a holder, the interface must belong to
-// the holder's VLL.
-func (d *differ) connectIsOurs(port *observe.Interface, to uint32, holder *Holding) bool {
+// cross-connect leads to an interface of the agent. If the port has a owner, the interface must belong to
+// the owner's VLL.
+func (d *differ) connectIsOurs(port *observe.Interface, to uint32, owner *EndInterface) bool {
 	if target := d.byIndex[to]; target != nil {
-		return holder == nil || target.End.VLL == holder.End.VLL
+		return owner == nil || target.End.VLL == owner.End.VLL
 	}
 	return false
 }
@@ -371,7 +371,7 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 // The replacement usually gets the same index, and would then receive these frames, so the agent keeps the
 // interface. There is no such conflict if the VLL is removed: then the agent deletes all its interfaces
 // regardless (see Plan.SentInto). There is none for a port either, because a released port keeps its index.
-func (d *differ) leavingConflict(h *Holding) *Reason {
+func (d *differ) leavingConflict(h *EndInterface) *Reason {
 	for from := range d.sendersInto(h.Interface.Index) {
 		switch sender := d.byIndex[from]; {
 		case sender != nil && d.mayChange(sender.End):

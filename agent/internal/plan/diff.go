@@ -18,9 +18,9 @@ type Plan struct {
 	Policed map[intent.Key]bool
 	// Owned are all interfaces of the agent in VPP. Quarantined are the interfaces of the agent whose ends the
 	// intent does not name.
-	Owned, Quarantined []*Holding
+	Owned, Quarantined []*EndInterface
 	// Relabelled are the interfaces that the agent created and tagged, and that no longer have its tag.
-	Relabelled []*Holding
+	Relabelled []*EndInterface
 	// SentInto are the indices of interfaces that are deleted already, or are deleted by this plan, but into
 	// which another user still sends frames. A new interface with such an index must not be used.
 	SentInto map[uint32]*Reason
@@ -31,9 +31,9 @@ type Plan struct {
 	released map[intent.Key]intent.Tombstone // the ends whose interfaces are released instead of deleted
 }
 
-// KeptDown returns the ends whose port the agent has set down because of the far end's link and has not set
+// ShutDown returns the ends whose port the agent has set down because of the far end's link and has not set
 // up again, with the port's name. Such a port may still be up at the moment.
-func (p *Plan) KeptDown() map[intent.Key]string {
+func (p *Plan) ShutDown() map[intent.Key]string {
 	kept := make(map[intent.Key]string)
 	for _, claim := range p.StandingClaims {
 		if claim.LinkLoss && claim.Port != "" {
@@ -43,9 +43,9 @@ func (p *Plan) KeptDown() map[intent.Key]string {
 	return kept
 }
 
-// MembersKeptDown returns the names of the bond members that the agent has set down because of the far end's
+// MembersShutDown returns the names of the bond members that the agent has set down because of the far end's
 // link and has not set up again.
-func (p *Plan) MembersKeptDown() (names []string) {
+func (p *Plan) MembersShutDown() (names []string) {
 	for _, claim := range p.StandingClaims {
 		if claim.Member != "" {
 			names = append(names, claim.Member)
@@ -95,7 +95,7 @@ func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.
 
 // ReplanFor plans for these VLLs after p was carried out. It assumes that the other VLLs are as intended
 // after p, except for conflicts that have appeared since. If p blocked an end, or if an end is withheld now,
-// this assumption does not hold, and ReplanFor plans for all VLLs.
+// this assumption is wrong, and ReplanFor plans for all VLLs.
 func (p *Plan) ReplanFor(
 	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason,
 ) *Plan {
@@ -130,7 +130,7 @@ func diff(
 	}
 	// A relabelled interface of a released end is released with the other interfaces, unless the end's
 	// policer may still work on it.
-	d.relabelled = slices.DeleteFunc(d.relabelled, func(h *Holding) bool {
+	d.relabelled = slices.DeleteFunc(d.relabelled, func(h *EndInterface) bool {
 		return d.released[h.End].Release && d.Policers[ownership.PolicerName(h.End)] == nil
 	})
 	blocked := maps.Clone(withheld)
@@ -151,7 +151,7 @@ func diff(
 		maps.Copy(blocked, found)
 	}
 	p := &Plan{Blocked: blocked, Owned: d.tagged(), Relabelled: d.relabelled, released: d.released}
-	for _, h := range d.holdings {
+	for _, h := range d.endInterfaces {
 		if _, named := d.present[h.End]; !named && !d.removed[h.End] {
 			p.Quarantined = append(p.Quarantined, h)
 		}
@@ -175,7 +175,7 @@ type differ struct {
 	// released are the removed ends whose interfaces are released instead of deleted.
 	released map[intent.Key]intent.Tombstone
 	blocked  map[intent.Key]*Reason
-	leaving  map[uint32]*Holding // by interface index: interfaces to delete, and ports to release
+	leaving  map[uint32]*EndInterface // by interface index: interfaces to delete, and ports to release
 }
 
 // isCarriedOut reports whether the intent names the end as present or removed, and the end is not blocked.
@@ -193,8 +193,8 @@ func (d *differ) planned(end intent.Key) bool {
 // ends. They are also the interfaces of present ends that have another key than intended, or that are to be
 // rebuilt.
 func (d *differ) findLeaving() {
-	d.leaving = make(map[uint32]*Holding)
-	leave := func(h *Holding) {
+	d.leaving = make(map[uint32]*EndInterface)
+	leave := func(h *EndInterface) {
 		if !d.planned(h.End) || d.released[h.End].Release {
 			return
 		}
@@ -204,14 +204,14 @@ func (d *differ) findLeaving() {
 		}
 	}
 	if d.vlls == nil {
-		for _, h := range d.holdings {
+		for _, h := range d.endInterfaces {
 			leave(h)
 		}
 		return
 	}
 	for vll := range d.vlls {
 		for _, end := range intent.EndsOf(vll) {
-			for h := range d.holdingsOf(end) {
+			for h := range d.interfacesOf(end) {
 				leave(h)
 			}
 		}
@@ -240,8 +240,8 @@ func (d *differ) plannedEnds() (places []int) {
 	return places
 }
 
-// fits reports whether the holding has the key that the end requires, and is not to be rebuilt.
-func (d *differ) fits(h *Holding, end intent.End) bool {
+// fits reports whether the end interface has the key that the end requires, and is not to be rebuilt.
+func (d *differ) fits(h *EndInterface, end intent.End) bool {
 	if h.Tunnel != nil {
 		return h.Tunnel.Default && h.Tunnel.Tunnel == end.Tunnel
 	}
@@ -258,7 +258,7 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 // serving returns the interfaces that already serve as the end's access and tunnel. An interface that has to
 // be created or taken is nil.
 func (d *differ) serving(end intent.End) (access, tunnel *observe.Interface) {
-	for h := range d.holdingsOf(end.Key) {
+	for h := range d.interfacesOf(end.Key) {
 		switch {
 		case h.Tunnel == nil && access == nil && d.fits(h, end):
 			access = h.Interface

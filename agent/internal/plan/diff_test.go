@@ -574,8 +574,8 @@ func TestASubInterfaceIsRebuiltWithAllItsSettings(t *testing.T) {
 	}
 }
 
-// TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown, regardless of other problems of its end.
-func TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown(t *testing.T) {
+// TestAPortThatWasShutDownIsUpWhenTheIntentNoLongerRequiresItDown, regardless of other problems of its end.
+func TestAPortThatWasShutDownIsUpWhenTheIntentNoLongerRequiresItDown(t *testing.T) {
 	noLongerDown := func(_ *model, e intent.End) *intent.Intent {
 		e.UNILinkDown = false
 		return want(e)
@@ -619,9 +619,9 @@ func TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown(t *testing.
 	}
 }
 
-// TestAPortThatVPPDidNotSetUpAgainCountsAsKeptDown: the next plan sets it up, regardless of changes to its
+// TestAPortThatVPPDidNotSetUpAgainCountsAsShutDown: the next plan sets it up, regardless of changes to its
 // line.
-func TestAPortThatVPPDidNotSetUpAgainCountsAsKeptDown(t *testing.T) {
+func TestAPortThatVPPDidNotSetUpAgainCountsAsShutDown(t *testing.T) {
 	m := newModel(t)
 	e := end(1, wholePort("cust0"))
 	journal := m.keepDown(&e)
@@ -637,8 +637,8 @@ func TestAPortThatVPPDidNotSetUpAgainCountsAsKeptDown(t *testing.T) {
 	if !m.port("cust0").AdminUp {
 		t.Errorf("released, it stays down; claims %+v", journal.Claims)
 	}
-	if kept := Diff(want(e), m.s, journal, nil).KeptDown(); len(kept) != 0 {
-		t.Errorf("it is up, and kept down are %v", kept)
+	if kept := Diff(want(e), m.s, journal, nil).ShutDown(); len(kept) != 0 {
+		t.Errorf("it is up, and shut down are %v", kept)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Holding is one interface that belongs to an end.
-type Holding struct {
+// EndInterface is one interface that belongs to an end.
+type EndInterface struct {
 	End       intent.Key
 	Revision  int32
 	Interface *observe.Interface
@@ -22,11 +22,11 @@ type Holding struct {
 	// Adopted means that this plan adopts the interface, which does not have the agent's tag yet.
 	Adopted bool
 
-	next *Holding // the next holding of the same end, by interface index
+	next *EndInterface // the next interface of the same end, by interface index
 }
 
 // Kind returns "subif", "port", "vxlan", "geneve" or "gre".
-func (h *Holding) Kind() string {
+func (h *EndInterface) Kind() string {
 	switch {
 	case h.Tunnel != nil:
 		return string(h.Tunnel.Encapsulation)
@@ -36,7 +36,7 @@ func (h *Holding) Kind() string {
 	return "port"
 }
 
-func (h *Holding) isPort() bool { return h.Kind() == "port" }
+func (h *EndInterface) isPort() bool { return h.Kind() == "port" }
 
 // connect is one direction of a cross-connect. The upper 32 bits are the index of the target, and the lower
 // 32 bits are the index of the source. Sorting therefore groups the directions with the same target.
@@ -50,12 +50,12 @@ func (c connect) to() uint32   { return uint32(c >> 32) }
 // ownerView is a snapshot of VPP with the interfaces of each end, and with the object that has each key.
 type ownerView struct {
 	*observe.Snapshot
-	holdings []*Holding // sorted by interface index
+	endInterfaces []*EndInterface // sorted by interface index
 	// relabelled are the interfaces that no longer have the agent's tag, sorted by interface index. They
 	// are in no other list.
-	relabelled       []*Holding
-	byIndex          map[uint32]*Holding     // by interface index
-	byEnd            map[intent.Key]*Holding // the first holding of each end, by interface index
+	relabelled       []*EndInterface
+	byIndex          map[uint32]*EndInterface     // by interface index
+	byEnd            map[intent.Key]*EndInterface // the first interface of each end, by interface index
 	subs             *subInterfaces
 	tunnels          map[intent.Identity]*observe.Tunnel // the first tunnel with each key
 	duplicateTunnels []*observe.Tunnel                   // the further tunnels with the same keys
@@ -69,7 +69,7 @@ type ownerView struct {
 func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	n := len(s.Interfaces)
 	o := &ownerView{
-		Snapshot: s, byIndex: make(map[uint32]*Holding, n), byEnd: make(map[intent.Key]*Holding, n/2),
+		Snapshot: s, byIndex: make(map[uint32]*EndInterface, n), byEnd: make(map[intent.Key]*EndInterface, n/2),
 		subs: newSubInterfaces(n / 2), tunnels: make(map[intent.Identity]*observe.Tunnel, len(s.Tunnels)),
 		connects: make([]connect, 0, len(s.Connects)),
 	}
@@ -89,44 +89,44 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	slices.Sort(o.connects)
 	o.findTables()
 	claims := claimsByObject(journal)
-	holdings := make([]Holding, 0, n) // never grows, so that pointers to its elements stay valid
+	endInterfaces := make([]EndInterface, 0, n) // never grows, so that pointers to its elements stay valid
 	for _, i := range s.Interfaces {
 		if i.IsSub() {
 			o.subs.add(i)
 		}
-		if h, ours := o.holdingOf(i, claims); ours {
-			holdings = append(holdings, h)
-			o.byIndex[i.Index] = &holdings[len(holdings)-1]
+		if h, ours := o.endInterfaceOf(i, claims); ours {
+			endInterfaces = append(endInterfaces, h)
+			o.byIndex[i.Index] = &endInterfaces[len(endInterfaces)-1]
 		} else if h := o.relabelledOf(i, journal.Tagged); h != nil {
 			o.relabelled = append(o.relabelled, h)
 		}
 	}
 	o.ports, o.members = claims.ports, claims.members
 	o.takeClaimedPorts(claims)
-	o.holdings = make([]*Holding, 0, len(o.byIndex))
+	o.endInterfaces = make([]*EndInterface, 0, len(o.byIndex))
 	for _, i := range s.Interfaces {
 		if h := o.byIndex[i.Index]; h != nil {
-			o.holdings = append(o.holdings, h)
+			o.endInterfaces = append(o.endInterfaces, h)
 		}
 	}
-	for _, h := range o.holdings {
+	for _, h := range o.endInterfaces {
 		o.link(h)
 	}
 	return o
 }
 
-// assign adds a holding, and so assigns its interface to an end.
-func (o *ownerView) assign(h *Holding) {
+// assign adds an end interface, and so assigns its interface to an end.
+func (o *ownerView) assign(h *EndInterface) {
 	o.byIndex[h.Interface.Index] = h
-	at, _ := slices.BinarySearchFunc(o.holdings, h.Interface.Index, func(existing *Holding, index uint32) int {
+	at, _ := slices.BinarySearchFunc(o.endInterfaces, h.Interface.Index, func(existing *EndInterface, index uint32) int {
 		return cmp.Compare(existing.Interface.Index, index)
 	})
-	o.holdings = slices.Insert(o.holdings, at, h)
+	o.endInterfaces = slices.Insert(o.endInterfaces, at, h)
 	o.link(h)
 }
 
-// link adds the holding to the linked list of its end.
-func (o *ownerView) link(h *Holding) {
+// link adds the end interface to the linked list of its end.
+func (o *ownerView) link(h *EndInterface) {
 	at := o.byEnd[h.End]
 	if at == nil || h.Interface.Index < at.Interface.Index {
 		h.next, o.byEnd[h.End] = at, h
@@ -138,9 +138,9 @@ func (o *ownerView) link(h *Holding) {
 	h.next, at.next = at.next, h
 }
 
-// holdingsOf returns the holdings of an end, sorted by interface index.
-func (o *ownerView) holdingsOf(end intent.Key) iter.Seq[*Holding] {
-	return func(yield func(*Holding) bool) {
+// interfacesOf returns the endInterfaces of an end, sorted by interface index.
+func (o *ownerView) interfacesOf(end intent.Key) iter.Seq[*EndInterface] {
+	return func(yield func(*EndInterface) bool) {
 		for h := o.byEnd[end]; h != nil && yield(h); h = h.next {
 		}
 	}
@@ -176,9 +176,9 @@ func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.T
 func (o *ownerView) takeClaimedPorts(c claims) {
 	claimed := func(i *observe.Interface, vll string) bool {
 		return slices.ContainsFunc(c.ports[i.Name], func(claim ownership.Claim) bool { return claim.VLL == vll }) ||
-			slices.ContainsFunc(o.relabelled, func(h *Holding) bool { return h.Interface == i && h.End.VLL == vll })
+			slices.ContainsFunc(o.relabelled, func(h *EndInterface) bool { return h.Interface == i && h.End.VLL == vll })
 	}
-	taken := make(map[uint32]*Holding)
+	taken := make(map[uint32]*EndInterface)
 	for name, all := range c.ports {
 		port := o.ByName(name)
 		if port == nil || o.byIndex[port.Index] != nil || port.IsSub() || o.TunnelAt(port.Index) != nil {
@@ -190,7 +190,7 @@ func (o *ownerView) takeClaimedPorts(c claims) {
 		}
 		for _, claim := range all {
 			if h := o.byIndex[to.Index]; h != nil && h.End.VLL == claim.VLL || h == nil && claimed(to, claim.VLL) {
-				taken[port.Index] = &Holding{End: claim.Key(), Revision: claim.Revision, Interface: port, Claim: &claim}
+				taken[port.Index] = &EndInterface{End: claim.Key(), Revision: claim.Revision, Interface: port, Claim: &claim}
 			}
 		}
 	}
@@ -233,13 +233,13 @@ func claimsByObject(journal ownership.Journal) claims {
 	return c
 }
 
-// holdingOf finds the owner of an interface by its tag. If the interface has no tag, holdingOf uses a claim
+// endInterfaceOf finds the owner of an interface by its tag. If the interface has no tag, endInterfaceOf uses a claim
 // to exactly this object in this run of VPP. A crash of the agent between the creation and the tagging of an
 // object leaves such an object.
-func (o *ownerView) holdingOf(i *observe.Interface, c claims) (h Holding, ours bool) {
+func (o *ownerView) endInterfaceOf(i *observe.Interface, c claims) (h EndInterface, ours bool) {
 	tunnel := o.TunnelAt(i.Index)
 	if tag, ours := ownership.ParseTag(i.Tag); ours {
-		return Holding{End: tag.Key, Revision: tag.Revision, Interface: i, Tunnel: tunnel}, true
+		return EndInterface{End: tag.Key, Revision: tag.Revision, Interface: i, Tunnel: tunnel}, true
 	}
 	var claim ownership.Claim
 	var claimed bool
@@ -256,7 +256,7 @@ func (o *ownerView) holdingOf(i *observe.Interface, c claims) (h Holding, ours b
 		}
 	}
 	if !claimed {
-		return Holding{}, false
+		return EndInterface{}, false
 	}
-	return Holding{End: claim.Key(), Revision: claim.Revision, Interface: i, Tunnel: tunnel, Claim: &claim}, true
+	return EndInterface{End: claim.Key(), Revision: claim.Revision, Interface: i, Tunnel: tunnel, Claim: &claim}, true
 }

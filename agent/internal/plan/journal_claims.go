@@ -48,7 +48,7 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 			LinkLoss: end.UNILinkDown || end.AdminUp && d.isDownForLinkLoss(port), // until VPP shows the port as up
 		})
 	}
-	for _, h := range d.holdings {
+	for _, h := range d.endInterfaces {
 		switch {
 		case d.released[h.End].Release:
 		case h.isPort() && wanted[use{h.End.VLL, h.Interface.Name}]:

@@ -16,7 +16,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 		refs: make([]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), unbound: make(map[uint32]bool),
 		policed: make(map[intent.Key]bool),
 	}
-	for _, h := range d.holdings {
+	for _, h := range d.endInterfaces {
 		if d.leaving[h.Interface.Index] == h {
 			b.release(h)
 		}
@@ -27,7 +27,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 			b.removePolicer(tombstone.Key, "the VLL is removed")
 		}
 	}
-	for _, h := range d.holdings {
+	for _, h := range d.endInterfaces {
 		if !d.isCarriedOut(h.End) && !d.wantsDown(h.End) {
 			b.endLinkLoss(h)
 		}
@@ -68,7 +68,7 @@ func (b *operationBuilder) add(end intent.Key, stage Stage, rank int, action Act
 
 // release removes the agent's cross-connects from and to an interface, and the interface's policer, and
 // deletes the interface. It does not delete a port, but removes the agent's tag from the port.
-func (b *operationBuilder) release(h *Holding) {
+func (b *operationBuilder) release(h *EndInterface) {
 	i := h.Interface
 	why := "the VLL is removed"
 	switch _, present := b.present[h.End]; {
@@ -109,7 +109,7 @@ func (b *operationBuilder) releaseEnd(tombstone intent.Tombstone) {
 	if !tombstone.Release {
 		return
 	}
-	for h := range b.holdingsOf(tombstone.Key) {
+	for h := range b.interfacesOf(tombstone.Key) {
 		b.endLinkLoss(h)
 		tag, i := tombstone.AccessTag, h.Interface
 		if h.Tunnel != nil {
@@ -124,7 +124,7 @@ func (b *operationBuilder) releaseEnd(tombstone intent.Tombstone) {
 // endLinkLoss sets up a port that the agent set down because of the far end's link. This happens before other
 // changes to the end. It also happens for ends that are blocked or that the intent no longer names, and to
 // which the plan makes no other changes.
-func (b *operationBuilder) endLinkLoss(h *Holding) {
+func (b *operationBuilder) endLinkLoss(h *EndInterface) {
 	if i := h.Interface; h.isPort() && b.isDownForLinkLoss(i) {
 		b.add(h.End, Detach, 0, SetAdmin{RefTo(i), true}, Drift{Field: "admin_up", Desired: "true", Actual: "false"},
 			"the port is down because the far end had lost its link").Follows = true
@@ -146,7 +146,7 @@ func (d *differ) wantsDown(end intent.Key) bool {
 
 // giveBack sets up a port that the agent set down for its VLL or because of the far end's link. It does
 // nothing if another VLL now uses the whole port, because that VLL determines the port's state.
-func (b *operationBuilder) giveBack(h *Holding) {
+func (b *operationBuilder) giveBack(h *EndInterface) {
 	i := h.Interface
 	taken := func(end intent.End) bool {
 		return end.Access.Interface == i.Name && end.Access.Tagging == intent.Untagged && b.blocked[end.Key] == nil
@@ -157,7 +157,7 @@ func (b *operationBuilder) giveBack(h *Holding) {
 	}
 }
 
-func (b *operationBuilder) detach(h *Holding, why string) {
+func (b *operationBuilder) detach(h *EndInterface, why string) {
 	to := b.Connects[h.Interface.Index]
 	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.nameOf(to)}, why)
 }

@@ -188,7 +188,7 @@ func (b *operationBuilder) removePolicer(end intent.Key, why string) {
 	if existing == nil {
 		return
 	}
-	for h := range b.holdingsOf(end) {
+	for h := range b.interfacesOf(end) {
 		if h.Tunnel == nil {
 			b.takePolicerOff(end, h.Interface, why)
 		}

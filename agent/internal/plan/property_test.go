@@ -112,9 +112,9 @@ func exceptFor(a, b *intent.Intent, vll string) *intent.Intent {
 // mustBeWhole checks that an end that is not blocked has both sides, and that a removed end has none.
 func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Plan) {
 	t.Helper()
-	holdings := make(map[intent.Key]int)
+	interfaces := make(map[intent.Key]int)
 	for _, h := range left.Owned {
-		holdings[h.End]++
+		interfaces[h.End]++
 	}
 	for _, h := range left.Owned {
 		for from, to := range s.Connects {
@@ -135,8 +135,8 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		if e.Testing && left.Blocked[e.Key] == nil {
 			mustBeApart(t, e, s, left)
 		}
-		if left.Blocked[e.Key] == nil && holdings[e.Key] != sides {
-			t.Fatalf("%s holds %d interfaces, want %d", e.Key, holdings[e.Key], sides)
+		if left.Blocked[e.Key] == nil && interfaces[e.Key] != sides {
+			t.Fatalf("%s has %d interfaces, want %d", e.Key, interfaces[e.Key], sides)
 		}
 		can := s.Policing.Reach() == observe.SubInterfacePolicing || s.Policing == observe.PortPolicing && e.Access.Tagging == intent.Untagged && s.NodePolices(s.ByName(e.Access.Interface))
 		if want := left.Blocked[e.Key] == nil && can && e.Bandwidth.CIR > 0 && !e.Testing; left.Policed[e.Key] != want {
@@ -144,8 +144,8 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		}
 	}
 	for _, r := range in.Removed {
-		if left.Blocked[r.Key] == nil && holdings[r.Key] != 0 {
-			t.Fatalf("%s is removed and holds %d interfaces", r.Key, holdings[r.Key])
+		if left.Blocked[r.Key] == nil && interfaces[r.Key] != 0 {
+			t.Fatalf("%s is removed and has %d interfaces", r.Key, interfaces[r.Key])
 		}
 		if left.Blocked[r.Key] == nil && s.Policers[ownership.PolicerName(r.Key)] != nil {
 			t.Fatalf("%s is removed and has a policer", r.Key)
@@ -176,7 +176,7 @@ func mustBeApart(t *testing.T, e intent.End, s *observe.Snapshot, left *Plan) {
 			t.Fatalf("%s is tested, and %s leads to %d (%v) or is policed", e.Key, i.Name, to, connected)
 		}
 		for from, to := range s.Connects {
-			left := slices.ContainsFunc(left.Quarantined, func(h *Holding) bool { return h.Interface.Index == from && h.End == e.Other() })
+			left := slices.ContainsFunc(left.Quarantined, func(h *EndInterface) bool { return h.Interface.Index == from && h.End == e.Other() })
 			if to == i.Index && !left {
 				t.Fatalf("%s is tested, and %s leads into %s", e.Key, s.ByIndex(from).Name, i.Name)
 			}

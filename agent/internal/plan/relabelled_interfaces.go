@@ -56,15 +56,15 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 	return sum.Sum64()
 }
 
-// relabelledOf returns a holding for an interface that the agent has tagged in this run of VPP and that no
+// relabelledOf returns an end interface for an interface that the agent has tagged in this run of VPP and that no
 // longer has the agent's tag. For other interfaces it returns nil.
-func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) *Holding {
+func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) *EndInterface {
 	mark, known := tagged[i.Index]
 	tunnel := o.TunnelAt(i.Index)
 	if !known || tunnel == nil && !i.IsSub() || mark.Identity != fingerprintOf(i, tunnel) {
 		return nil
 	}
-	return &Holding{End: mark.Key, Revision: mark.Revision, Interface: i, Tunnel: tunnel}
+	return &EndInterface{End: mark.Key, Revision: mark.Revision, Interface: i, Tunnel: tunnel}
 }
 
 // TagChanges compares the interfaces that have the agent's tag with the recorded interfaces (known). It
@@ -97,7 +97,7 @@ func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked o
 // relabelledConflicts blocks all ends of a VLL on this router while one of its interfaces is relabelled. This
 // includes ends that this plan does not cover.
 func (d *differ) relabelledConflicts(block func(intent.Key, *Reason)) {
-	found := make(map[intent.Key][]*Holding)
+	found := make(map[intent.Key][]*EndInterface)
 	var ends []intent.Key
 	for _, h := range d.relabelled {
 		if found[h.End] == nil {
@@ -123,7 +123,7 @@ func (d *differ) named(end intent.Key) bool {
 	return present || d.removed[end]
 }
 
-func relabelled(all []*Holding) *Reason {
+func relabelled(all []*EndInterface) *Reason {
 	var found []string
 	for _, h := range all {
 		found = append(found, fmt.Sprintf("%s, which has %s", Describe(h.Interface), tagNow(h.Interface)))
@@ -153,8 +153,8 @@ func (d *differ) notOurs(i *observe.Interface) string {
 	return "which the agent did not make"
 }
 
-// Reclaim returns the operation that restores the holding's tag.
-func (h *Holding) Reclaim() Op {
+// Reclaim returns the operation that restores the interface's tag.
+func (h *EndInterface) Reclaim() Op {
 	tag, i := ownership.Tag{Key: h.End, Revision: h.Revision}.String(), h.Interface
 	return Op{
 		Stage: Tag, End: h.End, Action: SetTag{Interface: RefTo(i), Tag: tag}, Why: "an operator claimed it again",
@@ -165,7 +165,7 @@ func (h *Holding) Reclaim() Op {
 // TakePolicerOff returns the operation that stops the end's policer on an interface that is released. Without
 // this operation, the policer could be deleted with the end while it is still applied to the interface.
 // policed must be true if a policer works on the interface. needed is false if there is nothing to stop.
-func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
+func (h *EndInterface) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := ownership.PolicerName(h.End), h.Interface
 	if op, needed := h.takeTableOff(s); needed {
 		return op, true
@@ -180,7 +180,7 @@ func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, need
 }
 
 // takeTableOff does the same as TakePolicerOff for an interface with a classify table.
-func (h *Holding) takeTableOff(s *observe.Snapshot) (op Op, needed bool) {
+func (h *EndInterface) takeTableOff(s *observe.Snapshot) (op Op, needed bool) {
 	table, bound := s.Bound[h.Interface.Index]
 	t := s.Tables[table]
 	if !bound || t == nil {

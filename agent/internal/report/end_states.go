@@ -9,7 +9,7 @@ import (
 type EndState struct {
 	Key            intent.Key
 	InSync, LinkUp bool
-	KeptDown       bool  // the port is down because of the far end's link
+	ShutDown       bool  // the port is down because of the far end's link
 	PathUp         *bool // nil if the tunnel's path is not watched
 }
 
@@ -24,7 +24,7 @@ func (r *Reporter) Ends() []EndState {
 func (r *Reporter) noteEnds(bodies []endBody) {
 	ends := make([]EndState, 0, len(bodies))
 	for _, b := range bodies {
-		state := EndState{Key: intent.Key{VLL: b.VLL, End: b.End}, InSync: b.InSync, LinkUp: b.LinkUp, KeptDown: b.KeptDown}
+		state := EndState{Key: intent.Key{VLL: b.VLL, End: b.End}, InSync: b.InSync, LinkUp: b.LinkUp, ShutDown: b.ShutDown}
 		if b.Path != nil {
 			up := b.Path.State == string(pathwatch.Up)
 			state.PathUp = &up

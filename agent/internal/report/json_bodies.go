@@ -155,7 +155,7 @@ type observedBody struct {
 	// SetAside are files that the agent could not use, each with the reason.
 	SetAside []setAsideBody `json:"set_aside"`
 	Freezes  bool           `json:"freezes"` // this agent supports freezes
-	// LinkLossForwarding means that this agent can keep a port down because of the far end's link.
+	// LinkLossForwarding means that this agent can shut a port down because of the far end's link.
 	LinkLossForwarding bool `json:"link_loss_forwarding"`
 	// Freeze is null if the router is not frozen.
 	Freeze *freeze.Shown `json:"freeze"`
@@ -206,14 +206,14 @@ func vppOf(status converge.Status) vppBody {
 }
 
 type generationBody struct {
-	Held    *int64 `json:"held"`
+	Stored  *int64 `json:"held"`
 	Applied *int64 `json:"applied"`
 }
 
 func generationOf(status converge.Status) generationBody {
 	var body generationBody
 	if status.Intent != nil {
-		body.Held = &status.Intent.Generation
+		body.Stored = &status.Intent.Generation
 	}
 	if status.Applied != nil {
 		body.Applied = &status.Applied.Generation
@@ -301,7 +301,7 @@ type endBody struct {
 	End       string `json:"end"`
 	Revision  int32  `json:"revision"`
 	LinkUp    bool   `json:"link_up"`
-	KeptDown  bool   `json:"held_down"` // the agent keeps the port down because of the far end's link
+	ShutDown  bool   `json:"held_down"` // the agent keeps the port shut down because of the far end's link
 	Reachable *bool  `json:"reachable"`
 	InSync    bool   `json:"in_sync"`
 	Policed   bool   `json:"policed"`

@@ -10,9 +10,9 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// TestAPortThatIsKeptDownReportsNoLinkLoss: its link state is not compared with that before or after,
+// TestAPortThatIsShutDownReportsNoLinkLoss: its link state is not compared with that before or after,
 // so no event reports a loss.
-func TestAPortThatIsKeptDownReportsNoLinkLoss(t *testing.T) {
+func TestAPortThatIsShutDownReportsNoLinkLoss(t *testing.T) {
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 	var claims []ownership.Claim
 	reported := func(wanted, adminUp, linkUp bool) (endBody, routerView) {
@@ -30,11 +30,11 @@ func TestAPortThatIsKeptDownReportsNoLinkLoss(t *testing.T) {
 	_, before := reported(false, true, true)
 	kept, during := reported(true, false, false)
 	back, negotiating := reported(false, true, false)
-	if !kept.KeptDown || kept.LinkUp || back.KeptDown {
-		t.Errorf("kept down it is %+v, and after that %+v", kept, back)
+	if !kept.ShutDown || kept.LinkUp || back.ShutDown {
+		t.Errorf("shut down it is %+v, and after that %+v", kept, back)
 	}
 	// Until the agent has taken the port down, the port's own link state is reported.
-	if notYet, _ := reported(true, true, true); notYet.KeptDown || !notYet.LinkUp {
+	if notYet, _ := reported(true, true, true); notYet.ShutDown || !notYet.LinkUp {
 		t.Errorf("not taken down yet it is %+v", notYet)
 	}
 	if events := append(eventsBetween(before, during), eventsBetween(during, negotiating)...); len(events) != 0 {
@@ -46,7 +46,7 @@ func TestAPortThatIsKeptDownReportsNoLinkLoss(t *testing.T) {
 	// The intent no longer requires the port to be down, but a conflict has prevented it from coming up.
 	claims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust1", LinkLoss: true}}
 	still, after := reported(false, false, false)
-	if events := eventsBetween(during, after); !still.KeptDown || len(events) != 0 {
+	if events := eventsBetween(during, after); !still.ShutDown || len(events) != 0 {
 		t.Errorf("not set up yet it is %+v, reported as %v", still, inShort(events))
 	}
 }

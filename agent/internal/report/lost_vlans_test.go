@@ -246,7 +246,7 @@ func TestASubInterfaceIsRebuiltOnlyIfATraceShowsThatVPPDropsItsFrames(t *testing
 		}, 2, 0, ""},
 		"the tracer is in use": {func(w *wire) {
 			w.pass(time.Minute, 5, 0)
-			w.lost, w.busy = true, &packettrace.InUseError{Use: packettrace.HoldsPackets}
+			w.lost, w.busy = true, &packettrace.InUseError{Use: packettrace.HasPackets}
 			w.pass(time.Hour, 5, 0)
 		}, 0, 0, VLANNotExamined},
 		"VPP does not count unknown VLANs": {func(w *wire) {
@@ -352,7 +352,7 @@ func TestAStartClearsTheTracerThatAKilledAgentUsed(t *testing.T) {
 // TestOnlyASearchThatUsesTheTracerIsRecordedAndLogged: a start after a recorded search clears the tracer,
 // which must not delete an operator's packets.
 func TestOnlyASearchThatUsesTheTracerIsRecordedAndLogged(t *testing.T) {
-	inUse := &packettrace.InUseError{Use: packettrace.HoldsPackets}
+	inUse := &packettrace.InUseError{Use: packettrace.HasPackets}
 	for name, c := range map[string]struct {
 		engine         dyingVPP
 		during, after  int64

@@ -60,7 +60,7 @@ func (b *observedBody) fill(
 	for _, op := range todo.Ops {
 		drift[op.End] = append(drift[op.End], driftOf(op.Drift))
 	}
-	kept := todo.KeptDown()
+	kept := todo.ShutDown()
 	for _, e := range p.Intent.Present {
 		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
 		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
@@ -76,7 +76,7 @@ func (b *observedBody) fill(
 		}
 		if port := s.ByName(e.Access.Interface); port != nil {
 			end.LinkUp = port.AdminUp && port.LinkUp
-			end.KeptDown = isKeptDown(e, port, kept)
+			end.ShutDown = isShutDown(e, port, kept)
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
 			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without the local address no frames of the far router arrive
@@ -89,10 +89,10 @@ func (b *observedBody) fill(
 	}
 }
 
-// isKeptDown reports whether the agent keeps the port down because the far end has no link. The link state of
-// such a port has no meaning. The result stays true until the port is up again (plan.Plan.KeptDown).
+// isShutDown reports whether the agent keeps the port shut down because the far end has no link. The link state of
+// such a port has no meaning. The result stays true until the port is up again (plan.Plan.ShutDown).
 // Otherwise the portal would treat the missing link as a failure and have the far end's port set down.
-func isKeptDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
+func isShutDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
 	return !port.AdminUp && (e.UNILinkDown || kept[e.Key] == port.Name)
 }
 

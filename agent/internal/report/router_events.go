@@ -51,13 +51,13 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
 	v.drift, v.contested = make(map[intent.Key]string), make(map[intent.Key]string)
 	made := madeByUs(todo)
-	kept := todo.KeptDown()
+	kept := todo.ShutDown()
 	for _, e := range p.Intent.Present {
-		if port := s.ByName(e.Access.Interface); port != nil && isKeptDown(e, port, kept) {
+		if port := s.ByName(e.Access.Interface); port != nil && isShutDown(e, port, kept) {
 			made[port.Index] = true // the agent has caused the loss of its link
 		}
 	}
-	for _, name := range todo.MembersKeptDown() {
+	for _, name := range todo.MembersShutDown() {
 		if member := s.ByName(name); member != nil {
 			made[member.Index] = true
 		}

@@ -62,7 +62,7 @@ func TestEventsBetweenTwoViewsAreReported(t *testing.T) {
 		"a conflict still":    {func(v *routerView) { v.conflicts[vll] = "x" }, func(v *routerView) { v.conflicts[vll] = "y" }, nil},
 		"a quarantine":        {nil, func(v *routerView) { v.quarantined[quarantine{vll, "vxlan_tunnel7"}] = true }, []string{"end.quarantined vxlan_tunnel7 6f0b a"}},
 		"a hand changed":      {nil, func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, []string{"end.drift 6f0b a mtu"}},
-		"and that is held": {func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} },
+		"and that is only reported": {func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} },
 			func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil},
 		"and that was repaired": {func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil, nil},
 		"repairs that others undo": {nil, func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} },

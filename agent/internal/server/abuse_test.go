@@ -299,7 +299,7 @@ func TestLongWorkKeepsNoBodyInMemory(t *testing.T) {
 	e.working = func() {
 		worked++
 		if used := len(s.bodySlots); used != 0 {
-			t.Errorf("%d bodies are held", used)
+			t.Errorf("%d bodies are in memory", used)
 		}
 	}
 	for path, body := range map[string]string{"/v1/trace": `{"schema":1,"of":"cheese","packets":1,"seconds":1}`, "/v1/calibration": `{"schema":1,"beside_lines":false}`} {

@@ -32,9 +32,9 @@ type relabelledBody struct {
 	Tag       string `json:"tag"`
 }
 
-func relabelledOf(holdings []*plan.Holding) []relabelledBody {
+func relabelledOf(interfaces []*plan.EndInterface) []relabelledBody {
 	bodies := []relabelledBody{}
-	for _, h := range holdings {
+	for _, h := range interfaces {
 		bodies = append(bodies, relabelledBody{h.End.VLL, h.End.End, h.Kind(), h.Interface.Name, h.Interface.Index, h.Interface.Tag})
 	}
 	return bodies
@@ -47,7 +47,7 @@ type decidedBody struct {
 }
 
 // claimOrRelease handles a claim or a release, which the engine carries out.
-func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.Holding, error)) http.HandlerFunc {
+func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.EndInterface, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
 			end, name := intent.Key{VLL: requested.VLL, End: requested.End}, requested.Interface

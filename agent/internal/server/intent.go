@@ -49,11 +49,11 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 		frozenProblem(frozen).write(w)
 	case errors.As(err, &old):
 		problem{Type: "old-generation", Title: "An older generation", Status: http.StatusConflict,
-			Detail: fmt.Sprintf("generation %d is stored", old.Stored), Held: old.Stored, Generation: old.Generation}.write(w)
+			Detail: fmt.Sprintf("generation %d is stored", old.Stored), Stored: old.Stored, Generation: old.Generation}.write(w)
 	case errors.As(err, &reused):
 		problem{Type: "generation-reused", Title: "A generation used twice", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("generation %d is stored with other content", reused.Generation),
-			Held:   reused.Generation, Generation: reused.Generation}.write(w)
+			Stored: reused.Generation, Generation: reused.Generation}.write(w)
 	case errors.Is(err, converge.ErrStopping):
 		unavailable(err).write(w)
 	case err != nil:

@@ -46,9 +46,9 @@ type quarantinedBody struct {
 	Interface string `json:"interface"`
 }
 
-func quarantinedOf(holdings []*plan.Holding) []quarantinedBody {
+func quarantinedOf(interfaces []*plan.EndInterface) []quarantinedBody {
 	bodies := []quarantinedBody{}
-	for _, h := range holdings {
+	for _, h := range interfaces {
 		bodies = append(bodies, quarantinedBody{h.End.VLL, h.End.End, h.Interface.Name})
 	}
 	return bodies

@@ -42,7 +42,7 @@ func TestEachRefusalOfATraceHasItsProblemType(t *testing.T) {
 		code   string
 	}{
 		"another trace":             {requested, converge.ErrTracing, 409, "tracer-in-use"},
-		"another user's":            {requested, &packettrace.InUseError{Use: packettrace.HoldsPackets}, 409, "tracer-in-use"},
+		"another user's":            {requested, &packettrace.InUseError{Use: packettrace.HasPackets}, 409, "tracer-in-use"},
 		"no input node":             {requested, &packettrace.CannotError{Why: "none"}, 409, "cannot-trace"},
 		"not cleared":               {requested, &packettrace.LeftError{Why: errors.New("vpp: receive: EOF")}, 409, "trace-left"},
 		"nothing of the line":       {requested, &converge.NotTestingError{Why: "nothing here"}, 409, "not-traced"},

@@ -16,7 +16,7 @@ type problem struct {
 	Status     int            `json:"status"`
 	Detail     string         `json:"detail"`
 	Errors     []intent.Error `json:"errors,omitempty"`
-	Held       int64          `json:"held,omitempty"`
+	Stored     int64          `json:"held,omitempty"`
 	Generation int64          `json:"generation,omitempty"`
 }
 

@@ -30,8 +30,8 @@ import (
 type Engine interface {
 	Put(ctx context.Context, in *intent.Intent, acknowledged string) (*converge.Outcome, error)
 	Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
-	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
-	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
+	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.EndInterface, error)
+	Release(ctx context.Context, end intent.Key, name string) ([]*plan.EndInterface, error)
 	SendTestFrames(context.Context, *intent.TestFrames) (*converge.TestResult, error)
 	MeasureRoundTrip(context.Context, *intent.RoundTrip) (*roundtrip.Times, error)
 	FreezeHere(reason string, until time.Time) (*freeze.Freeze, error)

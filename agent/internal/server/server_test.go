@@ -62,11 +62,11 @@ func (e *engine) Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Sna
 	return nil, nil, converge.ErrNoVPP
 }
 
-func (e *engine) Claim(context.Context, intent.Key, string) ([]*plan.Holding, error) {
+func (e *engine) Claim(context.Context, intent.Key, string) ([]*plan.EndInterface, error) {
 	return nil, converge.ErrNoVPP
 }
 
-func (e *engine) Release(context.Context, intent.Key, string) ([]*plan.Holding, error) {
+func (e *engine) Release(context.Context, intent.Key, string) ([]*plan.EndInterface, error) {
 	return nil, converge.ErrNoVPP
 }
 

@@ -39,7 +39,7 @@ type ownedBody struct {
 	Key *uint32 `json:"key"`
 }
 
-func ownedOf(h *plan.Holding) ownedBody {
+func ownedOf(h *plan.EndInterface) ownedBody {
 	body := ownedBody{h.End.VLL, h.End.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index, nil}
 	if h.Tunnel != nil {
 		body.Key = orNull(h.Tunnel.VNI + h.Tunnel.GREKey) // a tunnel has at most one of VNI and key
@@ -81,7 +81,7 @@ type stateBody struct {
 	Router       string            `json:"router"`
 	AgentVersion string            `json:"agent_version"`
 	VPP          vppBody           `json:"vpp"`
-	Held         *storedBody       `json:"held"`
+	Stored       *storedBody       `json:"held"`
 	Applied      *appliedAtBody    `json:"applied"`
 	Owned        []ownedBody       `json:"owned"`
 	Conflicts    []conflictBody    `json:"conflicts"`
@@ -110,7 +110,7 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	}
 	stored := status.Intent
 	if stored != nil {
-		body.Held = &storedBody{stored.Generation, status.SHA256}
+		body.Stored = &storedBody{stored.Generation, status.SHA256}
 	} else {
 		stored = &intent.Intent{Router: s.router}
 	}

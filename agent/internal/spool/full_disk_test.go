@@ -20,10 +20,10 @@ func TestTakenRecordsAreNotReturnedAgainOnAFullDisk(t *testing.T) {
 		}
 		_ = s.Take(records, false) // it may report that the disk is full
 	}
-	holds(t, s)
+	mustContain(t, s)
 	free()
 	add(t, s, "four")
-	holds(t, s, "four")
+	mustContain(t, s, "four")
 	take(t, s, 1, false)
 	if again := open(t, folder, room); again.Waiting() != 0 || again.Dropped() != 0 {
 		t.Errorf("after a restart %d wait and %d were dropped", again.Waiting(), again.Dropped())

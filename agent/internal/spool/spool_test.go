@@ -45,10 +45,10 @@ func texts(records []Record) []string {
 	return all
 }
 
-func holds(t *testing.T, s *Spool, want ...string) {
+func mustContain(t *testing.T, s *Spool, want ...string) {
 	t.Helper()
 	if got := texts(oldest(t, s, 1000)); !slices.Equal(got, want) {
-		t.Errorf("holds %v, want %v", got, want)
+		t.Errorf("contains %v, want %v", got, want)
 	}
 	if s.Waiting() != int64(len(want)) {
 		t.Errorf("says that %d wait, want %d", s.Waiting(), len(want))
@@ -76,11 +76,11 @@ func segmentFiles(t *testing.T, folder string) []string {
 func TestOldestReturnsRecordsInOrderUntilTheyAreTaken(t *testing.T) {
 	s := open(t, t.TempDir(), room)
 	add(t, s, "one", "two", "three")
-	holds(t, s, "one", "two", "three")
+	mustContain(t, s, "one", "two", "three")
 	take(t, s, 2, false)
-	holds(t, s, "three")
+	mustContain(t, s, "three")
 	add(t, s, "four")
-	holds(t, s, "three", "four")
+	mustContain(t, s, "three", "four")
 	if s.Dropped() != 0 {
 		t.Errorf("dropped %d", s.Dropped())
 	}
@@ -92,15 +92,15 @@ func TestRecordsSurviveARestartUntilTheyAreTaken(t *testing.T) {
 	add(t, s, "one", "two", "three")
 	take(t, s, 1, false)
 	s = open(t, folder, room) // the first process was killed, so it closed nothing
-	holds(t, s, "two", "three")
+	mustContain(t, s, "two", "three")
 	add(t, s, "four")
 	s = open(t, folder, room)
-	holds(t, s, "two", "three", "four")
+	mustContain(t, s, "two", "three", "four")
 	take(t, s, 3, false)
 	s = open(t, folder, room)
-	holds(t, s)
+	mustContain(t, s)
 	add(t, s, "five")
-	holds(t, s, "five")
+	mustContain(t, s, "five")
 }
 
 func TestIncompleteLastRecordIsIgnoredAtEveryLength(t *testing.T) {
@@ -123,7 +123,7 @@ func TestIncompleteLastRecordIsIgnoredAtEveryLength(t *testing.T) {
 				s := open(t, folder, room)
 				add(t, s, "after")
 				if got := texts(oldest(t, s, 10)); !slices.Equal(got, []string{"one", "two", "after"}) {
-					t.Errorf("holds %v", got)
+					t.Errorf("contains %v", got)
 				}
 			})
 		}
@@ -144,7 +144,7 @@ func TestDamageDropsAndCountsTheRestOfItsSegment(t *testing.T) {
 	if err := os.WriteFile(file, bytes.Replace(data, []byte("two"), []byte("owt"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, s, "one", "four")
+	mustContain(t, s, "one", "four")
 	if s.Dropped() != 2 {
 		t.Errorf("dropped %d, want two and three", s.Dropped())
 	}
@@ -202,7 +202,7 @@ func TestTakeCountsRefusedRecordsAsDropped(t *testing.T) {
 	s := open(t, t.TempDir(), room)
 	add(t, s, "one", "two", "three")
 	take(t, s, 2, true)
-	holds(t, s, "three")
+	mustContain(t, s, "three")
 	if s.Dropped() != 2 {
 		t.Errorf("dropped %d", s.Dropped())
 	}
@@ -216,7 +216,7 @@ func TestAppendContinuesAfterAWriteError(t *testing.T) {
 		t.Fatal("no error for a failed write")
 	}
 	add(t, s, "three")
-	holds(t, s, "one", "three")
+	mustContain(t, s, "one", "three")
 	if s.Dropped() != 1 {
 		t.Errorf("dropped %d", s.Dropped())
 	}
@@ -250,7 +250,7 @@ func TestRandomOperationsLoseAndAddNoRecords(t *testing.T) {
 				s = open(t, folder, room)
 			}
 			if got := texts(oldest(t, s, 1000)); !slices.Equal(got, want) || s.Waiting() != int64(len(want)) || s.Dropped() != 0 {
-				t.Fatalf("seed %d: holds %d records and says %d, want %d; dropped %d", seed, len(got), s.Waiting(), len(want), s.Dropped())
+				t.Fatalf("seed %d: contains %d records and says %d, want %d; dropped %d", seed, len(got), s.Waiting(), len(want), s.Dropped())
 			}
 		}
 	}

@@ -21,16 +21,16 @@ func TestUnreadablePositionIsSetAsideAndAllRecordsAreReturned(t *testing.T) {
 				t.Fatal(err)
 			}
 			s = open(t, folder, room)
-			holds(t, s, "one", "two", "three")
+			mustContain(t, s, "one", "two", "three")
 			add(t, s, "four")
 			take(t, s, 3, false)
-			holds(t, s, "four")
+			mustContain(t, s, "four")
 			kept, err := os.ReadFile(path + ".set-aside")
 			if aside := s.SetAside(); err != nil || !bytes.Equal(kept, content) || aside == nil || aside.Path != path+".set-aside" || aside.Why == "" {
 				t.Errorf("kept %q, %v, and says %+v", kept, err, aside)
 			}
 			s = open(t, folder, room)
-			holds(t, s, "four")
+			mustContain(t, s, "four")
 			if s.SetAside() != nil {
 				t.Error("set aside again")
 			}
@@ -54,7 +54,7 @@ func TestUnusableFolderIsOpenedAsSoonAsItIsUsable(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, s, "two")
-	holds(t, s, "two")
+	mustContain(t, s, "two")
 	if s.Dropped() != 1 {
 		t.Errorf("dropped %d", s.Dropped())
 	}

@@ -116,7 +116,7 @@ func (m *merger) wholePort(i Interface) {
 		key, value := ours.Content[at].Value, ours.Content[at+1]
 		if existing := child(port, key); existing == nil {
 			put(port, key, value)
-		} else if existing.Value != value.Value && !(i.HeldDown && key == "state") { // the file has the state without the loss of the far end's link
+		} else if existing.Value != value.Value && !(i.ShutDown && key == "state") { // the file has the state without the loss of the far end's link
 			m.refuse(path+"."+key, "the file says %s, and with line %s it is %s", existing.Value, i.VLL, value.Value)
 		}
 	}

@@ -120,11 +120,11 @@ func TestMergeReportsPlaceAndReasonOfEachDifference(t *testing.T) {
 	}
 }
 
-// TestMergeAcceptsAPortThatIsUpInTheFileAndKeptDownInVPP: the port comes up again with the far end's link,
+// TestMergeAcceptsAPortThatIsUpInTheFileAndShutDownInVPP: the port comes up again with the far end's link,
 // so the operator need not edit the file.
-func TestMergeAcceptsAPortThatIsUpInTheFileAndKeptDownInVPP(t *testing.T) {
+func TestMergeAcceptsAPortThatIsUpInTheFileAndShutDownInVPP(t *testing.T) {
 	part := ours()
-	part.Interfaces[2].HeldDown = true
+	part.Interfaces[2].ShutDown = true
 	for _, states := range [][2]string{{"", "    state: down\n"}, {"    state: up\n", "    state: up\n"}} {
 		file := strings.Replace(operators, "    mtu: 1500\nloop", "    mtu: 1500\n"+states[0]+"loop", 1)
 		got, err := part.Merge([]byte(file))

@@ -49,9 +49,9 @@ type Interface struct {
 	MTU     uint32 `json:"mtu"`
 	MTUNow  uint32 `json:"mtu_now"` // in VPP; if it differs from MTU, vppcfg's plan changes it
 	AdminUp bool   `json:"admin_up"`
-	// HeldDown reports that the port is down because the far end has lost its link. It comes up with that
+	// ShutDown reports that the port is down because the far end has lost its link. It comes up with that
 	// link.
-	HeldDown bool `json:"held_down"`
+	ShutDown bool `json:"held_down"`
 }
 
 // Unnamed is an interface that a file of vppcfg cannot name as it is.
@@ -76,20 +76,20 @@ type obstacle struct {
 
 // circuit is a group of interfaces that cross-connects join. A probe's tunnel is a circuit with one
 // interface.
-type circuit []*plan.Holding
+type circuit []*plan.EndInterface
 
 // Of returns the part for the interfaces in the snapshot that the plan assigns to the agent, including
 // relabelled interfaces. The intent gives the frame sizes that lines promise.
 func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 	p := &Part{Tunnels: []Tunnel{}, Interfaces: []Interface{}, Unnamed: []Unnamed{}}
 	ours := slices.Concat(todo.Owned, todo.Relabelled)
-	slices.SortFunc(ours, func(a, b *plan.Holding) int { return int(int64(a.Interface.Index) - int64(b.Interface.Index)) })
+	slices.SortFunc(ours, func(a, b *plan.EndInterface) int { return int(int64(a.Interface.Index) - int64(b.Interface.Index)) })
 	named := make(map[uint32]string) // VNI -> tunnel
 	frames := make(map[intent.Key]uint32, len(in.Present))
 	for _, end := range in.Present {
 		frames[end.Key] = uint32(end.Frame)
 	}
-	kept := todo.KeptDown()
+	kept := todo.ShutDown()
 	for _, c := range circuitsOf(s, ours) {
 		mtu, in := mtuOf(s, c, frames)
 		for _, h := range c {
@@ -104,7 +104,7 @@ func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 				continue
 			}
 			entry := interfaceOf(s, h, mtu)
-			entry.HeldDown = !i.AdminUp && kept[h.End] == i.Name
+			entry.ShutDown = !i.AdminUp && kept[h.End] == i.Name
 			p.Interfaces = append(p.Interfaces, entry)
 			if h.Kind() == string(intent.VXLAN) {
 				named[h.Tunnel.VNI] = i.Name
@@ -116,7 +116,7 @@ func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 }
 
 // circuitsOf keeps the order of the interfaces.
-func circuitsOf(s *observe.Snapshot, ours []*plan.Holding) (all []circuit) {
+func circuitsOf(s *observe.Snapshot, ours []*plan.EndInterface) (all []circuit) {
 	senders := make(map[uint32][]uint32, len(ours))
 	for from, to := range s.Connects {
 		senders[to] = append(senders[to], from)
@@ -144,7 +144,7 @@ func circuitsOf(s *observe.Snapshot, ours []*plan.Holding) (all []circuit) {
 
 // obstacleOf returns nil if vppcfg can name the interface. named maps the VNIs that are already named to
 // their tunnels.
-func obstacleOf(s *observe.Snapshot, h *plan.Holding, named map[uint32]string) *obstacle {
+func obstacleOf(s *observe.Snapshot, h *plan.EndInterface, named map[uint32]string) *obstacle {
 	switch h.Kind() {
 	case string(intent.GENEVE):
 		return &obstacle{fmt.Sprintf("%s: vppcfg has no GENEVE and takes it for a physical port, of an MTU that VPP does not set", h.Interface.Name), true}
@@ -201,7 +201,7 @@ func mtuOf(s *observe.Snapshot, c circuit, frames map[intent.Key]uint32) (uint32
 	return mtu, nil
 }
 
-func interfaceOf(s *observe.Snapshot, h *plan.Holding, mtu uint32) Interface {
+func interfaceOf(s *observe.Snapshot, h *plan.EndInterface, mtu uint32) Interface {
 	i := h.Interface
 	named := Interface{Name: i.Name, VLL: h.End.VLL, End: h.End.End, Kind: h.Kind(), MTU: mtu, MTUNow: i.L3MTU, AdminUp: i.AdminUp}
 	if to, connected := s.Connects[i.Index]; connected {

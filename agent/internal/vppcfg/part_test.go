@@ -39,7 +39,7 @@ func (r *router) add(i observe.Interface) *observe.Interface {
 }
 
 func (r *router) own(end intent.Key, i *observe.Interface, tunnel *intent.Tunnel) *observe.Interface {
-	h := &plan.Holding{End: end, Interface: i}
+	h := &plan.EndInterface{End: end, Interface: i}
 	if tunnel != nil {
 		h.Tunnel = &observe.Tunnel{Tunnel: *tunnel, Index: i.Index, Default: true}
 	}
@@ -143,7 +143,7 @@ func TestPortIsMarkedWhileTheFarEndsLinkKeepsItDown(t *testing.T) {
 		key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 		r.own(key, r.s.ByName("cust0"), nil).AdminUp = up
 		r.todo.StandingClaims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust0", LinkLoss: true}}
-		if part := r.part(); part.Interfaces[0].HeldDown == up {
+		if part := r.part(); part.Interfaces[0].ShutDown == up {
 			t.Errorf("admin up %t: %+v", up, part.Interfaces[0])
 		}
 	}

@@ -36,7 +36,7 @@ func (p *Part) writeRemarks(out *bytes.Buffer) {
 	}
 	var others []string
 	for _, i := range p.Interfaces {
-		if i.HeldDown {
+		if i.ShutDown {
 			fmt.Fprintf(out, "# KEPT DOWN: %s of line %s, end %s\n#   The port is down for the far end's link, at this moment. Use this file for no plan later, when the port may be up again.\n",
 				i.Name, i.VLL, i.End)
 		}

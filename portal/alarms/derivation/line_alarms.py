@@ -31,8 +31,8 @@ _SET_UP_WITHIN = timedelta(seconds=60)
 _CHANGES_NAMED = 3
 
 
-def _kept_down_for_a_reason(near: str, far: str) -> str:
-    """Return SQL that is true if the ``near`` port of a line is kept down for a valid reason.
+def _shut_down_for_a_reason(near: str, far: str) -> str:
+    """Return SQL that is true if the ``near`` port of a line is shut down for a valid reason.
 
     A valid reason is one of these:
 
@@ -58,7 +58,7 @@ WITH down AS (
            a.link_up IS FALSE AND NOT a.held_down AND pa.router_id <> ALL(%(troubled)s) AS a_is_cut_off,
            z.link_up IS FALSE AND NOT z.held_down AND pz.router_id <> ALL(%(troubled)s) AS z_is_cut_off,
            pa.router_id = ANY(%(troubled)s) OR pz.router_id = ANY(%(troubled)s)
-           OR {_kept_down_for_a_reason("a", "z")} OR {_kept_down_for_a_reason("z", "a")} AS is_explained,
+           OR {_shut_down_for_a_reason("a", "z")} OR {_shut_down_for_a_reason("z", "a")} AS is_explained,
            line.family IS NOT NULL AND pa.router_id <> pz.router_id
            AND (a.reachable IS FALSE OR z.reachable IS FALSE
                 OR 'down' IN (a.path_state, z.path_state)
@@ -155,7 +155,7 @@ def down(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def differing(now: datetime) -> Iterator[AlarmCondition]:
-    settled = [*sorted(TERMINAL_ORDER_STATES), OrderState.HELD.value]
+    settled = [*sorted(TERMINAL_ORDER_STATES), OrderState.PENDING_APPROVAL.value]
     causes = _causes(_DIFFERING, troubled=list(troubled_routers(now)), settled=settled)
     routers = _router_names(causes)
     for cause in causes:

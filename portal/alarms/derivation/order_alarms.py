@@ -25,8 +25,8 @@ def orders(now: datetime) -> Iterator[AlarmCondition]:
         yield _order(order, Kind.ORDER_OVERDUE, since=order.ordered_at)
     for order in queries.failed_lately(every, now=now).order_by("state_at"):
         yield _order(order, Kind.ORDER_FAILED, since=order.state_at)
-    for order in every.filter(state=OrderState.HELD).order_by("ordered_at"):
-        yield _order(order, Kind.ORDER_HELD, since=order.ordered_at)
+    for order in every.filter(state=OrderState.PENDING_APPROVAL).order_by("ordered_at"):
+        yield _order(order, Kind.ORDER_PENDING_APPROVAL, since=order.ordered_at)
 
 
 def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:

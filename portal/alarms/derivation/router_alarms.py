@@ -83,7 +83,7 @@ def troubled_routers(now: datetime) -> set[int]:
 
 def agents(now: datetime) -> Iterator[AlarmCondition]:
     with_agent = _with_agent().order_by("name")
-    for router in with_agent.filter(observed__generation_held__gt=F("generation")):
+    for router in with_agent.filter(observed__generation_stored__gt=F("generation")):
         yield _of(router, Kind.AGENT_AHEAD)
     unread = with_agent.filter(observed__isnull=False).exclude(observed__set_aside=[])
     for router in unread.select_related("observed"):
@@ -95,10 +95,10 @@ def agents(now: datetime) -> Iterator[AlarmCondition]:
     ending = with_agent.annotate(ends=Coalesce(Max(expires, filter=in_use), Max(expires, filter=good)))
     for router in ending.filter(ends__lt=now + NOT_RENEWED):
         yield _of(router, Kind.CERTIFICATE_ENDS, facts={"ends": f"{router.ends:%Y-%m-%d %H:%M}"})
-    kept = Router.objects.exclude(held_since=None, frozen_since=None, maintenance_since=None)
+    kept = Router.objects.exclude(locked_since=None, frozen_since=None, maintenance_since=None)
     for router in kept.order_by("name"):
-        since = router.held_since or router.frozen_since or router.maintenance_since
-        facts = {"held": router.held_since is not None, "frozen": router.frozen_since is not None}
+        since = router.locked_since or router.frozen_since or router.maintenance_since
+        facts = {"held": router.locked_since is not None, "frozen": router.frozen_since is not None}
         yield _of(router, Kind.WITHHELD, since=since, facts=facts)
 
 

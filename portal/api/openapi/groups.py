@@ -29,7 +29,7 @@ FOR_EVERYBODY = (
     Group("orders", _("Orders"), _("Follow an order until it has ended."), ("orders", "jobs")),
     Group(
         "holds",
-        _("Holds"),
+        _("Reservations"),
         _("Reserve VLANs and bandwidth for some minutes before you order."),
         ("holds",),
     ),

@@ -61,12 +61,12 @@ class ObservedRouter(models.Model):
     # Whether the agent supports freezes; and the freeze that it keeps, null for none.
     freezes = models.BooleanField(default=False, db_default=False)
     freeze = models.JSONField(null=True)
-    # Whether the agent can keep a port down because of the far end's link.
+    # Whether the agent can shut a port down because of the far end's link.
     link_loss_forwarding = models.BooleanField(default=False, db_default=False)
     # SHA-256 (hex) of the certificate with which the agent last requested a renewal, and of its file of CAs.
     certificate_shown = models.CharField(max_length=64, blank=True, default="", db_default="")
     ca_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
-    generation_held = models.BigIntegerField(null=True)
+    generation_stored = models.BigIntegerField(db_column="generation_held", null=True)
     generation_applied = models.BigIntegerField(null=True)
     # Digests of the parts of the last report, by name: an unchanged part is not processed.
     digests = models.JSONField(default=dict, db_default={})

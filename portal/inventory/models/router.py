@@ -33,7 +33,7 @@ class Router(models.Model):
     # Since when paths avoid the router as transit. A drained router is under maintenance as well.
     drained_since = models.DateTimeField(null=True, blank=True)
     # Since when the portal sends the router no intent. Orders wait.
-    held_since = models.DateTimeField(null=True, blank=True)
+    locked_since = models.DateTimeField(db_column="held_since", null=True, blank=True)
     # Since when nothing is changed on the router, until an operator acknowledges the differences
     # (RouterFreeze).
     frozen_since = models.DateTimeField(null=True, blank=True)

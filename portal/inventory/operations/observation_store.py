@@ -163,7 +163,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "freezes": report.freezes,
         "link_loss_forwarding": report.link_loss_forwarding,
         "freeze": None if report.freeze is None else asdict(report.freeze),
-        "generation_held": report.generation.held,
+        "generation_stored": report.generation.stored,
         "generation_applied": report.generation.applied,
     }
 

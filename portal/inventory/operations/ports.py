@@ -42,15 +42,15 @@ def port_change_unguarded(*, port: Port, user: User, now: datetime, **changes: A
 
     ``changes``: description, kind, customer, speed_bps, bookable_bps, oversubscription_percent, max_frame.
     Raises BookableBelowBooked, BookableTwice, OutOfRange, Retired. Raises InUse if the customer changes while
-    a line or a hold has bandwidth on the port.
+    a line or a reservation has bandwidth on the port.
     """
     locked: Port = Port.objects.locked().select_related("router", "customer").get(pk=port.pk)
     if locked.retired_at is not None:
         raise Retired(what="port", name=str(locked))
     if "customer" in changes and changes["customer"] != locked.customer and locked.booked_bps:
-        # The holders of bookings are lines, orders and holds.
-        holders = [str(holder) for holder in locked.bookings.values_list("holder", flat=True).distinct()]
-        raise in_use("port", str(locked), holders)
+        # The owners of bookings are lines, orders and reservations.
+        owners = [str(owner) for owner in locked.bookings.values_list("owner", flat=True).distinct()]
+        raise in_use("port", str(locked), owners)
     _check_customer(changes.get("customer"))
     check_limits(changes)
     speed_bps = changes.get("speed_bps", locked.speed_bps)

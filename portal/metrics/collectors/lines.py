@@ -22,7 +22,7 @@ def families(now: datetime) -> Iterator[Metric]:
     )
     lines = GaugeMetricFamily(
         "longline_vlls",
-        "Lines that are not gone for good; in_sync: whether the routers hold what is wanted.",
+        "Lines that are not gone for good; in_sync: whether the routers have the wanted state.",
         labels=["lifecycle", "oper_status", "in_sync"],
     )
     for lifecycle, oper_status, in_sync, number in counted:

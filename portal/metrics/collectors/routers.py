@@ -59,8 +59,8 @@ def _states(now: datetime) -> dict[str, Count]:
         "silent_forwarding": Count(
             "pk", filter=Exists(_silences().filter(counts_as_down=False, forwarded_at__isnull=False))
         ),
-        "ahead": Count("pk", filter=Q(observed__generation_held__gt=F("generation"))),
-        "held": Count("pk", filter=Q(held_since__isnull=False)),
+        "ahead": Count("pk", filter=Q(observed__generation_stored__gt=F("generation"))),
+        "held": Count("pk", filter=Q(locked_since__isnull=False)),
         "frozen": Count("pk", filter=Q(frozen_since__isnull=False)),
         "in_maintenance": Count("pk", filter=Q(maintenance_since__isnull=False)),
     }
@@ -73,7 +73,7 @@ def _silences() -> QuerySet[RouterSilence]:
 def _by_state(counts: dict[str, int]) -> Metric:
     routers = GaugeMetricFamily(
         "longline_routers",
-        "Routers with an agent: reporting, silent or never_reported; and those of which another state holds.",
+        "Routers with an agent: reporting, silent or never_reported; and routers in other states.",
         labels=["state"],
     )
     for state, number in counts.items():

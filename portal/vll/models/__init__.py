@@ -1,9 +1,9 @@
 from portal.vll.models.attempt import Attempt, RouterConvergence, intent_is_wanted
 from portal.vll.models.forwarded_link_loss import ForwardedLinkLoss
-from portal.vll.models.hold import Hold
 from portal.vll.models.line_test import LineTest
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
+from portal.vll.models.reservation import Reservation
 from portal.vll.models.tombstone import EndMove, TombstoneTunnel, VllTombstone
 from portal.vll.models.tunnel_path import TunnelPath
 from portal.vll.models.vll import Vll, VllEnd
@@ -12,10 +12,10 @@ __all__ = [
     "Attempt",
     "EndMove",
     "ForwardedLinkLoss",
-    "Hold",
     "LineTest",
     "Order",
     "PlanResult",
+    "Reservation",
     "RouterConvergence",
     "TombstoneTunnel",
     "TunnelPath",

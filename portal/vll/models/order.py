@@ -35,7 +35,7 @@ class Order(models.Model):
     # When a NOC admin ended the order without confirmation from the routers: {"by", "reason", "at"}. The
     # order's leases are released when the routers have confirmed the line.
     forced = models.JSONField(null=True)
-    # When the NOC approved a held order.
+    # When the NOC approved an order pending approval.
     approved_at = models.DateTimeField(null=True)
     # When the portal raised the alarm that this order takes too long.
     alarmed_at = models.DateTimeField(null=True)
@@ -81,7 +81,7 @@ class Order(models.Model):
         indexes = [
             models.Index(fields=["customer", "-ordered_at", "-id"], name="order_by_customer"),
             models.Index(fields=["-ordered_at", "-id"], name="order_by_age"),
-            models.Index(fields=["vll"], condition=Q(state=OrderState.HELD), name="order_held"),
+            models.Index(fields=["vll"], condition=Q(state=OrderState.PENDING_APPROVAL), name="order_held"),
             models.Index(fields=["state_at"], condition=Q(state=OrderState.FAILED), name="order_failed"),
         ]
 

@@ -12,9 +12,9 @@ class VllTombstone(models.Model):
     """An end that a router has to remove and has not confirmed as removed yet.
 
     The end has moved to another router, or its line has ended without this router's confirmation. The row is
-    deleted when the router confirms. Until then, ``leases`` is the holder of the resources that the end
+    deleted when the router confirms. Until then, ``leases`` is the owner of the resources that the end
     needed on its port and router. ``tunnels`` are the tunnels that the router may still have. Their leases
-    may have any holder. While the line has not ended, a trigger refuses a tombstone on the router where the
+    may have any owner. While the line has not ended, a trigger refuses a tombstone on the router where the
     end is now.
     """
 

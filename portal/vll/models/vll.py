@@ -233,10 +233,10 @@ class VllEnd(models.Model):
     reason = models.JSONField(null=True)
     # From the agent's observations; null: not reported.
     link_up = models.BooleanField(null=True)
-    # link_since: since when link_up and held_down have their values, by the portal's clock. held_down: the
-    # agent keeps the port down because of the far end's link, so the port's own link state is unknown.
+    # link_since: since when link_up and shut_down have their values, by the portal's clock. shut_down: the
+    # agent keeps the port shut because of the far end's link, so the port's own link state is unknown.
     link_since = models.DateTimeField(null=True)
-    held_down = models.BooleanField(default=False, db_default=False)
+    shut_down = models.BooleanField(db_column="held_down", default=False, db_default=False)
     reachable = models.BooleanField(null=True)
     observed_in_sync = models.BooleanField(null=True)
     # Whether the VPP read-back shows that ingress traffic is limited to the line's bandwidth profile.
@@ -289,7 +289,7 @@ class VllEnd(models.Model):
             ),
             models.Index(fields=["port"], condition=Q(status="conflict"), name="vll_end_in_conflict"),
             models.Index(fields=["port"], condition=~Q(drift=[]), name="vll_end_drifted"),
-            models.Index(fields=["vll"], condition=Q(held_down=True), name="vll_end_held_down"),
+            models.Index(fields=["vll"], condition=Q(shut_down=True), name="vll_end_held_down"),
             models.Index(fields=["port"], condition=~Q(contested=[]), name="vll_end_contested"),
             models.Index(
                 fields=["port"], condition=Q(vlan_loss__isnull=False), name="vll_end_loses_its_vlan"

@@ -25,7 +25,12 @@ from portal.vll.operations.order_approval import order_approve, order_reject
 from portal.vll.operations.order_plan_preview import plan_finish, plan_request
 from portal.vll.operations.order_progress import answers_take
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
-from portal.vll.operations.pre_order_holds import hold_make, hold_release, hold_renew, holds_expire
+from portal.vll.operations.reservations import (
+    reservation_make,
+    reservation_release,
+    reservation_renew,
+    reservations_expire,
+)
 from portal.vll.operations.retry_order import order_retry
 from portal.vll.operations.similar_orders import similar_orders_of
 from portal.vll.operations.stop_managing_line import line_let_go
@@ -52,10 +57,6 @@ __all__ = [
     "customer_change",
     "dead_routers_settle",
     "ends_observed",
-    "hold_make",
-    "hold_release",
-    "hold_renew",
-    "holds_expire",
     "line_adopt",
     "line_let_go",
     "line_test_call_off",
@@ -82,6 +83,10 @@ __all__ = [
     "plan_finish",
     "plan_request",
     "request_of",
+    "reservation_make",
+    "reservation_release",
+    "reservation_renew",
+    "reservations_expire",
     "scheduled_line_tests_begin",
     "similar_orders_of",
     "stale_vlls_mark",

@@ -21,7 +21,7 @@ from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line
 from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
-from portal.vll.operations.pre_order_holds import hold_take
+from portal.vll.operations.reservations import reservation_take
 from portal.vll.operations.resource_leases import (
     LeasedTunnel,
     cores_lease,
@@ -46,7 +46,7 @@ def order_add(
     transport: str,
     description: str,
     now: datetime,
-    hold: uuid.UUID | None = None,
+    reservation: uuid.UUID | None = None,
     retry_of: Order | None = None,
     eir_bps: int = 0,
     cbs_bytes: int | None = None,
@@ -63,7 +63,7 @@ def order_add(
 
     With ``refuse_similar``, an order that equals one of the last hour raises SimilarOrder.
 
-    The VLL takes over the leases of ``hold`` that it needs. The portal releases the other leases of the hold.
+    The VLL takes over the leases of ``reservation`` that it needs. The portal releases its other leases.
     No other order can take the leases in between. An order above the customer's limit waits for approval.
     """
     request = LineRequest(
@@ -77,7 +77,7 @@ def order_add(
         ebs_bytes=ebs_bytes,
         link_loss_forwarding=link_loss_forwarding,
     )
-    taken = None if hold is None else hold_take(user=user, hold=hold, now=now)
+    taken = None if reservation is None else reservation_take(user=user, reservation=reservation, now=now)
     leased = taken.leased if taken else None
     reserved = [end.port for end in leased.ends.values()] if leased else []
     own = [taken.pk] if taken else []
@@ -90,12 +90,12 @@ def order_add(
             raise SimilarOrder(order=str(similar[0]), count=len(similar))
     vll_id = uuid.uuid4()
     ends = ends_lease(
-        ends=request.ends, ports=accepted.ports, cir_bps=cir_bps, holder=vll_id, leased=leased, now=now
+        ends=request.ends, ports=accepted.ports, cir_bps=cir_bps, owner=vll_id, leased=leased, now=now
     )
-    tunnel = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
+    tunnel = transport_lease(accepted=accepted, owner=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, tunnel=tunnel)
     test = line_test_plan(None, content, (port.router for port in accepted.ports.values()))
-    held = needs_approval(user, accepted.customer, cir_bps + eir_bps)
+    pending_approval = needs_approval(user, accepted.customer, cir_bps + eir_bps)
     with pipelined():
         vll = vll_create(vll_id, accepted, test.first, description, now)
         order = order_acknowledge(
@@ -104,17 +104,17 @@ def order_add(
             revision=vll.revision,
             actor=user.username,
             now=now,
-            held=held,
+            pending_approval=pending_approval,
             retry_of=retry_of,
             data={"transport": vll.transport, "vni": vll.vni, "gre_key": vll.gre_key},
         )
         test.note(vll, order, now=now)
-        if not held:
+        if not pending_approval:
             converge_routers((port.router_id for port in accepted.ports.values()), now=now)
     # Lease the cores last, because orders of all customers wait for the locks on the routers' sums.
-    cores_lease(accepted=accepted, holder=vll_id, own=own)
+    cores_lease(accepted=accepted, owner=vll_id, own=own)
     if taken is not None:
-        leases_settle(content, holder=vll.pk, spare=taken.pk, now=now)
+        leases_settle(content, owner=vll.pk, spare=taken.pk, now=now)
         taken.end(now=now, kind="hold.ordered", actor=user.username, vll_id=vll.pk)
     return order
 

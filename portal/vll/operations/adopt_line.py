@@ -133,24 +133,24 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
         transport=found.transport.value,
     )
     accepted = check_line(user=user, request=request, now=now, lock=True).accepted(request)
-    holder = uuid.uuid4()
+    owner = uuid.uuid4()
     leased = ends_lease(
         ends=request.ends,
         ports=accepted.ports,
         cir_bps=adoption.cir_bps,
-        holder=holder,
+        owner=owner,
         leased=None,
         now=now,
         adopted=True,
     )
-    tunnel = _tunnel_lease(found.transport, found.key, ends, holder=holder, now=now)
+    tunnel = _tunnel_lease(found.transport, found.key, ends, owner=owner, now=now)
     content = content_for(accepted, ends=leased, tunnel=tunnel)
     tags = {
         side: {"access_tag_before": end.tag, "tunnel_tag_before": end.tunnel_tag or ""}
         for side, end in ends.items()
     }
     vll = vll_create(
-        holder, accepted, content, adoption.description, now, handover=Handover.ADOPT, of_ends=tags
+        owner, accepted, content, adoption.description, now, handover=Handover.ADOPT, of_ends=tags
     )
     order = order_acknowledge(
         vll=vll,
@@ -161,7 +161,7 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
         data={"transport": vll.transport, "vni": vll.vni, "gre_key": vll.gre_key, "adopted": True},
     )
     converge_routers((port.router_id for port in accepted.ports.values()), now=now)
-    cores_lease(accepted=accepted, holder=holder, own=[])
+    cores_lease(accepted=accepted, owner=owner, own=[])
     return order
 
 
@@ -199,7 +199,7 @@ def _tunnel_lease(
     key: int | None,
     ends: Mapping[str, FoundEnd],
     *,
-    holder: uuid.UUID,
+    owner: uuid.UUID,
     now: datetime,
 ) -> LeasedTunnel:
     """Lease the identifiers of the line's tunnel. Raises TunnelKeyTaken, TunnelPairTaken."""
@@ -207,10 +207,10 @@ def _tunnel_lease(
         return LeasedTunnel(addresses={"a": None, "z": None})
     addresses = {side: str(end.tunnel_address) for side, end in ends.items()}
     if key is not None and transport.encapsulation.leases_vni:
-        vni_lease_named(key, holder=holder, now=now)
+        vni_lease_named(key, owner=owner, now=now)
         return LeasedTunnel(vni=key, addresses=addresses)
     if key is not None:
-        gre_key_lease_named(key, holder=holder, now=now)
+        gre_key_lease_named(key, owner=owner, now=now)
         return LeasedTunnel(gre_key=key, addresses=addresses)
-    gre_pair_lease_named((addresses["a"], addresses["z"]), holder=holder, now=now)
+    gre_pair_lease_named((addresses["a"], addresses["z"]), owner=owner, now=now)
     return LeasedTunnel(addresses=addresses)

@@ -1,4 +1,4 @@
-"""Cancel an order: immediately if it is held, otherwise when both routers have undone it."""
+"""Cancel an order: immediately if it is pending approval, otherwise when both routers have undone it."""
 
 from datetime import datetime
 
@@ -36,8 +36,8 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
     letting_go = vll.handover == Handover.RELEASE
     if order.is_terminal or order.failure or order.state == OrderState.PENDING_CANCELLATION or letting_go:
         raise WrongOrderState(state=order.state, action="cancel")
-    if order.state == OrderState.HELD:
-        held_order_end(order, vll, OrderState.CANCELLED, actor=actor, now=now)
+    if order.state == OrderState.PENDING_APPROVAL:
+        unapproved_order_end(order, vll, OrderState.CANCELLED, actor=actor, now=now)
         return order
     if order.state == OrderState.ACKNOWLEDGED:
         order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor)
@@ -78,7 +78,9 @@ def fall_back(order: Order, vll: Vll, *, now: datetime) -> None:
     order.refresh_from_db()
 
 
-def held_order_end(order: Order, vll: Vll, state: str, *, actor: str, now: datetime, **also: object) -> None:
+def unapproved_order_end(
+    order: Order, vll: Vll, state: str, *, actor: str, now: datetime, **also: object
+) -> None:
     """End an order that was never sent to a router, and release its leases. The caller has locked the VLL."""
     if order.action == OrderAction.ADD:
         leases_release(vll.pk, now=now)
@@ -88,5 +90,5 @@ def held_order_end(order: Order, vll: Vll, state: str, *, actor: str, now: datet
         # confirmation settles them later.
         leases_release(order.pk, now=now)
     else:
-        leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
+        leases_settle(content_of(vll), owner=vll.pk, spare=order.pk, now=now)
     order_move(order, state, now=now, actor=actor, **also)

@@ -26,12 +26,12 @@ from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
 def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
     """Send the order to its routers again now, and skip all pauses after failures.
 
-    Raises NotForYouToDecide. Raises WrongOrderState for an order that is held or has ended.
+    Raises NotForYouToDecide. Raises WrongOrderState for an order that is pending approval or has ended.
     """
     if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
     order, vll = _locked(order)
-    if order.is_terminal or order.state == OrderState.HELD:
+    if order.is_terminal or order.state == OrderState.PENDING_APPROVAL:
         raise WrongOrderState(state=order.state, action="force-retry")
     routers = {
         *vll.ends.values_list("port__router_id", flat=True),
@@ -47,9 +47,9 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
     """End an order that is being undone or removes its line, without the routers' confirmation.
 
     The order becomes cancelled if a user has cancelled it, and failed otherwise. The customer can read
-    ``reason``. Raises NotForYouToForce. Raises WrongOrderState for a held order and for an order that has
-    ended. Also raises WrongOrderState for an add, a modify or a test that is not being undone yet: cancel
-    that order first.
+    ``reason``. Raises NotForYouToForce. Raises WrongOrderState for an order that is pending
+    approval or has ended. Also raises WrongOrderState for an add, a modify or a test that is not being undone
+    yet: cancel that order first.
     """
     if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
@@ -78,7 +78,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
 
 def may_be_ended(order: Order) -> bool:
     """Return whether the order may be ended by force: it is being undone, or it removes its line."""
-    if order.is_terminal or order.state == OrderState.HELD:
+    if order.is_terminal or order.state == OrderState.PENDING_APPROVAL:
         return False
     return (
         order.failure is not None
@@ -97,7 +97,7 @@ def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
     is_open = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()
     for order in forced:
         if vll.wanted_present and not is_open and not ends and not left:
-            leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
+            leases_settle(content_of(vll), owner=vll.pk, spare=order.pk, now=now)
             continue
         ports_release(order.pk, kept_at=ends | left)
         if not ends:

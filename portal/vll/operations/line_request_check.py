@@ -175,7 +175,7 @@ def check_line(
     the caller writes later. For an existing line, ``owner`` is its customer, ``line`` its leased content and
     ``in_service`` the content on its routers. ``preferred``: the transport that ``auto`` keeps while it fits.
     ``unchanged_path``: the transport of a path that is already in use and needs no other check of the
-    underlay. ``own``: the holders whose bookings on the routers the line may reuse.
+    underlay. ``own``: the owners whose bookings on the routers the line may reuse.
     """
     found = check_ports(
         user=user,
@@ -224,7 +224,7 @@ def check_ports(
     more_ports: Iterable[int] = (),
     booked_bps: int | None = None,
 ) -> LineCheck:
-    """Check only the rules of the two ends and of the rate (bit/s). A hold needs no other rules.
+    """Check only the rules of the two ends and of the rate (bit/s). A reservation needs no other rules.
 
     ``booked_bps``: the rate of an existing line, which the line may keep even if the minimum rate is higher
     now.

@@ -183,7 +183,7 @@ def _check_testable(content: Content, now: datetime) -> None:
             raise LineHasNoTunnel
         raise RouterSendsNoTestFrames(routers=", ".join(why_not.routers))
     away = (
-        Q(held_since__isnull=False)
+        Q(locked_since__isnull=False)
         | Q(frozen_since__isnull=False)
         | Q(convergence__failures__gt=0)
         | Q(observed__reported_at__lt=now - FRESH)

@@ -18,7 +18,7 @@ from portal.core.each_row import each_row
 from portal.core.vlan_tags import Tagging
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Port, RouterSilence
-from portal.vll.link_loss_decision import EndLink, Timing, held_next, other, times_next
+from portal.vll.link_loss_decision import EndLink, Timing, other, shut_side_next, times_next
 from portal.vll.models import ForwardedLinkLoss, Vll, VllEnd
 from portal.vll.operations.convergence_requests import intents_renew
 from portal.vll.operations.oper_status import FRESH
@@ -59,12 +59,12 @@ def link_losses_forward(*, now: datetime) -> int:
 
 
 def _lines_to_check() -> set[UUID]:
-    """Return the lines with a lost link, those that forward a loss, and those with a port kept down."""
+    """Return the lines with a lost link, those that forward a loss, and those with a port shut down."""
     loss = Q(link_up=False) | Q(port__router__dead_since__isnull=False)
     lost = VllEnd.objects.filter(loss, vll=OuterRef("pk"))
     found = Vll.objects.filter(Exists(lost), link_loss_forwarding=True, lifecycle=Lifecycle.ACTIVE)
-    turned = ForwardedLinkLoss.objects.exclude(held="").values_list("vll", flat=True)
-    kept = VllEnd.objects.filter(held_down=True, vll__lifecycle__in=IN_SERVICE).values_list("vll", flat=True)
+    turned = ForwardedLinkLoss.objects.exclude(shut_side="").values_list("vll", flat=True)
+    kept = VllEnd.objects.filter(shut_down=True, vll__lifecycle__in=IN_SERVICE).values_list("vll", flat=True)
     return set(found.values_list("pk", flat=True)) | set(turned) | set(kept)
 
 
@@ -79,7 +79,7 @@ def _silences() -> dict[int, datetime]:
 
 @dataclass(frozen=True, slots=True)
 class _LineState:
-    """The state of one line: the end that is kept down (``held``), and the end that must be (``wanted``).
+    """The state of one line: the end that is shut down (``shut_side``) and the one that must be (``wanted``).
 
     ``row`` None: the line never forwarded a loss. ``unheeded``: the routers that do not do what is wanted
     although they report no conflict.
@@ -87,44 +87,44 @@ class _LineState:
 
     row: ForwardedLinkLoss | None
     ends: dict[str, VllEnd]
-    held: str
+    shut_side: str
     wanted: str
     unheeded: list[int]
 
     @property
     def is_due(self) -> bool:
-        return self.wanted != self.held or bool(self.unheeded)
+        return self.wanted != self.shut_side or bool(self.unheeded)
 
 
 def _line_state(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _LineState:
     row: ForwardedLinkLoss | None = getattr(vll, "forwarded_link_loss", None)
     ends = {end.side: end for end in sorted(vll.ends.all(), key=lambda end: end.side)}
-    held, times = (row.held, row.times) if row else ("", 0)
+    shut_side, times = (row.shut_side, row.times) if row else ("", 0)
     wanted = ""
     if forwards_link_loss(vll):
-        links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
+        links = {side: _link(end, silences, kept=side == shut_side, now=now) for side, end in ends.items()}
         # The portal repeats its request until the router has set the port up. So the link may return at any
         # time after the newest request.
         set_up_at = row.sent_at if row else None
-        wanted = held_next(held, links, times=times, set_up_at=set_up_at, timing=timing(), now=now)
-    if wanted and not _can_be_held(ends[wanted]):
+        wanted = shut_side_next(shut_side, links, times=times, set_up_at=set_up_at, timing=timing(), now=now)
+    if wanted and not _can_be_shut(ends[wanted]):
         wanted = ""
     unheeded: list[int] = []
-    if row is not None and wanted == held and now - row.sent_at >= SEND_AGAIN_AFTER:
-        otherwise = (end for side, end in ends.items() if end.held_down != (side == held))
+    if row is not None and wanted == shut_side and now - row.sent_at >= SEND_AGAIN_AFTER:
+        otherwise = (end for side, end in ends.items() if end.shut_down != (side == shut_side))
         unheeded = [end.port.router_id for end in otherwise if end.status == VllEnd.Status.VERIFIED]
-    return _LineState(row, ends, held, wanted, unheeded)
+    return _LineState(row, ends, shut_side, wanted, unheeded)
 
 
 @transaction.atomic
 def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> bool:
-    """Change the end that is kept down, or repeat an unheeded request; return whether the end changed.
+    """Change the end that is shut down, or repeat an unheeded request; return whether the end changed.
 
     The state is read again under the line's lock.
     """
     Vll.objects.locked().get(pk=pk)
     state = _line_state(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
-    if state.wanted == state.held:
+    if state.wanted == state.shut_side:
         if state.unheeded:
             ForwardedLinkLoss.objects.filter(pk=pk).update(sent_at=now)
             intents_renew(state.unheeded, now=now)
@@ -132,9 +132,9 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
     row = state.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
     if state.wanted:
         row.times = times_next(row.times, turned_at=row.turned_at, now=now)
-    row.held, row.turned_at, row.sent_at = state.wanted, now, now
+    row.shut_side, row.turned_at, row.sent_at = state.wanted, now, now
     row.save()
-    side = state.wanted or state.held
+    side = state.wanted or state.shut_side
     _announce(state.ends, side, FORWARDED if state.wanted else FORWARDED_NO_LONGER, now)
     intents_renew([state.ends[side].port.router_id], now=now)
     return True
@@ -143,19 +143,19 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
 def _link(end: VllEnd, silences: Mapping[int, datetime], *, kept: bool, now: datetime) -> EndLink:
     router, observed = end.port.router, getattr(end.port.router, "observed", None)
     reporting = observed is not None and now - observed.reported_at <= FRESH
-    changeable = router.held_since is None and router.frozen_since is None
+    changeable = router.locked_since is None and router.frozen_since is None
     return EndLink(
-        link_up=end.link_up if reporting and not kept and not end.held_down else None,
+        link_up=end.link_up if reporting and not kept and not end.shut_down else None,
         since=end.link_since,
         router_dead=router.dead_since is not None,
         silent_since=None if reporting else silences.get(router.pk),
-        may_be_held=changeable and _can_be_held(end),
+        may_be_shut=changeable and _can_be_shut(end),
         verified_at=end.status_at if end.status == VllEnd.Status.VERIFIED else None,
     )
 
 
-def _can_be_held(end: VllEnd) -> bool:
-    """Return whether the port may be taken down now. Conditions may have changed since the order."""
+def _can_be_shut(end: VllEnd) -> bool:
+    """Return whether the port may be shut down now. Conditions may have changed since the order."""
     observed: ObservedRouter | None = getattr(end.port.router, "observed", None)
     knows = observed is not None and observed.link_loss_forwarding
     return knows and end.port.kind == Port.Kind.UNI and end.tagging == Tagging.UNTAGGED
@@ -173,7 +173,7 @@ def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -
     announce(kind, now=now, vll_id=vll.pk, customer_id=vll.customer_id, data=data)
 
 
-def is_held_down(vll: Vll, ends: Collection[VllEnd]) -> bool:
+def is_shut_down(vll: Vll, ends: Collection[VllEnd]) -> bool:
     """Return whether a port of the line is down because of the far end's link, or soon will be."""
-    wanted = ForwardedLinkLoss.objects.filter(vll=vll).exclude(held="").exists()
-    return wanted or any(end.held_down for end in ends)
+    wanted = ForwardedLinkLoss.objects.filter(vll=vll).exclude(shut_side="").exists()
+    return wanted or any(end.shut_down for end in ends)

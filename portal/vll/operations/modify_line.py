@@ -87,7 +87,7 @@ def order_modify(
         describe_locked(vll, described["after"] or "", actor=user.username, now=now)
     if after == before:
         raise NothingToChange
-    held = waits_for_approval(user, vll.customer, before, after)
+    pending_approval = waits_for_approval(user, vll.customer, before, after)
     return order_change(
         vll,
         before=before,
@@ -95,7 +95,7 @@ def order_modify(
         actor=user.username,
         now=now,
         pk=order_id,
-        held=held,
+        pending_approval=pending_approval,
         retry_of=retry_of,
         data=_why_other_transport(before, after, found),
         described=described,
@@ -136,7 +136,7 @@ def order_change(
     actor: str,
     now: datetime,
     pk: uuid.UUID | None = None,
-    held: bool = False,
+    pending_approval: bool = False,
     retry_of: Order | None = None,
     data: dict[str, Any] | None = None,
     described: dict[str, str] | None = None,
@@ -153,14 +153,14 @@ def order_change(
         actor=actor,
         now=now,
         pk=pk,
-        held=held,
+        pending_approval=pending_approval,
         before=before.as_json(),
         after=after.as_json(),
         retry_of=retry_of,
         data=data,
         described=described,
     )
-    if not held:
+    if not pending_approval:
         order_carry_out(order, vll, after, now=now)
     return order
 
@@ -213,12 +213,12 @@ def _content_after(
         ends=request.ends,
         ports=accepted.ports,
         cir_bps=request.cir_bps,
-        holder=order_id,
+        owner=order_id,
         leased=leased,
         now=now,
     )
-    tunnel = transport_lease(accepted=accepted, holder=order_id, leased=leased, now=now)
-    cores_lease(accepted=accepted, holder=order_id, own=[vll.pk])
+    tunnel = transport_lease(accepted=accepted, owner=order_id, leased=leased, now=now)
+    cores_lease(accepted=accepted, owner=order_id, own=[vll.pk])
     content = content_for(accepted, ends=ends, tunnel=tunnel, admin_status=before.admin_status)
     return content, accepted
 

@@ -40,29 +40,29 @@ FROM vll_vllend e
 JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
 JOIN vll_vll v ON v.id = e.vll_id
 LEFT JOIN jsonb_to_recordset(%(reported)s)
-     AS reported (vll_id uuid, side text, revision bigint, link_up boolean, held_down boolean,
+     AS reported (vll_id uuid, side text, revision bigint, link_up boolean, shut_down boolean,
                   reachable boolean, observed_in_sync boolean, policed boolean, path_state text,
                   path_since_ms bigint, drift jsonb, contested jsonb, vlan_loss jsonb)
   ON reported.vll_id = e.vll_id AND reported.side = e.side AND reported.revision = v.revision
 WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
       (e.link_up, e.held_down, e.reachable, e.observed_in_sync, e.policed, e.path_state, e.path_since_ms,
        e.drift, e.contested, e.vlan_loss) IS DISTINCT FROM
-      (reported.link_up, coalesce(reported.held_down, false), reported.reachable, reported.observed_in_sync,
+      (reported.link_up, coalesce(reported.shut_down, false), reported.reachable, reported.observed_in_sync,
        coalesce(reported.policed, false), coalesce(reported.path_state, ''), reported.path_since_ms,
        coalesce(reported.drift, '[]'), coalesce(reported.contested, '[]'), reported.vlan_loss)
 """
 _STORE_FACTS = """
 UPDATE vll_vllend AS e SET link_since = CASE WHEN (e.link_up, e.held_down) IS DISTINCT FROM
-                                                  (reported.link_up, reported.held_down)
+                                                  (reported.link_up, reported.shut_down)
                                              THEN %(now)s ELSE e.link_since END,
-                      link_up = reported.link_up, held_down = reported.held_down,
+                      link_up = reported.link_up, held_down = reported.shut_down,
                       reachable = reported.reachable,
                       observed_in_sync = reported.observed_in_sync, policed = reported.policed,
                       path_state = reported.path_state, path_since_ms = reported.path_since_ms,
                       drift = reported.drift, contested = reported.contested,
                       vlan_loss = reported.vlan_loss
 FROM jsonb_to_recordset(%(reported)s)
-     AS reported (pk bigint, link_up boolean, held_down boolean, reachable boolean,
+     AS reported (pk bigint, link_up boolean, shut_down boolean, reachable boolean,
                   observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint,
                   drift jsonb, contested jsonb, vlan_loss jsonb)
 WHERE id = reported.pk
@@ -78,7 +78,7 @@ class _Facts(NamedTuple):
     """The facts about an end in a report. Each is also a field of VllEnd."""
 
     link_up: bool | None
-    held_down: bool
+    shut_down: bool
     reachable: bool | None
     observed_in_sync: bool | None
     policed: bool
@@ -379,7 +379,7 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
 
 
 def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
-    """Return the lines with an open order that is not held and entered its state less than FRESH ago.
+    """Return the lines with an order under way that entered its state less than FRESH ago.
 
     After that time, a report from before the order is stale and need not be ignored.
     """
@@ -387,7 +387,9 @@ def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
         return set()
     begun = Order.objects.filter(vll__in=lines, state_at__gte=now - FRESH)
     return set(
-        begun.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD]).values_list("vll", flat=True)
+        begun.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.PENDING_APPROVAL]).values_list(
+            "vll", flat=True
+        )
     )
 
 
@@ -410,7 +412,7 @@ def _facts_of(reported: EndObservation) -> _Facts:
     state, since = (path.state, path.since_ms) if path else ("", None)
     return _Facts(
         link_up=reported.link_up,
-        held_down=reported.held_down,
+        shut_down=reported.shut_down,
         reachable=reported.reachable,
         observed_in_sync=in_sync,
         policed=reported.policed,

@@ -1,4 +1,4 @@
-"""The NOC's decision on a held order. Its resources are leased, and no router has received it yet."""
+"""The NOC's decision on an order pending approval. Its resources are leased; no router has received it."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -13,7 +13,7 @@ from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.gre_pair_leases import usable_gre_addresses
 from portal.vll.errors import GreKeysGone, NotForYouToDecide, TunnelAddressGone, WrongOrderState
 from portal.vll.models import Order, Vll
-from portal.vll.operations.cancel_order import held_order_end
+from portal.vll.operations.cancel_order import unapproved_order_end
 from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.line_request_check import Accepted, check_line, core_loads, request_of
 from portal.vll.operations.modify_line import order_carry_out
@@ -25,7 +25,7 @@ from portal.vll.states import OrderAction, OrderState
 
 @transaction.atomic
 def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None = None) -> Order:
-    """Send a held order to the routers, if it would still be accepted unchanged.
+    """Send an order pending approval to the routers, if it would still be accepted unchanged.
 
     ``plan`` is the plan that the approver has read, if any. Raises NotForYouToDecide, WrongOrderState,
     PlanIsStale, PlanIsIncomplete, GreKeysGone, TunnelAddressGone, and all errors that would refuse the order
@@ -33,16 +33,16 @@ def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None 
     """
     if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
-    order, _vll = _held(order, "approve")
+    order, _vll = _pending_approval(order, "approve")
     if plan is not None:
         plan_check(order, plan, now=now)
-    return held_order_continue(order, actor=user.username, now=now)
+    return approved_order_continue(order, actor=user.username, now=now)
 
 
 @transaction.atomic
-def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
+def approved_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
     """Approve as ``order_approve`` does, for a caller who checked the permission or rolls back later."""
-    order, vll = _held(order, "approve")
+    order, vll = _pending_approval(order, "approve")
     if order.action == OrderAction.ADD:
         in_service, content = None, content_of(vll)
     else:
@@ -58,26 +58,26 @@ def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
 
 @transaction.atomic
 def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Order:
-    """Refuse a held order. The customer can read ``reason``. The leases are released.
+    """Refuse an order pending approval. The customer can read ``reason``. The leases are released.
 
     Raises NotForYouToDecide, WrongOrderState.
     """
     if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
-    order, vll = _held(order, "reject")
+    order, vll = _pending_approval(order, "reject")
     failure = {"code": "rejected", "message": reason}
-    held_order_end(order, vll, OrderState.REJECTED, actor=user.username, now=now, failure=failure)
+    unapproved_order_end(order, vll, OrderState.REJECTED, actor=user.username, now=now, failure=failure)
     return order
 
 
-def _held(order: Order, action: str) -> tuple[Order, Vll]:
+def _pending_approval(order: Order, action: str) -> tuple[Order, Vll]:
     """Lock and return the order and its VLL.
 
     A second user who decides at the same time gets WrongOrderState.
     """
     vll = Vll.objects.locked().get(pk=order.vll_id)
     order = Order.objects.get(pk=order.pk)
-    if order.state != OrderState.HELD:
+    if order.state != OrderState.PENDING_APPROVAL:
         raise WrongOrderState(state=order.state, action=action)
     return order, vll
 

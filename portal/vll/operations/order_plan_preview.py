@@ -1,4 +1,4 @@
-"""The plan of a held order: a user requests it, a worker makes it, and the approver reviews it."""
+"""The plan of an order pending approval: a user requests it, a worker makes it, the approver reviews it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,7 +37,7 @@ def plan_request(*, user: User, order: Order, now: datetime) -> PlanResult:
     if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
     order = Order.objects.get(pk=order.pk)
-    if order.state != OrderState.HELD:
+    if order.state != OrderState.PENDING_APPROVAL:
         raise WrongOrderState(state=order.state, action="plan")
     newest = plan_of(order)
     if newest is not None and state_of(newest, now=now) == PlanState.UNDER_WAY:

@@ -120,8 +120,8 @@ def _settle_present(
         if verified and vll.lifecycle != _lifecycle_of(vll):
             lifecycle_move(vll, _lifecycle_of(vll), now=now)
         return
-    # A held modify has not been sent to any router yet.
-    if order.state == OrderState.HELD:
+    # A modify pending approval has not been sent to any router yet.
+    if order.state == OrderState.PENDING_APPROVAL:
         return
     if verified and order.revision == vll.revision and vll.admin_status != AdminStatus.TESTING:
         _settle_verified(vll, order, now)
@@ -167,7 +167,7 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
         return
     if order.action in IN_SERVICE_ACTIONS:
         interruption_ends(order, now=now)
-        leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, leftover=left, now=now)
+        leases_settle(content_of(vll), owner=vll.pk, spare=order.pk, leftover=left, now=now)
     if order.state == OrderState.PENDING_CANCELLATION:
         order_move(order, OrderState.CANCELLED, now=now)
     else:

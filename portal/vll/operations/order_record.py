@@ -21,11 +21,11 @@ def order_acknowledge(
     actor: str,
     now: datetime,
     pk: UUID | None = None,
-    held: bool = False,
+    pending_approval: bool = False,
     data: dict[str, Any] | None = None,
     **also: Any,
 ) -> Order:
-    """Insert the order and announce it: acknowledged, or ``held`` for approval.
+    """Insert the order and announce it: acknowledged, or pending approval.
 
     The VLL must have no other open order.
     """
@@ -51,8 +51,8 @@ def order_acknowledge(
         actor=actor,
         data={"action": order.action, **(data or {})},
     )
-    if held:
-        order_move(order, OrderState.HELD, now=now)
+    if pending_approval:
+        order_move(order, OrderState.PENDING_APPROVAL, now=now)
     return order
 
 

@@ -20,7 +20,7 @@ OVERDUE = timedelta(seconds=110)
 def orders_overdue_alarm(*, now: datetime) -> int:
     """Raise the alarm once for each order that is open for too long; return how many.
 
-    Each order has its own transaction. Held orders get no alarm, because they wait for the NOC.
+    Each order has its own transaction. Orders pending approval get no alarm, because they wait for the NOC.
     """
     overdue = list(_overdue(now).order_by("pk").values_list("pk", flat=True))
     return sum(each_row(overdue, lambda pk: _alarm(pk, now), what="the alarm of an overdue order"))
@@ -30,7 +30,7 @@ def _overdue(now: datetime) -> QuerySet[Any]:
     return (
         Order.objects.alias(begun_at=Coalesce("approved_at", "ordered_at"))
         .filter(begun_at__lt=now - OVERDUE, alarmed_at__isnull=True)
-        .exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD])
+        .exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.PENDING_APPROVAL])
     )
 
 

@@ -1,7 +1,7 @@
 """Lease the resources that a line lacks, and later release those that it no longer needs.
 
-New values are leased before old ones are released. While both are needed, the holder of the new leases is the
-UUID of an order or a hold, not the UUID of the line.
+New values are leased before old ones are released. While both are needed, the owner of the new leases is the
+UUID of an order or a reservation, not the UUID of the line.
 """
 
 from collections.abc import Collection, Mapping
@@ -49,7 +49,7 @@ from portal.vll.revision_content import Content, EndContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The leases of ``owner``. ``line`` is None for a hold, which only has leases of ports."""
+    """The leases of ``owner``. ``line`` is None for a reservation, which only has leases of ports."""
 
     owner: UUID
     cir_bps: int
@@ -62,12 +62,12 @@ def ends_lease(
     ends: Mapping[str, EndRequest],
     ports: Mapping[str, Port],
     cir_bps: int,
-    holder: UUID,
+    owner: UUID,
     leased: Leased | None,
     now: datetime,
     adopted: bool = False,
 ) -> dict[str, EndContent]:
-    """Lease VLANs and bandwidth on both ports for ``holder``, as far as ``leased`` does not include them.
+    """Lease VLANs and bandwidth on both ports for ``owner``, as far as ``leased`` does not include them.
 
     ``adopted``: the routers have both ends already, as interfaces that the portal does not manage yet. The
     caller has locked the ports. Raises VlanTaken, VlanInForeignUse, VlanCoolingOff, NoVlanFree, PortFull.
@@ -85,7 +85,7 @@ def ends_lease(
             with removed_lines_named(port):
                 outer = vlan_lease(
                     port=port,
-                    holder=holder,
+                    owner=owner,
                     side=side,
                     tagging=end.tagging,
                     outer=end.requested_outer_vlan,
@@ -100,7 +100,7 @@ def ends_lease(
         preferred = preferred if outer is None else {outer}
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0
         if cir_bps > booked:
-            bandwidth_book(port=port, holder=holder, side=side, cir_bps=cir_bps, own_bps=booked)
+            bandwidth_book(port=port, owner=owner, side=side, cir_bps=cir_bps, own_bps=booked)
         contents[side] = EndContent(
             port=port.pk,
             tagging=end.tagging,
@@ -147,9 +147,7 @@ class LeasedTunnel:
     addresses: Mapping[str, str | None]
 
 
-def transport_lease(
-    *, accepted: Accepted, holder: UUID, leased: Leased | None, now: datetime
-) -> LeasedTunnel:
+def transport_lease(*, accepted: Accepted, owner: UUID, leased: Leased | None, now: datetime) -> LeasedTunnel:
     """Lease the identifiers that the transport needs and the line does not have yet.
 
     Raises VniPoolExhausted, GreKeysExhausted, GrePairsExhausted.
@@ -165,59 +163,59 @@ def transport_lease(
         addresses = {side: end.tunnel_address for side, end in line.ends.items()}
     if accepted.selected.gre_key:
         kept = line.gre_key if line is not None else None
-        key = gre_key_lease(holder=holder, now=now) if kept is None else kept
+        key = gre_key_lease(owner=owner, now=now) if kept is None else kept
         return LeasedTunnel(gre_key=key, addresses=addresses)
     if transport.encapsulation is Encapsulation.GRE:
         if line is not None and line.gre_key is None and same_tunnel(line, transport, accepted.ports):
             return LeasedTunnel(addresses={side: end.tunnel_address for side, end in line.ends.items()})
         a_address, z_address = gre_pair_lease(
-            a_router=routers["a"], z_router=routers["z"], family=transport.family, holder=holder, now=now
+            a_router=routers["a"], z_router=routers["z"], family=transport.family, owner=owner, now=now
         )
         return LeasedTunnel(addresses={"a": a_address, "z": z_address})
     kept = line.vni if line is not None else None
-    vni = vni_lease(holder=holder, now=now) if kept is None else kept
+    vni = vni_lease(owner=owner, now=now) if kept is None else kept
     return LeasedTunnel(vni=vni, addresses=addresses)
 
 
-def cores_lease(*, accepted: Accepted, holder: UUID, own: Collection[UUID]) -> None:
-    """Book the routers' cores for ``holder``, minus the bookings of ``own``. Raises RouterFull.
+def cores_lease(*, accepted: Accepted, owner: UUID, own: Collection[UUID]) -> None:
+    """Book the routers' cores for ``owner``, minus the bookings of ``own``. Raises RouterFull.
 
     This is the last lease of an order.
     """
     transport = accepted.selected.transport
     ends = core_loads(accepted.ports, cir_bps=accepted.request.cir_bps, transport=transport)
-    cores_book(ends=ends, transport=transport, holder=holder, own=own)
+    cores_book(ends=ends, transport=transport, owner=owner, own=own)
 
 
 def leases_settle(
     content: Content,
     *,
-    holder: UUID,
+    owner: UUID,
     spare: UUID,
     now: datetime,
     leftover: Mapping[str, UUID] | None = None,
 ) -> None:
-    """Give ``holder`` exactly the leases that ``content`` needs, from the leases of ``holder`` and ``spare``.
+    """Give ``owner`` exactly the leases that ``content`` needs, from the leases of ``owner`` and ``spare``.
 
-    The other leases of both holders are released. ``leftover``: by side, the UUID that keeps the leases at an
+    The other leases of both owners are released. ``leftover``: by side, the UUID that keeps the leases at an
     old router, which has not confirmed the removal of the end. Tunnels that a tombstone names are
     quarantined.
     """
-    _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
-    held: dict[str, Any] = {"holder": holder, "spare": spare, "rest": _rest(), "now": now}
-    lease_settle(VniLease, "vni", wanted=content.vni, kept=_kept_vnis(), **held)
-    lease_settle(GreKeyLease, "gre_key", wanted=content.gre_key, kept=_kept_gre_keys(), **held)
-    gre_pair_settle(wanted=content.gre_pair, kept=_kept_gre_pairs(), **held)
+    _ports_settle(content, owner=owner, spare=spare, leftover=leftover or {})
+    arguments: dict[str, Any] = {"owner": owner, "spare": spare, "rest": _rest(), "now": now}
+    lease_settle(VniLease, "vni", wanted=content.vni, kept=_kept_vnis(), **arguments)
+    lease_settle(GreKeyLease, "gre_key", wanted=content.gre_key, kept=_kept_gre_keys(), **arguments)
+    gre_pair_settle(wanted=content.gre_pair, kept=_kept_gre_pairs(), **arguments)
 
 
-def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
+def _ports_settle(content: Content, *, owner: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
     """Settle the leases of ports and their routers.
 
     Bandwidth comes first: it locks the ports, as an order does before it leases VLANs. The routers' sums come
     last, as in an order.
     """
     bandwidth_settle(
-        holder=holder,
+        owner=owner,
         spare=spare,
         wanted={side: (end.port, content.cir_bps) for side, end in content.ends.items()},
         leftover=leftover,
@@ -229,44 +227,44 @@ def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapp
         transport=content.transport,
     )
     cores_settle(
-        holder=holder,
+        owner=owner,
         spare=spare,
         wanted={side: (end.router.pk, end.load) for side, end in loads.items()},
         leftover=leftover,
     )
     vlans_settle(
-        holder=holder,
+        owner=owner,
         spare=spare,
         wanted={side: (end.port, _keys(end)) for side, end in content.ends.items()},
         leftover=leftover,
     )
 
 
-def leases_release(holder: UUID, *, now: datetime) -> None:
+def leases_release(owner: UUID, *, now: datetime) -> None:
     """Release everything: VLANs and bandwidth immediately; VNI, GRE key and pair after their cool-down."""
-    ports_release(holder)
-    tunnel_release(holder, now=now)
+    ports_release(owner)
+    tunnel_release(owner, now=now)
 
 
-def ports_release(holder: UUID, *, kept_at: Collection[tuple[str, int]] = ()) -> None:
+def ports_release(owner: UUID, *, kept_at: Collection[tuple[str, int]] = ()) -> None:
     """Release the leases of ports and their routers, except at ``kept_at`` (side, router id)."""
     # Bandwidth first: it locks the ports, as an order does before it leases the same VLANs.
-    bandwidth_release(holder=holder, kept_at=kept_at)
-    cores_release(holder=holder, kept_at=kept_at)
-    vlans_release(holder=holder, kept_at=kept_at)
+    bandwidth_release(owner=owner, kept_at=kept_at)
+    cores_release(owner=owner, kept_at=kept_at)
+    vlans_release(owner=owner, kept_at=kept_at)
 
 
-def ports_keep(holder: UUID, *, side: str, keeper: UUID) -> None:
+def ports_keep(owner: UUID, *, side: str, keeper: UUID) -> None:
     """Transfer the leases at a side's port and router to ``keeper``, which releases them later."""
     for model in (BandwidthBooking, CoreBooking, PortVlanLease):
-        model.objects.filter(holder=holder, side=side).update(holder=keeper)
+        model.objects.filter(owner=owner, side=side).update(owner=keeper)
 
 
-def tunnel_release(holder: UUID, *, now: datetime) -> None:
+def tunnel_release(owner: UUID, *, now: datetime) -> None:
     """Release VNI, GRE key and pair after their cool-down. Those that a tombstone names are quarantined."""
-    vni_release(holder=holder, kept=_kept_vnis(), rest=_rest(), now=now)
-    gre_key_release(holder=holder, kept=_kept_gre_keys(), rest=_rest(), now=now)
-    gre_pair_release(holder=holder, kept=_kept_gre_pairs(), rest=_rest(), now=now)
+    vni_release(owner=owner, kept=_kept_vnis(), rest=_rest(), now=now)
+    gre_key_release(owner=owner, kept=_kept_gre_keys(), rest=_rest(), now=now)
+    gre_pair_release(owner=owner, kept=_kept_gre_pairs(), rest=_rest(), now=now)
 
 
 def tunnels_cool_down(

@@ -16,7 +16,7 @@ from portal.vll.task_names import CONVERGE_ROUTER
 _NOT_OBSERVED: dict[str, Any] = {
     "link_up": None,
     "link_since": None,
-    "held_down": False,
+    "shut_down": False,
     "reachable": None,
     "observed_in_sync": None,
     "path_state": "",

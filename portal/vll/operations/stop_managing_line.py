@@ -6,10 +6,10 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.vll.errors import NotAllowedToOrder, PortKeptDown, RouterLetsNothingGo, WrongLifecycle
+from portal.vll.errors import NotAllowedToOrder, PortShutDown, RouterLetsNothingGo, WrongLifecycle
 from portal.vll.models import Order, Vll
 from portal.vll.operations.convergence_requests import converge_routers_of
-from portal.vll.operations.link_loss_forwarding import is_held_down
+from portal.vll.operations.link_loss_forwarding import is_shut_down
 from portal.vll.operations.modify_line import vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values
@@ -23,7 +23,7 @@ def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
 
     For the portal, the line then ends. This order cannot be cancelled, because others may use the line as
     soon as one router has released it. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
-    RouterLetsNothingGo, PortKeptDown.
+    RouterLetsNothingGo, PortShutDown.
     """
     if not permissions.may_let_go(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
@@ -34,8 +34,8 @@ def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
     for end in ends:
         if not getattr(getattr(end.port.router, "observed", None), "adoption", ""):
             raise RouterLetsNothingGo(router=end.port.router.name)
-    if is_held_down(vll, ends):
-        raise PortKeptDown
+    if is_shut_down(vll, ends):
+        raise PortShutDown
     goes = removal_values(vll) | {"handover": Handover.RELEASE}
     lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=user.username, **goes)
     order = order_acknowledge(

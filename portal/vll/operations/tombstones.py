@@ -42,10 +42,10 @@ def tombstone_create(
         access_tag=let_go_of.access_tag_before if let_go_of else "",
         tunnel_tag=let_go_of.tunnel_tag_before if let_go_of else "",
     )
-    holders = [vll.pk, *vll.orders.values_list("pk", flat=True)]
-    vnis = VniLease.objects.filter(holder__in=holders, released_at__isnull=True)
-    keys = GreKeyLease.objects.filter(holder__in=holders, released_at__isnull=True)
-    pairs = GrePairLease.objects.filter(holder__in=holders, released_at__isnull=True)
+    owners = [vll.pk, *vll.orders.values_list("pk", flat=True)]
+    vnis = VniLease.objects.filter(owner__in=owners, released_at__isnull=True)
+    keys = GreKeyLease.objects.filter(owner__in=owners, released_at__isnull=True)
+    pairs = GrePairLease.objects.filter(owner__in=owners, released_at__isnull=True)
     if before is not None and after is not None:
         if after.vni is not None and after.vni != before.vni:
             vnis = vnis.exclude(vni=after.vni)

@@ -3,7 +3,8 @@
 Maintenance: the router takes no new lines, but convergence goes on. The module ``drain`` has the drain, which
 also moves traffic away.
 
-Hold: the portal sends nothing at all, so it cannot interfere with an operator's work on the router.
+Maintenance lock (``hold`` in the API): the portal sends nothing at all, so it cannot interfere with an
+operator's work on the router.
 
 Retry: the portal tries again now, and does not wait for the end of the pause after failures.
 
@@ -49,13 +50,13 @@ def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetim
 
 
 @transaction.atomic
-def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
+def router_lock_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
     """Stop sending intents to the router, or resume and catch up immediately.
 
     An exchange with the router that is under way is completed.
     """
-    rows = Router.objects.filter(pk=router.pk, held_since__isnull=on)
-    if rows.update(held_since=now if on else None):
+    rows = Router.objects.filter(pk=router.pk, locked_since__isnull=on)
+    if rows.update(locked_since=now if on else None):
         announce(
             "router.held" if on else "router.released", now=now, router_id=router.pk, actor=user.username
         )

@@ -20,7 +20,7 @@ from portal.core.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.vlan_tags import MAX_VLAN, Tagging
 from portal.core.whole_number import whole_number
 from portal.vll import queries
-from portal.vll.errors import HoldUnknown, SimilarOrder, VlanCoolingOff
+from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
@@ -28,8 +28,8 @@ from portal.web.forms.base import LookupField, TablerForm
 from portal.web.forms.numbers import RateField, SizeField, WholeNumberField
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import ANY, OuterVlanField
-from portal.web.hold_rows import Held, held_of
 from portal.web.line_names import name_after
+from portal.web.reservation_rows import ShownReservation, shown_reservation
 from portal.web.row_id import row_id
 
 AUTO = "auto"
@@ -243,7 +243,8 @@ class OrderForm:
     """The order form: the two ends and the line.
 
     ``owner``: if not None, the form offers only ports of the customer with this id. ``is_sent``: whether the
-    user has submitted the form. ``hold_id``: the id of the submitted hold. ``held``: that hold for display;
+    user has submitted the form. ``reservation_id``: the id of the submitted reservation. ``reserved``: that
+    reservation for display;
     None if it is not open.
     """
 
@@ -266,11 +267,11 @@ class OrderForm:
         self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
         self._user = user
-        self.use_hold(uuid_of(data.get("hold", "")) if data is not None else None)
+        self.use_reservation(uuid_of(data.get("hold", "")) if data is not None else None)
 
-    def use_hold(self, hold_id: UUID | None) -> None:
-        """Use this hold for the order. None means no hold."""
-        self.hold_id, self.held = hold_id, held_by(self._user, hold_id)
+    def use_reservation(self, reservation_id: UUID | None) -> None:
+        """Use this reservation for the order. None means no reservation."""
+        self.reservation_id, self.reserved = reservation_id, open_reservation(self._user, reservation_id)
 
     def is_valid(self) -> bool:
         """Return whether all three parts are valid. All parts are validated, so that all errors are shown."""
@@ -283,7 +284,7 @@ class OrderForm:
             "a_end": self.a_end.request(),
             "z_end": self.z_end.request(),
             **{name: line[name] for name in _LINE},
-            "hold": self.hold_id,
+            "reservation": self.reservation_id,
         }
 
     def proposed_name(self) -> str:
@@ -294,7 +295,7 @@ class OrderForm:
 
     def line_request(self) -> LineRequest:
         """Return the request for a feasibility check. The form must be valid."""
-        besides = ("description", "hold")
+        besides = ("description", "reservation")
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
     def refuse(self, error: DomainError) -> None:
@@ -304,8 +305,8 @@ class OrderForm:
         """
         if isinstance(error, VlanCoolingOff) and error.until is not None:
             self.lines_cooling_off.setdefault(error.line, error.description or error.line)
-        if isinstance(error, HoldUnknown):
-            self.use_hold(None)
+        if isinstance(error, ReservationUnknown):
+            self.use_reservation(None)
         self.needs_confirmation = isinstance(error, SimilarOrder)
         part, _dot, name = error.field.rpartition(".")
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
@@ -366,10 +367,10 @@ def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
     return written
 
 
-def hold_initial(held: Held) -> dict[str, dict[str, Any]]:
-    """Return the initial values for an order with the ports, VLANs and bandwidth of a hold."""
-    ends = {f"{end.side}_end": _end_initial(end) for end in held.ends}
-    return {**ends, "line": rate_initial("cir", held.hold.cir_bps)}
+def reservation_initial(reserved: ShownReservation) -> dict[str, dict[str, Any]]:
+    """Return the initial values for an order with the ports, VLANs and bandwidth of a reservation."""
+    ends = {f"{end.side}_end": _end_initial(end) for end in reserved.ends}
+    return {**ends, "line": rate_initial("cir", reserved.row.cir_bps)}
 
 
 def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
@@ -423,10 +424,14 @@ def _end_initial(end: VllEnd) -> dict[str, Any]:
     return {"port": end.port_id, "more_tags": not end.exact_match, **values}
 
 
-def held_by(user: User, hold_id: UUID | None) -> Held | None:
-    """Return the open hold with this id; None if there is none or the user may not see it."""
-    hold = None if hold_id is None else queries.holds(user, now=clock.now()).filter(pk=hold_id).first()
-    return None if hold is None else held_of(hold, user)
+def open_reservation(user: User, reservation_id: UUID | None) -> ShownReservation | None:
+    """Return the open reservation with this id; None if there is none or the user may not see it."""
+    row = (
+        None
+        if reservation_id is None
+        else queries.reservations(user, now=clock.now()).filter(pk=reservation_id).first()
+    )
+    return None if row is None else shown_reservation(row, user)
 
 
 def uuid_of(text: str) -> UUID | None:

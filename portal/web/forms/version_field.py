@@ -14,7 +14,7 @@ from portal.core.errors import DomainError
 from portal.web.forms.base import TablerForm
 
 OUTDATED = _(
-    "Somebody has changed this since you opened it, so nothing was saved. The fields still hold what "
+    "Somebody has changed this since you opened it, so nothing was saved. The fields still show what "
     "you entered; below each one that differs is the current value. Decide for each, then save again."
 )
 

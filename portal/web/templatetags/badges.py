@@ -28,7 +28,7 @@ class Look(NamedTuple):
 LOOKS: dict[str, dict[Any, Look]] = {
     "order": {
         OrderState.ACKNOWLEDGED: Look(gettext_noop("Acknowledged"), "info"),
-        OrderState.HELD: Look(gettext_noop("Held for approval"), "warning"),
+        OrderState.PENDING_APPROVAL: Look(gettext_noop("Pending approval"), "warning"),
         OrderState.IN_PROGRESS: Look(gettext_noop("In progress"), "info"),
         OrderState.PENDING_CANCELLATION: Look(gettext_noop("Cancelling"), "warning"),
         OrderState.COMPLETED: Look(gettext_noop("Completed"), "success"),

@@ -35,7 +35,7 @@ WHAT = {
     "routercertificate": gettext_noop("Certificate"),
     "routerenrolment": gettext_noop("Enrolment"),
     "routerfreeze": gettext_noop("Freeze"),
-    "hold": gettext_noop("Hold"),
+    "hold": gettext_noop("Reservation"),
     "webhook": gettext_noop("Webhook"),
     "mailoptout": gettext_noop("Notification opt-outs"),
     "quarantine": gettext_noop("Quarantined samples"),

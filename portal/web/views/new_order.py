@@ -20,11 +20,11 @@ from portal.vll.states import OrderState
 from portal.web.feasibility_panel import feasibility_context
 from portal.web.forms.order import (
     OrderForm,
-    held_by,
-    hold_initial,
     like_initial,
+    open_reservation,
     port_initial,
     proposed_initial,
+    reservation_initial,
     unjudged,
     uuid_of,
 )
@@ -55,7 +55,7 @@ def order(request: SignedInRequest) -> HttpResponse:
         return render(
             request, template, {"form": form, "problems": list(form.problems())}, status=UNPROCESSABLE
         )
-    if accepted.state == OrderState.HELD:
+    if accepted.state == OrderState.PENDING_APPROVAL:
         messages.info(request, _("Your order is waiting for the NOC's approval."))
     else:
         messages.success(request, _("Your order is accepted."))
@@ -102,19 +102,19 @@ def order_form(request: SignedInRequest) -> OrderForm:
     The values come from the first of these sources that is given:
 
     * the values entered so far, when the user searches for a port;
-    * the hold ``?hold=``;
+    * the reservation ``?hold=``;
     * the existing line ``?like=``;
     * the port ``?port=`` with the VLAN ``?vlan=``;
     * the portal's proposal.
     """
     sent = request.POST or request.GET
-    held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
+    reserved = open_reservation(request.user, reservation_id := uuid_of(sent.get("hold", "")))
     like_id = uuid_of(sent.get("like", ""))
     like = None if like_id is None else queries.vlls(request.user).filter(pk=like_id).first()
     if request.POST:
         initial: dict[str, dict[str, Any]] | None = unjudged(request.POST)
-    elif held is not None:
-        initial = hold_initial(held)
+    elif reserved is not None:
+        initial = reservation_initial(reserved)
     elif like is not None:
         initial = like_initial(like)
     elif "port" in sent:
@@ -122,7 +122,7 @@ def order_form(request: SignedInRequest) -> OrderForm:
     else:
         initial = proposed_initial(request.user)
     form = OrderForm(user=request.user, initial=initial)
-    form.use_hold(hold_id)
+    form.use_reservation(reservation_id)
     return form
 
 
@@ -146,6 +146,8 @@ def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) ->
 
     An order raises only the first refusal, so the others come from a feasibility check.
     """
-    found = feasibility_of(user=request.user, request=form.line_request(), now=clock.now(), hold=form.hold_id)
+    found = feasibility_of(
+        user=request.user, request=form.line_request(), now=clock.now(), reservation=form.reservation_id
+    )
     same = [refusal for refusal in found.refusals if refusal.field == refused.field]
     return same if refused.sentence in [refusal.sentence for refusal in same] else [refused]

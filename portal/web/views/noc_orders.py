@@ -1,4 +1,4 @@
-"""The NOC's pages for orders: the list of held orders, and the page to approve, reject, retry or end one."""
+"""The NOC's pages for orders: those pending approval, and the page to approve, reject, retry or end one."""
 
 from typing import Any
 from uuid import UUID
@@ -25,8 +25,8 @@ from portal.vll.operations import (
 from portal.vll.operations.force_order_end import may_be_ended
 from portal.vll.operations.order_plan_preview import PlanState, plan_of, state_of
 from portal.vll.states import OrderState
+from portal.web.approval_details import needs_of, plan_parts
 from portal.web.forms.noc_decision import ApprovalForm, ForceEndForm, RejectionForm
-from portal.web.held_order_details import needs_of, plan_parts
 from portal.web.order_diff_rows import diff_rows_of
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
@@ -35,10 +35,10 @@ CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
 
 
 @requires(permissions.may_run_the_network)
-def held_orders(request: SignedInRequest) -> HttpResponse:
+def orders_pending_approval(request: SignedInRequest) -> HttpResponse:
     """Show all orders that wait for approval, newest first."""
-    held = queries.orders(request.user).filter(state=OrderState.HELD)
-    page = newest_first(held, by="ordered_at", after=request.GET.get("after", ""))
+    pending = queries.orders(request.user).filter(state=OrderState.PENDING_APPROVAL)
+    page = newest_first(pending, by="ordered_at", after=request.GET.get("after", ""))
     return render(request, "noc/orders.html", {"page": page})
 
 
@@ -145,19 +145,19 @@ def _page(
     status: int | None = None,
 ) -> HttpResponse:
     order.refresh_from_db(fields=["state"])
-    held = order.state == OrderState.HELD
+    pending = order.state == OrderState.PENDING_APPROVAL
     diff_rows = diff_rows_of(order)
     context = {
         "order": order,
         "diff_rows": diff_rows,
         "line_diff_rows": [each for each in diff_rows if not each.side],
         "end_diff_rows": {side: [each for each in diff_rows if each.side == side] for side in "az"},
-        "needs": needs_of(order, now=clock.now()) if held else None,
+        "needs": needs_of(order, now=clock.now()) if pending else None,
         "refusal": refusal,
         "rejection": rejection or RejectionForm(),
-        "held": held,
-        "orderer_may_not": held and not queries.orderers_may_order([order])[order.pk],
-        "under_way": not order.is_terminal and not held,
+        "pending": pending,
+        "orderer_may_not": pending and not queries.orderers_may_order([order])[order.pk],
+        "under_way": not order.is_terminal and not pending,
         "may_end": may_be_ended(order) and permissions.may_remove_from_the_network(request.user),
         "ending": ending or ForceEndForm(),
         **_plan_part(order),

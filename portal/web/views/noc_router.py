@@ -29,7 +29,7 @@ from portal.vll.router_operations.actions import (
     generation_adopt_request,
     router_declare_alive,
     router_declare_dead,
-    router_hold_set,
+    router_lock_set,
     router_maintenance_set,
     router_retry,
 )
@@ -41,7 +41,7 @@ from portal.web.forms.router import CalibrationForm, DeadForm, FreezeForm
 from portal.web.loss_rows import router_loss_rows
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
-from portal.web.router_contents import holdings_of
+from portal.web.router_contents import contents_of
 
 ATTEMPTS_SHOWN = 10
 EVENTS_SHOWN = 50
@@ -52,8 +52,8 @@ def _maintenance(on: bool) -> Callable[[Router, User], None]:
     return lambda router, user: router_maintenance_set(router=router, on=on, user=user, now=clock.now())
 
 
-def _hold(on: bool) -> Callable[[Router, User], None]:
-    return lambda router, user: router_hold_set(router=router, on=on, user=user, now=clock.now())
+def _lock(on: bool) -> Callable[[Router, User], None]:
+    return lambda router, user: router_lock_set(router=router, on=on, user=user, now=clock.now())
 
 
 # By button: the operation, and the message for the user.
@@ -66,8 +66,11 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
         _maintenance(False),
         gettext_noop("The maintenance is over: %(router)s takes new lines again."),
     ),
-    "hold": (_hold(True), gettext_noop("%(router)s is held: nothing is sent to it until it is released.")),
-    "release": (_hold(False), gettext_noop("%(router)s is released and catches up.")),
+    "hold": (
+        _lock(True),
+        gettext_noop("%(router)s is locked: nothing is sent to it until the lock is released."),
+    ),
+    "release": (_lock(False), gettext_noop("%(router)s is released and catches up.")),
     "unfreeze": (
         lambda router, user: router_unfreeze(router=router, user=user, now=clock.now()),
         gettext_noop("The freeze of %(router)s ends as soon as its agent hears of it."),
@@ -265,7 +268,7 @@ def _page(
             by=("port__interface", "pk"),
             after=request.GET.get("after", ""),
         ),
-        "holdings": holdings_of(router),
+        "contents": contents_of(router),
         "links": [
             {"link": link, "mismatch": mtu_mismatch(link), "missing": interface_missing(link)}
             for link in touching.order_by("pk")

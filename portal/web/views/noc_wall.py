@@ -55,7 +55,7 @@ def _context() -> dict[str, Any]:
         ],
         "acknowledged": sum(each.acknowledged for each in up),
         "silenced": sum(each.silenced for each in up),
-        "held_orders": Order.objects.filter(state=OrderState.HELD).count(),
+        "orders_pending_approval": Order.objects.filter(state=OrderState.PENDING_APPROVAL).count(),
         "worst": list(queries.unacknowledged(now)[:WORST_SHOWN]),
         "more": max(0, sum(each.unacknowledged for each in up) - WORST_SHOWN),
     }

@@ -85,8 +85,8 @@ def overview(request: SignedInRequest) -> HttpResponse:
 
 
 def _moving(orders: list[Order]) -> bool:
-    """Return whether at least one of these orders proceeds automatically. Held orders wait for the NOC."""
-    return any(order.state != OrderState.HELD for order in orders)
+    """Return whether at least one of these orders proceeds without the NOC's approval."""
+    return any(order.state != OrderState.PENDING_APPROVAL for order in orders)
 
 
 def _keep(request: SignedInRequest) -> str:

@@ -70,7 +70,7 @@ class Command(BaseCommand):
         preview = reconcile_preview(router)
         ahead = "ahead of" if preview.is_behind else "not ahead of"
         self.stdout.write(
-            f"{router.name} holds generation {preview.held}, {ahead} the database's {preview.generation}"
+            f"{router.name} has generation {preview.stored}, {ahead} the database's {preview.generation}"
         )
         for what, end, why in _rows(preview):
             self.stdout.write(f"  {what:<11} {end[0]} {end[1]}{f': {why}' if why else ''}")

@@ -21,7 +21,7 @@ from portal.audit.tracked_tables import TRACKED
 from portal.celery import app
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
-from portal.vll.models import Hold, Vll
+from portal.vll.models import Reservation, Vll
 from portal.vll.operations import Changes, order_delete, order_modify, order_reject
 from portal.web.templatetags.history import actor
 from tests.integration.accounts.codes import with_totp
@@ -58,21 +58,21 @@ class TestLongTrails:
         assert history[-1].before["agent_url"] == f"https://r/{RENAMED - SHOWN}"
         assert _rows_read(queries) <= 2 * SHOWN
 
-    def test_a_customer_with_many_holds_has_no_longer_trail(
+    def test_a_customer_with_many_reservations_has_no_longer_trail(
         self, isp: Isp, ada: User, dairy: Customer
     ) -> None:
         at = clock.now()
         for _ in range(SHOWN + 50):
-            hold = Hold.objects.create(
+            reservation = Reservation.objects.create(
                 customer=dairy,
                 slot=1,
-                held_by="ada",
+                reserved_by="ada",
                 created_at=at,
                 expires_at=at + timedelta(minutes=15),
                 cir_bps=1000,
                 ends={},
             )
-            hold.delete()
+            reservation.delete()
         with CaptureQueriesContext(connection) as queries:
             history = customer_history(dairy.pk)
         assert len(history) == SHOWN
@@ -111,7 +111,7 @@ class TestWhatIsRecorded:
             *("TroubleReport", "OperatorState"),
         }
 
-    def test_a_hold_leaves_who_made_renewed_and_gave_it_up(
+    def test_a_reservation_leaves_who_made_renewed_and_gave_it_up(
         self, isp: Isp, ada: User, dairy: Customer
     ) -> None:
         api = api_of(ada)
@@ -157,9 +157,9 @@ class TestWhatIsRecorded:
     ) -> None:
         activate(vll)
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-        held = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
-        order_reject(user=nora, order=held, reason="No capacity before May", now=clock.now())
-        inserted = next(c for c in of(held) if c.operation == "insert")
+        pending = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+        order_reject(user=nora, order=pending, reason="No capacity before May", now=clock.now())
+        inserted = next(c for c in of(pending) if c.operation == "insert")
         assert (inserted.after["before"]["cir_bps"], inserted.after["after"]["cir_bps"]) == (GBIT, 2 * GBIT)
 
     def test_a_bulk_update_past_the_orm_is_recorded_with_before_and_after(self, isp: Isp) -> None:

@@ -106,7 +106,7 @@ class TestSecondFactor:
         assert answer.redirect_chain == [("/account/security/recovery-codes/", 302)]
         assert answer.content.count(b"<code>") == 10
 
-    def test_the_database_holds_neither_seed_nor_codes_in_clear(self, alice: User) -> None:
+    def test_the_database_contains_neither_seed_nor_codes_in_clear(self, alice: User) -> None:
         secret = with_totp(alice)
         stored = str(list(Authenticator.objects.values_list("data", flat=True)))
         assert secret not in stored

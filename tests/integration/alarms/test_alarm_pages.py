@@ -73,9 +73,9 @@ def test_the_list_says_how_many_lines_of_whom(isp: Isp, alice: User, browser: Cl
 
 def test_the_list_is_bounded_and_its_counts_are_whole(isp: Isp, browser: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr("portal.web.views.noc_overview.SHOWN", 2)
-    Router.objects.update(held_since=clock.now())
+    Router.objects.update(locked_since=clock.now())
     shown = noc_page(browser)
-    assert shown.count("is held, frozen or under maintenance Nothing is sent to it.") == 2
+    assert shown.count("is locked, frozen or under maintenance Nothing is sent to it.") == 2
     assert f"The worst 2 of {Router.objects.count()} are shown." in shown
 
 
@@ -108,7 +108,7 @@ def test_the_history_is_narrowed_by_kind_router_state_and_time(isp: Isp, browser
     over(isp, "rhino")
     Alarm.objects.update(cleared_at=clock.now() - timedelta(hours=2))
     silence(isp, "hippo")
-    Router.objects.filter(name="hippo").update(held_since=clock.now())
+    Router.objects.filter(name="hippo").update(locked_since=clock.now())
     alarms_watch(now=clock.now())
 
     def found(**parameters: str) -> list[str]:
@@ -174,14 +174,14 @@ def test_the_wall_says_how_lines_are_what_is_worst_and_whom_it_concerns(
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
     alice.refresh_from_db()
     ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
-    order(isp, alice, description="Held", **ends)
+    order(isp, alice, description="Pending", **ends)
     assert "Unknown" not in text(browser.get("/noc/wall/")), "only where there are any"
     silence(isp, "rhino")
     seen = silence(isp, "hippo", ago=timedelta(hours=2))
     alarm_acknowledge(alarm=seen, user=nora, now=clock.now())
     shown = text(browser.get("/noc/wall/"))
     assert "Up 1 Degraded 0 Down 0 In service 1" in shown
-    assert "Critical 1 Major 0 Minor 0 Warning 1 Orders held 1" in shown
+    assert "Critical 1 Major 0 Minor 0 Warning 1 Orders pending approval 1" in shown
     assert "rhino is silent Alpine Dairy 5 min" in shown
     assert "hippo is silent" not in shown, "somebody has acknowledged it"
     assert "Acknowledged: 1" in shown
@@ -218,7 +218,7 @@ def test_a_page_takes_no_more_statements_for_many_alarms(isp: Isp, browser: Clie
     silence(isp, "rhino")
     statements()
     few = statements()
-    Router.objects.update(held_since=clock.now())
+    Router.objects.update(locked_since=clock.now())
     silence(isp, "hippo")
     assert Alarm.objects.count() > 5
     assert statements() == few

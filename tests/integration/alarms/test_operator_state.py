@@ -207,7 +207,7 @@ def test_a_silence_is_of_the_object_and_outlives_an_alarm_that_comes_and_goes(
     assert "Unacknowledged (2)" in noc_page(browser)
 
 
-def test_the_last_word_about_a_silence_holds(alarm: Alarm, isp: Isp, nora: User) -> None:
+def test_the_last_word_about_a_silence_decides(alarm: Alarm, isp: Isp, nora: User) -> None:
     alarm_silence(alarm=alarm, user=nora, until=NOW + timedelta(days=7), now=NOW)
     clear()
     RouterSilence.objects.create(router=isp.routers["rhino"], since=NOW)

@@ -112,8 +112,8 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
         for kinds, source in current_conditions.SOURCES
     ]
     monkeypatch.setattr(current_conditions, "SOURCES", sources)
-    Router.objects.filter(name="hippo").update(held_since=now)
-    assert alarms_raised() == ["rhino is silent", "hippo is held, frozen or under maintenance"]
+    Router.objects.filter(name="hippo").update(locked_since=now)
+    assert alarms_raised() == ["rhino is silent", "hippo is locked, frozen or under maintenance"]
     assert AlarmRound.objects.get().unchecked_kinds == ["router_silent"]
 
 
@@ -121,7 +121,7 @@ def test_of_each_kind_only_so_many_are_raised(
     isp: Isp, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rounds, "MOST", 3)
-    Router.objects.update(held_since=now)
+    Router.objects.update(locked_since=now)
     alarms_watch(now=now)
     first = set(Alarm.objects.values_list("name", flat=True))
     alarms_watch(now=now)
@@ -164,11 +164,11 @@ def test_a_round_takes_no_more_statements_for_many_alarms_than_for_few(isp: Isp,
 
     rhino, hippo = isp.routers["rhino"], isp.routers["hippo"]
     RouterSilence.objects.create(router=rhino, since=now)
-    Router.objects.filter(name="rhino").update(held_since=now)
+    Router.objects.filter(name="rhino").update(locked_since=now)
     alarms_watch(now=now)
     few = statements()
     RouterSilence.objects.create(router=hippo, since=now)
-    Router.objects.update(held_since=now)
+    Router.objects.update(locked_since=now)
     alarms_watch(now=now)
     assert Alarm.objects.count() > 5
     assert statements() == few

@@ -132,9 +132,9 @@ def test_pending_approvals_come_first_and_link_to_the_decision(
 ) -> None:
     Customer.objects.update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
-    held = order(isp, alice, cir_bps=2 * GBIT, description="big")
+    pending = order(isp, alice, cir_bps=2 * GBIT, description="big")
     shown = read(nora, dairy).content.decode()
-    assert f'href="/noc/orders/{held.pk}/"' in shown.partition('id="orders"')[2]
+    assert f'href="/noc/orders/{pending.pk}/"' in shown.partition('id="orders"')[2]
 
 
 def test_open_trouble_report_is_shown(isp: Isp, dairy: Customer, alice: User, nora: User) -> None:

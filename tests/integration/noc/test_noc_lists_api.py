@@ -7,7 +7,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Router, Site
-from portal.vll.router_operations.actions import router_hold_set
+from portal.vll.router_operations.actions import router_lock_set
 from tests.integration.isp import Isp
 from tests.integration.test_api_v1 import client
 
@@ -19,7 +19,7 @@ def bern(isp: Isp, nora: User) -> Site:
     """Panda is in Bern, sending to Hippo is paused, and one link is out of service."""
     site = Site.objects.create(name="Bern")
     Router.objects.filter(name="panda").update(site=site)
-    router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
+    router_lock_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
     BackboneLink.objects.filter(pk=isp.links["otter-rhino"].pk).update(in_service=False)
     return site
 

@@ -201,7 +201,7 @@ def test_page_of_a_router_without_reports_has_no_empty_values(isp: Isp, nora: Us
     newcomer = Router.objects.create(
         name="newcomer", site=isp.routers["rhino"].site, agent_url="https://newcomer.example:8443"
     )
-    assert "Generation wanted, held, applied 0 , – , –" in text(
+    assert "Generation wanted, stored, applied 0 , – , –" in text(
         signed_in(nora).get(f"/noc/routers/{newcomer.pk}/")
     ).replace("0,", "0 ,").replace("–,", "– ,")
 

@@ -153,7 +153,7 @@ def test_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice: 
         drift=[{"object": "host-cust1.100", "field": "admin_up", "desired": "true", "actual": "false"}],
     )
     ObservedRouter.objects.filter(router=rhino).update(
-        vpp_version="25.10", generation_held=9, vpp_plugins=["linux_cp", "vxlan"]
+        vpp_version="25.10", generation_stored=9, vpp_plugins=["linux_cp", "vxlan"]
     )
     Attempt.objects.create(
         router=rhino,
@@ -211,11 +211,11 @@ def test_started_states_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
         page.post(address, {"do": do})
     shown = text(page.get(f"/noc/routers/{rhino.pk}/"))
     assert "Under maintenance" in shown
-    assert "Held by the NOC" in shown
+    assert "Locked by the NOC" in shown
     for do in ("maintenance-end", "release"):
         page.post(address, {"do": do})
     rhino.refresh_from_db()
-    assert (rhino.maintenance_since, rhino.held_since) == (None, None)
+    assert (rhino.maintenance_since, rhino.locked_since) == (None, None)
 
 
 def test_only_noc_admins_enrol_routers(isp: Isp, nora: User, nina: User) -> None:
@@ -260,12 +260,12 @@ def test_alarms_name_only_real_problems(isp: Isp, alice: User, nora: User) -> No
     Vll.objects.update(oper_status="op-down", in_sync=False)
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(
         reported_at=clock.now() - timedelta(minutes=5),
-        generation_held=99,
+        generation_stored=99,
         set_aside=[{"file": "/state/intent.json.set-aside", "why": "it is torn"}],
     )
     BackboneLink.objects.filter(pk=isp.links["zebra-panda"].pk).update(a_ip_mtu=1500)
     ObservedInterface.objects.filter(router=isp.routers["rhino"], name="bb-next").delete()
-    Router.objects.filter(name="rhino").update(held_since=clock.now())
+    Router.objects.filter(name="rhino").update(locked_since=clock.now())
     RouterSilence.objects.create(router=isp.routers["hippo"], since=clock.now() - timedelta(minutes=5))
     loud = noc_page(page)
     for alarm in (
@@ -273,7 +273,7 @@ def test_alarms_name_only_real_problems(isp: Isp, alice: User, nora: User) -> No
         "Critical hippo is silent Its lines may be down. Line Milk run of Alpine Dairy",
         "The agent of hippo is ahead of the database",
         "The agent of hippo could not use its files /state/intent.json.set-aside: it is torn",
-        "Warning rhino is held, frozen or under maintenance Nothing is sent to it.",
+        "Warning rhino is locked, frozen or under maintenance Nothing is sent to it.",
         "Major Milk run is not configured as ordered Line Milk run of Alpine Dairy",
         "Minor The MTUs of zebra:bb-next — panda:bb-prev conflict",
         "rhino:bb-next — hippo:bb-prev: an interface is missing",
@@ -285,7 +285,7 @@ def test_alarms_name_only_real_problems(isp: Isp, alice: User, nora: User) -> No
 def test_quarantine_of_a_router_ahead_of_the_database_is_not_shown_as_empty(isp: Isp, nora: User) -> None:
     address = f"/noc/routers/{isp.routers['hippo'].pk}/"
     assert "Quarantined none" in text(signed_in(nora).get(address))
-    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(generation_held=99)
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(generation_stored=99)
     shown = text(signed_in(nora).get(address))
     assert "Quarantined unknown until it is reconciled" in shown
     assert "manage.py reconcile --dry-run hippo" in shown
@@ -432,10 +432,10 @@ def test_pending_approval_is_listed_among_the_nocs_work(
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
     alice.refresh_from_db()
-    held = order(isp, alice, description="Milk run")
+    pending = order(isp, alice, description="Milk run")
     browser = signed_in(nora)
-    assert "The order for Milk run is waiting for approval Alpine Dairy: Add" in noc_page(browser)
-    assert f'href="/noc/orders/{held.pk}/"' in browser.get("/noc/").content.decode()
+    assert "The order for Milk run is pending approval Alpine Dairy: Add" in noc_page(browser)
+    assert f'href="/noc/orders/{pending.pk}/"' in browser.get("/noc/").content.decode()
 
 
 @pytest.mark.parametrize(("booked", "loud"), [(79, False), (80, True)])

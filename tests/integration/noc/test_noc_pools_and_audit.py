@@ -13,7 +13,7 @@ from portal.audit.feed import MODELS, newest
 from portal.core import clock
 from portal.inventory.models import Port, Site
 from portal.inventory.operations import enrolment_offer
-from portal.vll.operations import hold_make
+from portal.vll.operations import reservation_make
 from portal.web.templatetags.history import WHAT
 from portal.web.views.noc_audit import PAGES
 from tests.integration.isp import GBIT, Isp
@@ -29,7 +29,7 @@ def test_every_vni_is_counted_once(isp: Isp, alice: User) -> None:
     for vni, free_at in ((9_000_001, now + timedelta(days=1)), (9_000_002, None)):
         VniLease.objects.create(
             vni=vni,
-            holder="d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10",
+            owner="d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10",
             leased_at=now,
             released_at=now,
             free_at=free_at,
@@ -141,7 +141,7 @@ def test_every_change_is_on_exactly_one_page(
 def test_each_kind_links_to_its_history(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice)
     ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
-    hold_make(user=alice, **ends, cir_bps=GBIT, now=clock.now())
+    reservation_make(user=alice, **ends, cir_bps=GBIT, now=clock.now())
     enrolment_offer(router=isp.routers["rhino"], user=nora, now=clock.now())
     browser = signed_in(nora)
     rows = browser.get("/noc/audit/").context["rows"]

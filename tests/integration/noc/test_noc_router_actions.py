@@ -19,7 +19,7 @@ from portal.vll.router_operations.actions import (
     RECONCILE_WITHIN,
     generation_adopt_request,
     reconciliations_resend,
-    router_hold_set,
+    router_lock_set,
     router_maintenance_set,
     router_retry,
 )
@@ -56,13 +56,13 @@ def test_lines_in_service_can_be_removed_during_maintenance(isp: Isp, alice: Use
 
 def test_paused_router_receives_nothing_and_catches_up_immediately(isp: Isp, alice: User, nora: User) -> None:
     rhino, hippo, now = isp.routers["rhino"], isp.routers["hippo"], clock.now()
-    router_hold_set(router=rhino, on=True, user=nora, now=now)
+    router_lock_set(router=rhino, on=True, user=nora, now=now)
     order(isp, alice)
     assert routers_due(now=now) == [hippo.pk]
     assert converge_router(rhino.pk) is False
     assert not rhino.attempts.exists()
     Outbox.objects.all().delete()
-    router_hold_set(router=rhino, on=False, user=nora, now=now)
+    router_lock_set(router=rhino, on=False, user=nora, now=now)
     assert routers_due(now=now) == [rhino.pk, hippo.pk]
     assert [(row.task, row.args) for row in Outbox.objects.all()] == [
         ("provisioning.converge_router", [rhino.pk])
@@ -71,7 +71,7 @@ def test_paused_router_receives_nothing_and_catches_up_immediately(isp: Isp, ali
 
 def test_setting_the_same_state_again_sends_no_event(isp: Isp, nora: User) -> None:
     for _ in range(2):
-        router_hold_set(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
+        router_lock_set(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
     assert Event.objects.filter(kind="router.held", actor="nora").count() == 1
 
 
@@ -105,7 +105,7 @@ def test_reconciliation_with_a_lost_task_is_resent_until_done(isp: Isp, nora: Us
     assert sent(timedelta(seconds=61)) == [[rhino.pk, "nora", now.isoformat()]]
     assert sent(timedelta(seconds=62)) == []
     assert sent(timedelta(seconds=122)) == [[rhino.pk, "nora", now.isoformat()]]
-    generation_count_from(router=rhino, held=7, actor="nora", now=now)
+    generation_count_from(router=rhino, stored=7, actor="nora", now=now)
     assert sent(timedelta(seconds=200)) == []
 
 
@@ -146,7 +146,7 @@ class _Agent:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def held(self) -> SimpleNamespace:
+    def stored_intent(self) -> SimpleNamespace:
         self.queries += 1
         self.meanwhile()
         return SimpleNamespace(generation=self.generation)
@@ -164,7 +164,7 @@ def test_message_of_a_finished_reconciliation_does_nothing(
     requested = now - RECONCILE_WITHIN - timedelta(seconds=1) if over == "too old" else now
     generation_adopt_request(router=rhino, user=nora, now=requested)
     if over == "carried out":
-        generation_count_from(router=rhino, held=7, actor="nora", now=now)
+        generation_count_from(router=rhino, stored=7, actor="nora", now=now)
     elif over == "dropped":
         reconciliations_resend(now=now + RECONCILE_WITHIN + timedelta(seconds=1))
     elif over == "replaced":

@@ -17,7 +17,7 @@ from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable,
 from portal.inventory.models import Router
 from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.guarded_inventory_changes import router_change
-from portal.vll.operations import hold_make
+from portal.vll.operations import reservation_make
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import loads, sums_are_right
@@ -139,8 +139,8 @@ def test_reservation_books_the_most_expensive_transport(isp: Isp, alice: User, n
     ends = {
         f"{side}_end": end(isp, f"{router}:host-cust1") for side, router in (("a", "rhino"), ("z", "hippo"))
     }
-    hold = hold_make(user=alice, cir_bps=GBIT, now=clock.now(), **ends)
-    assert loads(hold.pk) == [
+    reservation = reservation_make(user=alice, cir_bps=GBIT, now=clock.now(), **ends)
+    assert loads(reservation.pk) == [
         ("a", "rhino", end_load(GBIT, Transport.VXLAN4, weights)),
         ("z", "hippo", end_load(GBIT, Transport.GENEVE6)),
     ]

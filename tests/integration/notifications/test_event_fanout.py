@@ -194,7 +194,7 @@ class TestOnce:
         assert (events_fan_out(now=clock.now()), events_fan_out(now=clock.now())) == (1, 0)
         assert Delivery.objects.count() == 1
 
-    def test_the_database_itself_holds_that(self, webhook: Webhook, isp: Isp, alice: User) -> None:
+    def test_the_database_itself_ensures_that(self, webhook: Webhook, isp: Isp, alice: User) -> None:
         order(isp, alice)
         events_fan_out(now=clock.now())
         made = Delivery.objects.get()

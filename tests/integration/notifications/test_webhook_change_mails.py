@@ -94,7 +94,7 @@ def test_of_the_nocs_own_its_admins_hear(server: MailServer, ada: User, nora: Us
     assert "It belongs to the NOC and receives the events of all customers." in texts(server)[0]
 
 
-def test_nobody_opts_out_of_it_for_who_holds_their_token(
+def test_nobody_opts_out_of_it_for_who_has_their_token(
     server: MailServer, ada: User, dairy: Customer
 ) -> None:
     MailOptOut.objects.create(user=ada, group="webhooks", since=clock.now())

@@ -80,7 +80,7 @@ def test_router_list_distinguishes_reporting_silent_and_transit(isp: Isp, nora: 
     rhino, hippo = isp.routers["rhino"], isp.routers["hippo"]
     hippo.observed.reported_at = hippo.observed.reported_at.replace(year=2020)
     hippo.observed.simulated = True
-    hippo.observed.generation_held = 7
+    hippo.observed.generation_stored = 7
     hippo.observed.save()
     RouterConvergence.objects.update_or_create(router=hippo, defaults={"last_error": "connection refused"})
     shown = text(signed_in(nora).get("/routers/"))

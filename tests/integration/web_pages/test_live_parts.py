@@ -36,7 +36,7 @@ PAGES = [
     ("alice", "/orders/", "orders", "lines"),
     ("alice", "/ports/?q=host-cust&after=", "ports", "ports"),
     ("nora", "/ports/", "ports", "ports"),
-    ("nora", "/noc/orders/", "held-orders", "lines"),
+    ("nora", "/noc/orders/", "orders-pending-approval", "lines"),
     ("nora", "/noc/routers/{rhino}/", "router", "network lines"),
     ("nora", "/noc/customers/{dairy}/", "customer", "lines ports"),
     ("alice", "/ports/{port}/", "port", "ports lines"),

@@ -10,7 +10,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
-from portal.vll.router_operations.actions import router_hold_set
+from portal.vll.router_operations.actions import router_lock_set
 from portal.web.forms.port_choice import SHOWN
 from portal.web.inventory_kinds import KINDS
 from portal.web.pagination import PAGE_SIZE
@@ -59,7 +59,7 @@ def test_search_applies_to_the_next_page(many: list[Port], nora: User) -> None:
 
 
 def test_routers_are_filtered_by_site_and_state(many: list[Port], isp: Isp, nora: User) -> None:
-    router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
+    router_lock_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
     page = signed_in(nora)
     for address in ("/noc/routers/", "/routers/"):
         shown = text(page.get(address, {"status": "held"}))

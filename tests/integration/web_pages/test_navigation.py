@@ -68,12 +68,12 @@ class TestPendingWork:
         set_aside(isp, line)
         Customer.objects.update(approve_up_to_bps=0)
         alice.refresh_from_db()
-        held = order(isp, alice, cir_bps=GBIT, description="Held", **_other_ports(isp))
+        pending = order(isp, alice, cir_bps=GBIT, description="Pending", **_other_ports(isp))
         shown = text(signed_in(nora).get("/"))
         for each in (
             "Menu 3 3 waiting",
             "Operate 3 3 waiting",
-            "Held orders 1",
+            "Orders pending approval 1",
             "Trouble reports 1",
             "Quarantine 1",
         ):
@@ -82,10 +82,10 @@ class TestPendingWork:
         alarms_raised()
         shown = text(signed_in(nora).get("/"))
         assert re.search(r"Alarms [3-9]", shown)
-        assert "Held orders 1" in shown
+        assert "Orders pending approval 1" in shown
         all_alarms, in_all = (re.search(rf"{name} (\d+)", shown) for name in ("Alarms", "Operate"))
         assert [found and found[1] for found in (all_alarms, in_all)] == [str(waiting_counts()["alarms"])] * 2
-        order_reject(user=nora, order=held, reason="no", now=clock.now())
+        order_reject(user=nora, order=pending, reason="no", now=clock.now())
         trouble_close(user=nora, report=line.trouble_reports.get(), now=clock.now())
         shown = text(signed_in(nora).get("/"))
         assert "Operate 1 1 waiting" in shown

@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.allocation.models import PortVlanLease
 from portal.core import clock
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
-from portal.vll.operations import hold_make
+from portal.vll.operations import reservation_make
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.test_losses import of_interface, store_at
@@ -76,8 +76,8 @@ def test_link_of_a_router_without_reports_is_unknown(alice: User, port: Port, go
 
 def test_used_and_free_vlans_are_shown_as_ranges(isp: Isp, alice: User, port: Port) -> None:
     order(isp, alice, cir_bps=10**6)
-    held = [end(isp, f"{name}:host-cust1", outer=101) for name in ("rhino", "hippo")]
-    hold_make(user=alice, a_end=held[0], z_end=held[1], cir_bps=10**6, now=clock.now())
+    ends = [end(isp, f"{name}:host-cust1", outer=101) for name in ("rhino", "hippo")]
+    reservation_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=10**6, now=clock.now())
     double = {
         f"{side}_end": end(isp, f"{name}:host-cust1", "qinq", outer=200, inner_vlan=7)
         for side, name in (("a", "rhino"), ("z", "hippo"))
@@ -126,7 +126,7 @@ def test_scattered_vlans_keep_the_page_short(alice: User, port: Port) -> None:
     PortVlanLease.objects.bulk_create(
         PortVlanLease(
             port=port,
-            holder=f"00000000-0000-4000-8000-{vlan:012}",
+            owner=f"00000000-0000-4000-8000-{vlan:012}",
             side="a",
             keys=(vlan << 12, (vlan << 12) + 1),
             leased_at=clock.now(),

@@ -231,7 +231,7 @@ def test_order_pending_approval_says_that_it_waits(isp: Isp, alice: User, dairy:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
     placed = order(isp, alice)
     page = shown(alice, placed.vll)
-    assert "Held for approval" in page
+    assert "Pending approval" in page
     assert "is waiting for the NOC's approval" in page
     assert "A Zürich Not queried yet" in page
     assert "Waiting for" not in page

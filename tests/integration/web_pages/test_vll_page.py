@@ -13,7 +13,7 @@ from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject
-from portal.vll.router_operations.actions import router_hold_set, router_maintenance_set
+from portal.vll.router_operations.actions import router_lock_set, router_maintenance_set
 from portal.web.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -114,7 +114,7 @@ def test_last_report_of_a_silent_router_is_not_shown_as_current(
 @pytest.mark.parametrize(
     ("operation", "sentence"),
     [
-        (router_hold_set, "The NOC has been working on rhino since"),
+        (router_lock_set, "The NOC has been working on rhino since"),
         (router_maintenance_set, "rhino has been under maintenance since"),
     ],
 )
@@ -146,13 +146,13 @@ def test_ends_of_a_rejected_order_wait_for_nothing(
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=1)
     alice.refresh_from_db()
-    held = order(
+    pending = order(
         isp,
         alice,
         **{f"{side}_end": end(isp, f"{name}:host-cust2") for side, name in (("a", "rhino"), ("z", "hippo"))},
     )
-    order_reject(user=nora, order=held, reason="No", now=clock.now())
-    shown = text(page_of(alice, held.vll))
+    order_reject(user=nora, order=pending, reason="No", now=clock.now())
+    shown = text(page_of(alice, pending.vll))
     assert shown.count("Never built") == 2
     assert "Waiting for" not in shown
 

@@ -45,6 +45,7 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
             "frozen_since",
             "dead_since",
         ]
+        extra_kwargs = {"held_since": {"source": "locked_since"}}
 
 
 FREE_BPS_HELP = "The bandwidth that can still be booked at the present speed of the link."

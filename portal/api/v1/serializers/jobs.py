@@ -13,7 +13,7 @@ from portal.vll.states import OrderAction, OrderState
 
 JOB_STATUS: dict[str, str] = {
     OrderState.ACKNOWLEDGED: "pending",
-    OrderState.HELD: "pending",
+    OrderState.PENDING_APPROVAL: "pending",
     OrderState.IN_PROGRESS: "running",
     OrderState.PENDING_CANCELLATION: "running",
     OrderState.COMPLETED: "succeeded",

@@ -1,4 +1,4 @@
-"""The plan of a held order (the operations of each router) in responses, and the approval in requests."""
+"""The plan of an order pending approval (the operations of each router), and the request to approve it."""
 
 from typing import Any
 

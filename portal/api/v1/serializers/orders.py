@@ -123,10 +123,11 @@ class OrderAddSerializer(StrictSerializer):
     )
     link_loss_forwarding = StrictBooleanField(required=False, default=False, help_text=LINK_LOSS_HELP)
     hold = StrictUuidField(
+        source="reservation",
         required=False,
         allow_null=True,
         default=None,
-        help_text="The `id` of a hold. The order takes over its VLANs and bandwidth.",
+        help_text="The `id` of a reservation. The order takes over its VLANs and bandwidth.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +148,7 @@ def requested_order(body: Any) -> dict[str, Any]:
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """A list of orders. For all held orders together, it reads whether the people who ordered may
+    """A list of orders. For all orders pending approval together, it reads whether the people who ordered may
     still order.
     """
 
@@ -165,8 +166,8 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
     failure = FactsField(read_only=True)
     changes = serializers.SerializerMethodField(help_text="The kinds of change, for a `modify`.")
     orderer_may_order = serializers.SerializerMethodField(
-        help_text="For a held order: whether `ordered_by` may still place it. False if the account is closed"
-        " or its role has changed. Null for other orders."
+        help_text="For an order pending approval: whether `ordered_by` may still place it. False if the"
+        " account is closed or its role has changed. Null for other orders."
     )
 
     class Meta:

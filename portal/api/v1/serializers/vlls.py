@@ -70,6 +70,7 @@ class VllEndSerializer(PrecomputedReads, serializers.ModelSerializer[VllEnd]):
             "unpoliced_reason",
             "held_down",
         ]
+        extra_kwargs = {"held_down": {"source": "shut_down"}}
 
     @extend_schema_field({"oneOf": [*OUTER_VLAN["oneOf"], {"type": "null"}]})
     def get_requested_outer_vlan(self, end: VllEnd) -> int | str | None:

@@ -115,7 +115,7 @@ class VniRangeHistoryView(InventoryHistoryView):
 
 
 class CustomerHistoryView(InventoryHistoryView):
-    """The latest 200 changes of a customer, its members, invitations and holds, newest first. For NOC
+    """The latest 200 changes of a customer, its members, invitations and reservations, newest first. For NOC
     staff.
     """
 

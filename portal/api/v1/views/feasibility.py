@@ -26,5 +26,7 @@ class ValidateView(APIView):
         """Check an order without placing it. It changes nothing. The response has all reasons at once."""
         order = requested_order(request.data)
         line = LineRequest(**{name: order[name] for name in LineRequest.__slots__})
-        found = feasibility_of(user=caller(request), request=line, now=clock.now(), hold=order["hold"])
+        found = feasibility_of(
+            user=caller(request), request=line, now=clock.now(), reservation=order["reservation"]
+        )
         return Response(feasibility_json(found))

@@ -1,4 +1,4 @@
-"""The plan of a held order: the operations that the routers would execute after an approval."""
+"""The plan of an order pending approval: the operations that the routers would execute after an approval."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from portal.vll.operations.order_plan_preview import plan_of
 
 
 class PlanView(OrderActionView):
-    """The plan of a held order. For NOC staff."""
+    """The plan of an order pending approval. For NOC staff."""
 
     # The views check the tenant scope before the role, so that other customers get 404 and not 403.
     permission_classes = [IsAuthenticated]
@@ -29,7 +29,7 @@ class PlanView(OrderActionView):
 
     @extend_schema(responses={200: PlanSerializer})
     def get(self, request: Request, pk: UUID) -> Response:
-        """The latest plan of a held order. For NOC staff. 404 if none was requested."""
+        """The latest plan of an order pending approval. For NOC staff. 404 if none was requested."""
         order = self.order(pk)
         if not caller(request).is_noc:
             raise PermissionDenied(IsNoc.message)

@@ -44,18 +44,16 @@ def lost_interfaces(before: Configs, after: Configs, *, except_for: set[str]) ->
 
 def booked_twice(configs: Configs) -> list[str]:
     """Return sentences about VNIs and keys that several lines use, according to VPP's tunnels."""
-    holders: dict[tuple[str, str], set[str]] = {}
+    users: dict[tuple[str, str], set[str]] = {}
     for config in configs.values():
         for tunnel in config.shown["tunnels"]:
             interface = config.interfaces[tunnel["index"]]
             key = tunnel["vni"] or tunnel["gre_key"]
             if key and interface["tag"].startswith("longline:"):
                 kind = "key" if tunnel["gre_key"] else "VNI"
-                holders.setdefault((kind, str(key)), set()).add(_line(interface))
+                users.setdefault((kind, str(key)), set()).add(_line(interface))
     return [
-        f"{kind} {key} is had by {', '.join(sorted(of))}"
-        for (kind, key), of in holders.items()
-        if len(of) > 1
+        f"{kind} {key} is used by {', '.join(sorted(of))}" for (kind, key), of in users.items() if len(of) > 1
     ]
 
 

@@ -12,12 +12,23 @@ from portal.accounts.models import User
 from portal.allocation.errors import PortFull, VlanTaken
 from portal.core import clock
 from portal.inventory.models import Port
-from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, PortUnknown, TooManyHolds
-from portal.vll.models import Hold
-from portal.vll.operations import hold_make, hold_release, hold_renew, holds_expire
-from portal.vll.task_names import FREE_HOLDS
+from portal.vll.errors import (
+    NotAllowedToOrder,
+    PortUnknown,
+    ReservationRenewedOut,
+    ReservationUnknown,
+    TooManyReservations,
+)
+from portal.vll.models import Reservation
+from portal.vll.operations import (
+    reservation_make,
+    reservation_release,
+    reservation_renew,
+    reservations_expire,
+)
+from portal.vll.task_names import EXPIRE_RESERVATIONS
 from tests.integration.isp import GBIT, Isp
-from tests.integration.leases import booked, holders, sums_are_right, vlans
+from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 
@@ -25,8 +36,10 @@ pytestmark = pytest.mark.django_db
 LASTS = timedelta(seconds=900)
 
 
-def hold(isp: Isp, user: User, outer: Any = 100, now: datetime | None = None, cir_bps: int = GBIT) -> Hold:
-    return hold_make(
+def reserve(
+    isp: Isp, user: User, outer: Any = 100, now: datetime | None = None, cir_bps: int = GBIT
+) -> Reservation:
+    return reservation_make(
         user=user,
         a_end=end(isp, "rhino:host-cust1", outer=outer),
         z_end=end(isp, "hippo:host-cust1", outer=outer),
@@ -36,104 +49,106 @@ def hold(isp: Isp, user: User, outer: Any = 100, now: datetime | None = None, ci
 
 
 def test_reservation_blocks_others_for_900_seconds(isp: Isp, alice: User) -> None:
-    made = hold(isp, alice)
+    made = reserve(isp, alice)
     assert made.expires_at - made.created_at == LASTS
     assert vlans(made.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
     with pytest.raises(VlanTaken):
         order(isp, alice)
     with pytest.raises(PortFull):
-        hold(isp, alice, outer=101, cir_bps=10 * GBIT)
-    assert holds_expire(now=made.expires_at - timedelta(seconds=1)) == 0
-    assert holds_expire(now=made.expires_at) == 1
-    assert (holders(), Hold.objects.count()) == (set(), 0)
+        reserve(isp, alice, outer=101, cir_bps=10 * GBIT)
+    assert reservations_expire(now=made.expires_at - timedelta(seconds=1)) == 0
+    assert reservations_expire(now=made.expires_at) == 1
+    assert (owners(), Reservation.objects.count()) == (set(), 0)
     assert sums_are_right()
     order(isp, alice)
 
 
 def test_beat_sweeps_often_enough_to_release_within_five_seconds() -> None:
-    assert settings.CELERY_BEAT_SCHEDULE[FREE_HOLDS]["schedule"] <= 2
+    assert settings.CELERY_BEAT_SCHEDULE[EXPIRE_RESERVATIONS]["schedule"] <= 2
 
 
 def test_order_takes_over_its_reservation(isp: Isp, alice: User) -> None:
-    made = hold(isp, alice, outer="any")
+    made = reserve(isp, alice, outer="any")
     vll = order(
         isp,
         alice,
         a_end=end(isp, "rhino:host-cust1", outer="any"),
         z_end=end(isp, "hippo:host-cust1", outer="any"),
-        hold=made.pk,
+        reservation=made.pk,
     ).vll
-    assert holders() == {vll.pk}
+    assert owners() == {vll.pk}
     assert vlans(vll.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
-    assert not Hold.objects.exists()
+    assert not Reservation.objects.exists()
     assert sums_are_right()
     activate(vll)
     assert vll.lifecycle == "active"
 
 
 def test_different_order_leases_its_values_and_releases_the_rest(isp: Isp, alice: User) -> None:
-    made = hold(isp, alice)
-    vll = order(isp, alice, a_end=end(isp, "rhino:host-cust2", outer=5), cir_bps=2 * GBIT, hold=made.pk).vll
+    made = reserve(isp, alice)
+    vll = order(
+        isp, alice, a_end=end(isp, "rhino:host-cust2", outer=5), cir_bps=2 * GBIT, reservation=made.pk
+    ).vll
     assert vlans(vll.pk) == [("a", "rhino:host-cust2", 5), ("z", "hippo:host-cust1", 100)]
     assert booked(vll.pk) == [("a", "rhino:host-cust2", 2 * GBIT), ("z", "hippo:host-cust1", 2 * GBIT)]
-    assert holders() == {vll.pk}
+    assert owners() == {vll.pk}
     assert sums_are_right()
 
 
 def test_refused_order_leaves_the_reservation_unchanged(isp: Isp, alice: User) -> None:
     Port.objects.update(speed_bps=100 * GBIT)
-    made = hold(isp, alice)
+    made = reserve(isp, alice)
     with pytest.raises(PortFull), transaction.atomic():
-        order(isp, alice, cir_bps=11 * GBIT, hold=made.pk)
-    assert Hold.objects.get().pk == made.pk
+        order(isp, alice, cir_bps=11 * GBIT, reservation=made.pk)
+    assert Reservation.objects.get().pk == made.pk
     assert booked(made.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
 
 
 def test_expired_reservation_is_unknown_before_the_sweep(isp: Isp, alice: User) -> None:
-    made = hold(isp, alice)
+    made = reserve(isp, alice)
     for use in (
-        lambda: order(isp, alice, hold=made.pk, now=made.expires_at),
-        lambda: hold_renew(user=alice, hold=made.pk, now=made.expires_at),
-        lambda: order(isp, alice, hold=uuid.uuid4()),
+        lambda: order(isp, alice, reservation=made.pk, now=made.expires_at),
+        lambda: reservation_renew(user=alice, reservation=made.pk, now=made.expires_at),
+        lambda: order(isp, alice, reservation=uuid.uuid4()),
     ):
-        with pytest.raises(HoldUnknown):
+        with pytest.raises(ReservationUnknown):
             use()
 
 
 def test_reservation_is_renewed_three_times(isp: Isp, alice: User) -> None:
     now = clock.now()
-    made = hold(isp, alice, now=now)
+    made = reserve(isp, alice, now=now)
     for times in (1, 2, 3):
         now += timedelta(minutes=10)
-        renewed = hold_renew(user=alice, hold=made.pk, now=now)
+        renewed = reservation_renew(user=alice, reservation=made.pk, now=now)
         assert (renewed.renewals, renewed.expires_at) == (times, now + LASTS)
-    with pytest.raises(HoldRenewedOut):
-        hold_renew(user=alice, hold=made.pk, now=now)
+    with pytest.raises(ReservationRenewedOut):
+        reservation_renew(user=alice, reservation=made.pk, now=now)
     with pytest.raises(IntegrityError, match="a_hold_is_renewed_three_times"), transaction.atomic():
-        Hold.objects.update(renewals=4)
+        Reservation.objects.update(renewals=4)
 
 
 def test_customer_has_at_most_five_reservations(isp: Isp, alice: User) -> None:
-    made = [hold(isp, alice, outer=vlan, cir_bps=1) for vlan in range(1, 6)]
-    with pytest.raises(TooManyHolds) as refusal, transaction.atomic():
-        hold(isp, alice, outer=6, cir_bps=1)
+    made = [reserve(isp, alice, outer=vlan, cir_bps=1) for vlan in range(1, 6)]
+    with pytest.raises(TooManyReservations) as refusal, transaction.atomic():
+        reserve(isp, alice, outer=6, cir_bps=1)
     assert refusal.value.maximum == 5
-    assert len(holders()) == 5
-    hold_release(user=alice, hold=made[2].pk, now=clock.now())
-    assert hold(isp, alice, outer=6, cir_bps=1).slot == 3
+    assert len(owners()) == 5
+    reservation_release(user=alice, reservation=made[2].pk, now=clock.now())
+    assert reserve(isp, alice, outer=6, cir_bps=1).slot == 3
     with pytest.raises(IntegrityError, match="a_customer_has_five_holds"):
-        Hold.objects.filter(slot=1).update(slot=6)
+        Reservation.objects.filter(slot=1).update(slot=6)
 
 
 def test_stranger_and_viewer_cannot_use_a_reservation(
     isp: Isp, alice: User, bob: User, charlie: User
 ) -> None:
-    made = hold(isp, alice)
-    with pytest.raises(HoldUnknown):
-        hold_release(user=charlie, hold=made.pk, now=clock.now())
+    made = reserve(isp, alice)
+    with pytest.raises(ReservationUnknown):
+        reservation_release(user=charlie, reservation=made.pk, now=clock.now())
     with pytest.raises(PortUnknown):
-        hold(isp, charlie, outer=7)
+        reserve(isp, charlie, outer=7)
     with pytest.raises(NotAllowedToOrder):
-        hold_renew(user=bob, hold=made.pk, now=clock.now())
+        reservation_renew(user=bob, reservation=made.pk, now=clock.now())
     with pytest.raises(NotAllowedToOrder):
-        hold(isp, bob, outer=7)
+        reserve(isp, bob, outer=7)

@@ -1,20 +1,21 @@
-"""Holds in requests and responses."""
+"""Reservations in requests and responses."""
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from portal.api.v1.serializers.orders import EndSerializer, OuterVlanField, ordered_outer_vlan
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
 from portal.core.vlan_tags import Tagging
-from portal.vll.models import Hold
-from portal.vll.models.hold import MAX_RENEWALS
+from portal.vll.models import Reservation
+from portal.vll.models.reservation import MAX_RENEWALS
 
 _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
 
 
-class HoldMakeSerializer(StrictSerializer):
+@extend_schema_serializer(component_name="HoldMake")
+class ReservationMakeSerializer(StrictSerializer):
     """The body of ``POST /api/v1/holds``: two ends and a rate in bit/s."""
 
     a_end = EndSerializer()
@@ -25,8 +26,9 @@ class HoldMakeSerializer(StrictSerializer):
         return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
 
 
-class HeldEndSerializer(serializers.Serializer[Any]):
-    """One end of a hold, with the requested outer VLAN (a number or "any") and the allocated one."""
+@extend_schema_serializer(component_name="HeldEnd")
+class ReservedEndSerializer(serializers.Serializer[Any]):
+    """One end of a reservation, with the requested outer VLAN (a number or "any") and the allocated one."""
 
     port = serializers.IntegerField()
     tagging = serializers.ChoiceField(choices=[t.value for t in Tagging])
@@ -36,8 +38,9 @@ class HeldEndSerializer(serializers.Serializer[Any]):
     exact_match = serializers.BooleanField()
 
 
-class HoldSerializer(serializers.ModelSerializer[Hold]):
-    """A hold with its allocated VLANs, and the number of renewals that are left."""
+@extend_schema_serializer(component_name="Hold")
+class ReservationSerializer(serializers.ModelSerializer[Reservation]):
+    """A reservation with its allocated VLANs, and the number of renewals that are left."""
 
     customer = serializers.CharField(source="customer.name")
     renewals_left = serializers.SerializerMethodField()
@@ -45,7 +48,7 @@ class HoldSerializer(serializers.ModelSerializer[Hold]):
     z_end = serializers.SerializerMethodField()
 
     class Meta:
-        model = Hold
+        model = Reservation
         fields = [
             "id",
             "customer",
@@ -57,17 +60,18 @@ class HoldSerializer(serializers.ModelSerializer[Hold]):
             "a_end",
             "z_end",
         ]
+        extra_kwargs = {"held_by": {"source": "reserved_by"}}
 
-    def get_renewals_left(self, hold: Hold) -> int:
-        return MAX_RENEWALS - hold.renewals
+    def get_renewals_left(self, reservation: Reservation) -> int:
+        return MAX_RENEWALS - reservation.renewals
 
-    @extend_schema_field(HeldEndSerializer)
-    def get_a_end(self, hold: Hold) -> dict[str, Any]:
-        return _end(hold.ends["a"])
+    @extend_schema_field(ReservedEndSerializer)
+    def get_a_end(self, reservation: Reservation) -> dict[str, Any]:
+        return _end(reservation.ends["a"])
 
-    @extend_schema_field(HeldEndSerializer)
-    def get_z_end(self, hold: Hold) -> dict[str, Any]:
-        return _end(hold.ends["z"])
+    @extend_schema_field(ReservedEndSerializer)
+    def get_z_end(self, reservation: Reservation) -> dict[str, Any]:
+        return _end(reservation.ends["z"])
 
 
 def _end(kept: dict[str, Any]) -> dict[str, Any]:
