@@ -26,6 +26,6 @@ def language_choose(*, user: User, language: str) -> None:
 
 
 def language_keep_first(*, user: User, language: str | None) -> None:
-    """Store ``language`` for ``user``, unless the user already has a language or it is unknown."""
+    """Store ``language`` for ``user`` if it is one of LANGUAGES and the user has no language yet."""
     if language in dict(settings.LANGUAGES) and not user.language:
         language_choose(user=user, language=language)

@@ -58,7 +58,7 @@ def alarm_assign(*, alarm: Alarm, to: str) -> None:
 
 @transaction.atomic
 def alarm_silence(*, alarm: Alarm, user: User, until: datetime, now: datetime) -> None:
-    """Hide the alarm until ``until``, also if it clears and is raised again.
+    """Hide the alarm until ``until``, even if it clears and is raised again.
 
     Raises AlarmCleared, SilenceInThePast, SilenceTooLong.
     """

@@ -117,7 +117,7 @@ class TunnelPairTaken(Conflict):
 
 
 class VniRangeBackwards(DomainError):
-    """The range of VNIs ends before it begins. Both ends are included."""
+    """The last VNI of the range is lower than the first VNI. A range includes both."""
 
     first: int
     last: int

@@ -15,7 +15,7 @@ from portal.allocation.vlan_ranges import WHOLE_PORT, Keys, overlap, tag_keys
 from portal.core.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, selected_frames
 from portal.inventory.models import Port
 
-# VLAN 1 is the native VLAN of most switches; the next few often serve their management.
+# VLAN 1 is the native VLAN of most switches. The next few VLANs often carry the management of switches.
 _FROM = 100
 _OFFERED = (*range(_FROM, MAX_VLAN + 1), *range(MIN_VLAN + 1, _FROM), MIN_VLAN)
 

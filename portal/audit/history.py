@@ -169,8 +169,8 @@ def with_before(
 
 
 def _renamed(row: dict[str, Any], columns: dict[str, str]) -> dict[str, Any]:
-    """Return the row keyed by column names instead of field names. A column keeps its name if its field gets
-    another one.
+    """Return the row keyed by column names instead of field names. If a field is renamed, its column keeps
+    its name.
     """
     return {columns.get(name, name): value for name, value in row.items()}
 

@@ -24,6 +24,6 @@ class AdvisoryLock(IntEnum):
     # Freezing a month has to see all samples that were added before, and a correction has to see the frozen
     # values.
     MONTHS = 7_305_005
-    # Without it, two processes could both create a mail for the same reader, kind and cause.
+    # Without this lock, two processes could both create a mail for the same reader, kind and cause.
     MAILS = 7_305_011
     IMPORTS = 7_305_012

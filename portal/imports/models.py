@@ -117,8 +117,8 @@ class Import(models.Model):
 
     @property
     def acting(self) -> tuple[User, ApiToken | None]:
-        """The user and the token whose rights apply: after the confirmation its user, before that
-        the uploader.
+        """The user and the token whose rights apply: after the confirmation, the user who confirmed; before
+        it, the uploader.
         """
         if self.begun_by is None:
             return self.requested_by, self.made_with

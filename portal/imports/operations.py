@@ -69,7 +69,9 @@ def import_end(
 
 @transaction.atomic
 def imports_resume(*, now: datetime) -> None:
-    """Queue the import whose turn it is again if its worker was killed or its message was lost."""
+    """If the worker or the message of the current import was lost, queue this import again. The current
+    import is the one whose turn it is.
+    """
     first = first_running()
     if first is None or first.moved_at >= now - STILL_AFTER:
         return

@@ -21,7 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CA_LIFETIME = timedelta(days=3652)
 LIFETIME = timedelta(days=365)
-# Certificates are valid from this time before now, because clocks of routers may be wrong.
+# A certificate is valid from this long before its creation, because clocks of routers may be wrong.
 BACKDATING = timedelta(minutes=5)
 
 
@@ -278,7 +278,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    # O_EXCL prevents that a race replaces a key; the mode is set before the content is written.
+    # With O_EXCL, a concurrent process cannot replace a key. The mode is set before the content is written.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -144,7 +144,7 @@ def _names(wish: Wish, local: Mapping[str, list[LocalRow]]) -> dict[tuple[str, A
 
 
 def _adopt(row: LocalRow, want: Wanted, local: Mapping[str, list[LocalRow]]) -> None:
-    """Connect the row with the object ``want``, also in other rows' references to the row."""
+    """Connect the row with the object ``want``, and change other rows' references to the row."""
     ours = f"row {row.row}" if row.id is None else row.id
     row.id = want.id
     for others in local.values():

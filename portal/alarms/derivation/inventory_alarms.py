@@ -15,7 +15,7 @@ from portal.inventory.models import Port, Router
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.operations.oper_status import FRESH
 
-# From this fraction of the bookable bandwidth or cores on, the ISP must extend the network.
+# The booked fraction of bandwidth or cores from which the ISP must extend the network.
 NEARLY_FULL = 0.8
 
 

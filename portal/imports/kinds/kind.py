@@ -88,7 +88,7 @@ class Kind(ABC):
     about: ClassVar[Text]
     columns: ClassVar[tuple[Column, ...]]
     passed_over: ClassVar[tuple[str, ...]] = ()
-    # Rows per transaction. While it runs, other transactions wait for the locks of its rows.
+    # Rows per transaction. While a transaction runs, others wait for the locks of its rows.
     batch: ClassVar[int] = 200
 
     def may_import(self, actor: Actor) -> bool:

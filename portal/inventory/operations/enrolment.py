@@ -136,7 +136,9 @@ def authority_here() -> pki.Authority:
 
 
 def key_of_request(csr_pem: str) -> ec.EllipticCurvePublicKey:
-    """Return the key of a PKCS #10 request that is signed with it. Raises BadCertificateRequest."""
+    """Return the key of a PKCS #10 request, which must be signed with this key. Raises
+    BadCertificateRequest.
+    """
     try:
         request = x509.load_pem_x509_csr(csr_pem.encode())
         key = request.public_key()

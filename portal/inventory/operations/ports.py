@@ -25,7 +25,7 @@ def port_create(*, router: Router, interface: str, user: User, now: datetime, **
     ``facts``: description, kind, customer, speed_bps, max_frame, and at most one of bookable_bps (bit/s) and
     oversubscription_percent. Raises InterfaceTaken, OutOfRange, NotAnInterfaceName, Retired, BookableTwice.
     """
-    # The lock keeps the router from being retired under the new port.
+    # Without the lock, the router could be retired while the port is created.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:
         raise Retired(what="router", name=locked.name, field="router")

@@ -42,7 +42,7 @@ class RowRefusalSerializer(serializers.Serializer[Any]):
 
 class ImportSerializer(serializers.ModelSerializer[Import]):
     """An import. ``rows`` is the number of all rows; ``new``, ``same``, ``refused`` and ``made`` count the
-    checked ones by result.
+    checked rows by result.
     """
 
     kind = serializers.ChoiceField(choices=list(KINDS))

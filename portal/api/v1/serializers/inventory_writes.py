@@ -83,7 +83,7 @@ class RouterFactsSerializer(StrictSerializer):
 
 
 class RouterChangeSerializer(RouterFactsSerializer):
-    """A change of a router. ``accept_affected`` allows it even if the lines have booked more cores than
+    """A change of a router. ``accept_affected`` allows the change even if lines have booked more cores than
     remain.
     """
 
@@ -111,8 +111,8 @@ class PortFactsSerializer(StrictSerializer):
 
 
 class PortChangeSerializer(PortFactsSerializer):
-    """A change of a port. ``accept_affected`` allows it even if lines in service send frames above the new
-    ``max_frame``.
+    """A change of a port. ``accept_affected`` allows the change even if lines in service send frames above
+    the new ``max_frame``.
     """
 
     accept_affected = StrictBooleanField(required=False)

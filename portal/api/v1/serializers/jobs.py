@@ -21,7 +21,7 @@ JOB_STATUS: dict[str, str] = {
     OrderState.REJECTED: "failed",
     OrderState.CANCELLED: "cancelled",
 }
-# ``waiting``: the router has not got the wanted revision of this end yet. ``undone``: the job did not
+# ``waiting``: the router has not received the wanted revision of this end yet. ``undone``: the job did not
 # succeed.
 WAITING, UNDONE = "waiting", "undone"
 STEP_STATUS = [

@@ -60,7 +60,7 @@ class PlannedEndSerializer(serializers.Serializer[Any]):
 
 
 class RouterPlanSerializer(serializers.Serializer[Any]):
-    """The plan of one router. ``error``: why the router has none; else empty."""
+    """The plan of one router. ``error``: why the router has no plan; else empty."""
 
     router = serializers.CharField(source="name")
     generation = serializers.IntegerField(

@@ -19,7 +19,7 @@ class LeasesSerializer(serializers.Serializer[Any]):
 
 
 class VnisSerializer(LeasesSerializer):
-    """The numbers of VNIs. ``total`` counts all 24-bit values except 0; ``reserved`` counts those in
+    """The numbers of VNIs. ``total`` counts all 24-bit values except 0; ``reserved`` counts the VNIs in
     ``/vni-ranges``.
     """
 

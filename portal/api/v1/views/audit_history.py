@@ -76,15 +76,15 @@ class SharedHistoryView(InventoryHistoryView):
 
 
 class SiteHistoryView(InventoryHistoryView):
-    """The latest 200 changes of a site, newest first, also of a removed site. For NOC staff."""
+    """The latest 200 changes of a site, newest first. The site may be removed. For NOC staff."""
 
     permission_classes = [IsNoc]
     model = Site
 
 
 class RouterHistoryView(InventoryHistoryView):
-    """The latest 200 changes of a router, its certificates and enrolments, newest first, also of a removed
-    router. For NOC staff.
+    """The latest 200 changes of a router, its certificates and enrolments, newest first. The router may be
+    removed. For NOC staff.
     """
 
     permission_classes = [IsNoc]
@@ -94,21 +94,21 @@ class RouterHistoryView(InventoryHistoryView):
 
 
 class PortHistoryView(SharedHistoryView):
-    """The latest 200 changes of a port, newest first, also of a removed port. For NOC staff."""
+    """The latest 200 changes of a port, newest first. The port may be removed. For NOC staff."""
 
     permission_classes = [IsAuthenticated]
     model = Port
 
 
 class LinkHistoryView(InventoryHistoryView):
-    """The latest 200 changes of a link, newest first, also of a removed link. For NOC staff."""
+    """The latest 200 changes of a link, newest first. The link may be removed. For NOC staff."""
 
     permission_classes = [IsNoc]
     model = BackboneLink
 
 
 class VniRangeHistoryView(InventoryHistoryView):
-    """The latest 200 changes of a reserved range, newest first, also of a removed range. For NOC staff."""
+    """The latest 200 changes of a reserved range, newest first. The range may be removed. For NOC staff."""
 
     permission_classes = [IsNoc]
     model = ReservedVniRange
@@ -126,7 +126,7 @@ class CustomerHistoryView(InventoryHistoryView):
 
 
 class WebhookHistoryView(SharedHistoryView):
-    """The latest 200 changes of a webhook, newest first, also of a removed webhook. For NOC staff."""
+    """The latest 200 changes of a webhook, newest first. The webhook may be removed. For NOC staff."""
 
     permission_classes = [IsAuthenticated]
     model = Webhook

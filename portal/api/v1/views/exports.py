@@ -57,8 +57,8 @@ class VllsCsvView(generics.ListAPIView[Vll]):
 class MonthCsvView(generics.ListAPIView[Vll]):
     """The figures of your VLLs in a month (UTC) as CSV: availability, frame loss and 95th percentiles.
 
-    It has a row for each VLL that you may see and that was in service in the month. Cells are empty if
-    nothing was measured.
+    It has a row for each VLL that you may see and that was in service in the month. A cell without a measured
+    value is empty.
     """
 
     permission_classes = [IsAuthenticated]

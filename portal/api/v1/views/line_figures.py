@@ -46,7 +46,7 @@ _RANGE = [
 
 
 class ThroughputCsvView(APIView):
-    """Throughput of a VLL as CSV. Cells are empty if nothing was measured."""
+    """Throughput of a VLL as CSV. A cell without a measured value is empty."""
 
     permission_classes = [IsAuthenticated]
     renderer_classes = [CsvRenderer, JSONRenderer]
@@ -80,8 +80,8 @@ class PercentilesView(APIView):
 
 
 class MonthsCsvView(APIView):
-    """Availability, frame loss and 95th percentiles by month as CSV. Cells are empty if nothing was
-    measured.
+    """Availability, frame loss and 95th percentiles by month as CSV. A cell without a measured value is
+    empty.
     """
 
     permission_classes = [IsAuthenticated]

@@ -32,7 +32,7 @@ class RouterLossesView(APIView):
 
     @extend_schema(parameters=_PARAMETERS, responses={200: ROUTER_LOSSES})
     def get(self, request: Request, pk: int) -> Response:
-        """The losses of a router: of its interfaces, packets for unknown tunnels, fragments, and free
+        """The losses of a router: losses of its interfaces, packets for unknown tunnels, fragments, and free
         buffers.
         """
         return Response(router_losses(router=get_object_or_404(Router, pk=pk), **_query(request)))

@@ -22,7 +22,7 @@ HEADING = [
 def month_row(vll: Vll, figures: dict[str, Any]) -> list[object]:
     """Return the figures of a VLL in a month as a row with the columns ``HEADING``.
 
-    Times are in seconds, counts in frames, rates in bit/s. A value is None if nothing was measured.
+    Times are in seconds, counts in frames, rates in bit/s. A value that was not measured is None.
     """
     frozen = figures["p95"] or {}
     return [

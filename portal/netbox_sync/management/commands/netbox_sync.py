@@ -62,7 +62,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(changes)} changes, {len(findings)} findings; nothing was done")
 
     def _print(self, changes: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
-        """Print changes and findings. Their form is the one in which a run stores them."""
+        """Print changes and findings, which have the form in which a run stores them."""
         for change in changes:
             creates = change["creates"]
             self.stdout.write(f"{'+' if creates else '~'} {change['kind']} {change['name']}")
