@@ -500,7 +500,7 @@ LONGLINE_WEBHOOK_PORTS = env.list("LONGLINE_WEBHOOK_PORTS", cast=int, default=[4
 LONGLINE_WEBHOOK_ALLOW_HTTP = env.bool("LONGLINE_WEBHOOK_ALLOW_HTTP", default=False)
 # Additional trusted certificates (PEM), for example the CA of the ISP's own systems.
 LONGLINE_WEBHOOK_CA_FILE = env.str("LONGLINE_WEBHOOK_CA_FILE", default="")
-# A webhook is disabled after it has only failed for this number of days.
+# A webhook is disabled after all its attempts have failed for this number of days.
 LONGLINE_WEBHOOK_DISABLE_DAYS = env.int("LONGLINE_WEBHOOK_DISABLE_DAYS", default=5)
 # How many days the log of webhook deliveries and mails is kept.
 LONGLINE_WEBHOOK_LOG_DAYS = env.int("LONGLINE_WEBHOOK_LOG_DAYS", default=30)

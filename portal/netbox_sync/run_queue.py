@@ -116,7 +116,9 @@ class Report:
 
 
 def runs_abandoned_end(*, now: datetime) -> None:
-    """Mark all begun runs as ended. Call it with the claim: their workers were then killed."""
+    """Mark all begun runs as ended. Call it only with the claim: no other worker then makes a run, so the
+    workers of these runs were killed.
+    """
     cut_off = {"code": "cut_off", "facts": {}}
     begun = NetboxRun.objects.filter(started_at__isnull=False, finished_at=None)
     begun.update(finished_at=now, error=cut_off, phase="")

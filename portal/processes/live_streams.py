@@ -60,7 +60,7 @@ class Stream:
 
 
 class Streams:
-    """All streams of the process, also by the keys that they follow."""
+    """All streams of the process, and an index of the streams by the keys that they follow."""
 
     def __init__(self, *, most: int, most_each: int) -> None:
         self._most = most

@@ -78,7 +78,7 @@ def _note_repeatedly(threads: int) -> None:
 
 
 def is_one_free(threads: int) -> bool:
-    """Return whether a thread was free at any check within one heartbeat. Blocks for that heartbeat."""
+    """Return whether a thread was free at any check within one heartbeat. Blocks until the heartbeat ends."""
     free = False
     for _ in range(_CHECKS):
         time.sleep(_BEAT.total_seconds() / _CHECKS)

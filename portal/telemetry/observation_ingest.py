@@ -122,7 +122,9 @@ def _restarted(before: datetime | None, now: datetime | None) -> bool:
 
 
 def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
-    """Return whether the report shows an unconfirmed end as ordered. Agents retry without the portal."""
+    """Return whether the report shows an unconfirmed end as ordered, because its agent has retried on its
+    own.
+    """
     if not RouterConvergence.objects.filter(router=router, next_query_at__isnull=False).exists():
         return False
     waiting = unconfirmed_ends().filter(port__router=router, vll__wanted_present=True)

@@ -21,7 +21,8 @@ from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
 # A function that counts buckets of a table. Its arguments are a cursor, the table, and the owner and start of
 # each bucket. The owner is a line or a router.
 _Count = Callable[[Any, Table, list[tuple[Any, datetime]]], None]
-# Agents measure every 10 s and report soon after. A sample that ended less than this ago is not yet missing.
+# Agents measure every 10 s and report soon after. A sample that ended less than this time ago does not count
+# as missing yet.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
 COUNTS = tuple(

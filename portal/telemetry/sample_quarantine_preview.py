@@ -20,7 +20,7 @@ from portal.telemetry.time_in_service import ServiceTime, service_time
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# The columns of a side (without the side), and the columns of the quarantined counts that they come from.
+# The columns of a side (without the side in the name), each with the column of the quarantined counts for it.
 _SOURCES = {
     **{
         name: name

@@ -1,4 +1,6 @@
-"""Storage, with one statement, of a report that equals the router's last report. Nearly all reports do."""
+"""Storage, with one statement, of a report that equals the router's last report. Nearly all reports are equal
+to the last one.
+"""
 
 from datetime import datetime
 from typing import Any

@@ -129,7 +129,9 @@ class EndpointMissing(TransportRefused):
 
 
 class EndpointUnrouted(TransportRefused):
-    """The agent of ``far`` reports no route to the loopback of ``router``, or only one that drops packets."""
+    """The agent of ``far`` reports no route to the loopback of ``router``, or only a route that drops
+    packets.
+    """
 
     router: Router
     address: str

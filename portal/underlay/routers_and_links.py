@@ -36,7 +36,7 @@ class LinkSide:
 
     @property
     def unwatched(self) -> bool:
-        """Return whether an agent should observe this side and does not."""
+        """Return whether an agent should observe this side but does not."""
         return self.observed_stale or self.observed_missing
 
 

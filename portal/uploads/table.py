@@ -35,7 +35,7 @@ _LONGEST_SHOWN = 40
 # Invisible characters that spreadsheets and web pages leave behind, and that are removed. Characters that
 # change the writing direction are not among them: a row that contains them is refused.
 _ZERO_WIDTH = "\N{SOFT HYPHEN}\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}"
-# The line above the header with which Excel names the separator.
+# The first line of a file, above the header, in which Excel names the separator.
 _SEPARATOR = re.compile(r'"?sep=([,;\t])"?[,;\t]*(?:[\r\n]|\Z)', re.IGNORECASE)
 _BLANKS = _DELIMITERS + _ZERO_WIDTH + '" \r\n\N{NO-BREAK SPACE}'
 _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
@@ -114,7 +114,7 @@ def table_rows(
 
 
 def refused_again(cell: str) -> str:
-    """Return a cell that was refused as a formula in a form that will be refused again."""
+    """Return a refused formula in a form that is refused again when the table is read."""
     return f"{_REFUSED}{cell}" if begins_like_a_formula(cell) else cell
 
 

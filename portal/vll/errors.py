@@ -10,7 +10,7 @@ from portal.core.errors import Conflict, DomainError
 
 
 class PortUnknown(DomainError):
-    """The port does not exist, or this user may not see it. The error does not show which."""
+    """The port does not exist, or this user may not see it. The error does not show which reason applies."""
 
     field: str
     port: int

@@ -46,7 +46,7 @@ def _found(text: str) -> Q:
     named = Q(interface__icontains=text) | Q(router__name__icontains=text) | port_as_shown(text)
     ports = Port.objects.filter(named)
     ids = list(ports.values_list("pk", flat=True)[: _FEW_PORTS + 1])
-    # PostgreSQL knows the length of a list, but greatly overestimates a query.
+    # PostgreSQL knows the length of a list, but greatly overestimates the number of rows of a subquery.
     lines, ends = [_described(text)], [Q(port__in=ids if len(ids) <= _FEW_PORTS else ports)]
     if (key := whole_number(text, most=LAST_GRE_KEY)) is not None:
         lines.append(Q(gre_key=key))

@@ -117,5 +117,5 @@ def _heights(column: Column) -> dict[Hashable, float]:
 
 
 def _centre(router: Hashable, others: set[Hashable], height: dict[Hashable, float]) -> float:
-    # The sum is rounded, because a sum of floats depends on the order, and the drawing must not.
+    # The sum is rounded: a sum of floats depends on the order of the summands, but the drawing must not.
     return round(sum(height[there] for there in others) / len(others), 6) if others else height[router]

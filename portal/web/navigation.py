@@ -147,7 +147,7 @@ def page_at(name: str, pages: Iterable[Page]) -> Page | None:
 def waiting_at(group: Group, counts: Mapping[str, int]) -> int:
     """Return the number of items that wait on the pages of a group.
 
-    An item for which an alarm is also counted counts only once.
+    An item and the alarm about it count only once.
     """
     waiting = {page.waits: counts.get(page.waits, 0) for page in group.pages}
     return sum(waiting.values()) - (counts.get(AGAIN, 0) if ALARMS in waiting else 0)

@@ -42,7 +42,7 @@ NO_LOAD = LinkLoad(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class RouterRow:
-    """A router in the table. ``state``: transit only, reporting, silent or drained. ``tone``: of its
+    """A router in the table. ``state``: transit only, reporting, silent or drained. ``tone``: the tone of the
     badge.
     """
 

@@ -61,7 +61,7 @@ def contents_of(router: Router) -> RouterContents:
     """
     live = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     counted = dict(live.values_list("status").annotate(ends=Count("pk")).order_by("status"))
-    # Without an order. With one, PostgreSQL would read all lines in this order if it finds few matching ends.
+    # The rows are not sorted. With ORDER BY, PostgreSQL would read all lines in that order if few ends match.
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
     return RouterContents(

@@ -134,7 +134,7 @@ class Vll(models.Model):
                 condition=Q(decommission_at__isnull=False, lifecycle=Lifecycle.PENDING_TERMINATE),
                 name="vll_cooling_off",
             ),
-            # For the overviews: the counts of lines, and the few lines that they name.
+            # For the overviews, which count lines and name a few of them.
             models.Index(fields=["customer"], condition=Q(lifecycle=Lifecycle.ACTIVE), name="vll_in_service"),
             models.Index(
                 fields=["-created_at", "customer"],

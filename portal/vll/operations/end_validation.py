@@ -160,7 +160,7 @@ def named_first(ends: Mapping[str, EndRequest]) -> list[tuple[str, EndRequest]]:
 
 
 def check_router(port: Port, *, side: str) -> None:
-    """Refuse a router that cannot end VLLs or takes no new ones now."""
+    """Refuse a router on which no VLL can end, or which takes no new lines now."""
     if not port.router.has_agent:
         raise RouterHasNoAgent(field=f"{side}_end.port", router=port.router.name)
     if port.router.maintenance_since is not None:

@@ -138,7 +138,7 @@ class LineCheck:
 
     @property
     def can_end(self) -> bool:
-        """Return whether both ports are known and their routers can end VLLs."""
+        """Return whether both ports are known and VLLs can end on their routers."""
         return len(self.ports) == 2 and all(port.router.has_agent for port in self.ports.values())
 
     def owned(self) -> Customer:

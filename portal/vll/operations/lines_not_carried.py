@@ -46,7 +46,7 @@ def _carried(off: Collection[UUID]) -> list[UUID]:
 
 @transaction.atomic
 def _carried_again(vll_id: UUID, now: datetime) -> None:
-    """Unmark the line. Announce that, unless the line is being removed."""
+    """Unmark the line. If the line is not being removed, announce this."""
     noted = Vll.objects.locked().filter(pk=vll_id, not_carried_since__isnull=False)
     line = noted.first()
     if line is None:

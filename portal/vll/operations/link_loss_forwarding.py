@@ -25,8 +25,8 @@ from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
 
 FORWARDED, FORWARDED_NO_LONGER = "vll.link_loss_forwarded", "vll.link_loss_over"
-# Repeat a request after this time. Its message may be lost, or arrive while the agent still answers an
-# earlier one.
+# Repeat a request after this time. The message may be lost, or arrive while the agent still answers an
+# earlier message.
 SEND_AGAIN_AFTER = timedelta(seconds=15)
 
 

@@ -227,7 +227,7 @@ class Problem:
     is_missing: bool = False
 
 
-# The ends of the names of fields that are shown next to another field, without a place for errors.
+# The last parts of the names of fields that are shown next to another field, without a place for errors.
 ADJACENT = ("search", "_unit")
 
 
