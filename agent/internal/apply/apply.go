@@ -9,15 +9,13 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/classify"
-	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/policer"
-	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/tunnel"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -328,17 +326,8 @@ func refused(op plan.Op, retval int32) *plan.Reason {
 }
 
 func createdIndex(reply api.Message) (index, bool) {
-	switch m := reply.(type) {
-	case *interfaces.CreateSubifReply:
-		return m.SwIfIndex, true
-	case *vxlan.VxlanAddDelTunnelV3Reply:
-		return m.SwIfIndex, true
-	case *geneve.GeneveAddDelTunnel2Reply:
-		return m.SwIfIndex, true
-	case *gre.GreTunnelAddDelReply:
-		return m.SwIfIndex, true
-	case *gre.GreTunnelAddDelV2Reply:
+	if m, ok := reply.(*interfaces.CreateSubifReply); ok {
 		return m.SwIfIndex, true
 	}
-	return 0, false
+	return tunnel.Made(reply)
 }

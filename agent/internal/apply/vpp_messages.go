@@ -15,6 +15,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/tunnel"
 )
 
 type index = interface_types.InterfaceIndex
@@ -39,9 +40,9 @@ func (r *applying) encode(op plan.Op) api.Message {
 	case plan.DeleteSub:
 		return &interfaces.DeleteSubif{SwIfIndex: target}
 	case plan.CreateTunnel:
-		return tunnelAddDel(a.Tunnel, true)
+		return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, true)
 	case plan.DeleteTunnel:
-		return tunnelAddDel(a.Tunnel, false)
+		return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, false)
 	case plan.SetTag:
 		return &interfaces.SwInterfaceTagAddDel{IsAdd: a.Tag != "", SwIfIndex: target, Tag: a.Tag}
 	case plan.SetMTU:

@@ -223,8 +223,8 @@ func Tidy(ctx context.Context, session Session) error {
 		if err != nil {
 			return err
 		}
-		for _, transport := range tunnels {
-			if err := deleteTunnel(ctx, session, transport); err != nil {
+		for _, each := range tunnels {
+			if err := deleteTunnel(ctx, session, each); err != nil {
 				return err
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -36,6 +37,11 @@ const (
 
 // Transports lists all transports.
 var Transports = []Transport{L2XC, VXLAN4, VXLAN6, GENEVE4, GENEVE6, GRE4, GRE6}
+
+// encapsulation returns the transport without its address family.
+func (t Transport) encapsulation() intent.Encapsulation {
+	return intent.Encapsulation(strings.TrimRight(string(t), "46"))
+}
 
 func (t Transport) family() int {
 	if strings.HasSuffix(string(t), "6") {

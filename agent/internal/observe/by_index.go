@@ -11,7 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/policer"
 
-	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/tunnel"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -47,11 +47,7 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(index)})
 	}
 	for _, t := range named.Tunnels {
-		s.Supported = map[Capability]bool{Capability(t.Encapsulation): true}
-		if t.Encapsulation == intent.GRE {
-			s.Supported[CanGREKeys] = capabilities(session)[CanGREKeys]
-		}
-		dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(t.Index))...)
+		dumps = append(dumps, tunnel.Of(t.Encapsulation).Dump(session.Has, interface_types.InterfaceIndex(t.Index)))
 	}
 	first := len(dumps)
 	for _, index := range named.Policers {
@@ -85,7 +81,6 @@ func AllInterfaces(ctx context.Context, session Session, keys bool) (*Snapshot, 
 	s := new(Snapshot)
 	err := dumpInterfaces(ctx, session, s.add)
 	if err == nil && keys {
-		s.Supported = capabilities(session)
 		err = s.dumpTunnels(ctx, session)
 	}
 	if err != nil {

@@ -3,20 +3,11 @@ package observe
 import (
 	"math"
 
-	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
-	"go.fd.io/govpp/binapi/ip_types"
-	"go.fd.io/govpp/binapi/tunnel_types"
-	"go.fd.io/govpp/binapi/vxlan"
 
-	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/vpp"
 )
-
-// vxlanPort is VPP's default UDP port (RFC 7348).
-const vxlanPort = 4789
 
 func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 	i := &Interface{
@@ -60,43 +51,4 @@ func selectionOf(m *interfaces.SwInterfaceDetails) Selection {
 		return AnyInner
 	}
 	return ByVLANs
-}
-
-func vxlanOf(m *vxlan.VxlanTunnelV2Details) *Tunnel {
-	return &Tunnel{
-		Index: uint32(m.SwIfIndex),
-		Tunnel: intent.Tunnel{
-			Encapsulation: intent.VXLAN, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
-			Table: m.EncapVrfID,
-		},
-		Default: m.DstPort == vxlanPort || m.DstPort == 0,
-	}
-}
-
-func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
-	return &Tunnel{
-		Index: uint32(m.SwIfIndex),
-		Tunnel: intent.Tunnel{
-			Encapsulation: intent.GENEVE, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
-			Table: m.EncapVrfID,
-		},
-		// For a tunnel over IPv6, VPP looks up the table among the IPv4 tables, so the table that VPP reports may
-		// be wrong.
-		Default: m.EncapVrfID == 0 || m.DstAddress.Af == ip_types.ADDRESS_IP4,
-	}
-}
-
-// addGRE adds a GRE tunnel if it carries Ethernet frames (TEB).
-func (s *Snapshot) addGRE(t gre.GreTunnelV2) {
-	if t.Type != gre.GRE_API_TUNNEL_TYPE_TEB {
-		return
-	}
-	s.Tunnels = append(s.Tunnels, &Tunnel{
-		Index: uint32(t.SwIfIndex),
-		Tunnel: intent.Tunnel{
-			Encapsulation: intent.GRE, Local: vpp.NetipAddr(t.Src), Remote: vpp.NetipAddr(t.Dst), GREKey: t.Key,
-			Table: t.OuterTableID,
-		},
-		Default: t.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
-	})
 }

@@ -6,18 +6,17 @@ import (
 	"net/netip"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/lcp"
-	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/activationtest"
+	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/pathwatch"
+	"longline.dev/agent/internal/tunnel"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -80,46 +79,24 @@ func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...
 }
 
 func capabilities(session Session) map[Capability]bool {
-	all := func(messages ...api.Message) bool {
-		for _, m := range messages {
-			if !session.Has(m) {
-				return false
-			}
-		}
-		return true
-	}
-	return map[Capability]bool{
-		CanL2XC:                 all(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
-		CanVXLAN:                all(&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{}),
-		CanGENEVE:               all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
-		CanGRE:                  all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
-		CanGREKeys:              all(&gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{}),
+	has := tunnel.Has(session.Has)
+	can := map[Capability]bool{
+		CanL2XC:                 has.HasAll(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
+		CanGREKeys:              tunnel.GREKeys(has),
 		CanTest:                 activationtest.Missing(session.Has) == "",
 		CanWatch:                pathwatch.Supported(session.Has),
 		CanPoliceHostInterfaces: atLeast(session.Info().Version, 24, 6),
 	}
+	for _, encapsulation := range []intent.Encapsulation{intent.VXLAN, intent.GENEVE, intent.GRE} {
+		can[Capability(encapsulation)] = has.HasAll(tunnel.Of(encapsulation).Needs()...)
+	}
+	return can
 }
 
 // connectionDumps returns the requests for the cross-connects and the bridges, which VPP lists only as a
 // whole.
 func connectionDumps() []api.Message {
 	return []api.Message{&l2.L2XconnectDump{}, &l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface}}
-}
-
-// tunnelDumps returns the requests for the tunnel of an interface, or for all tunnels if at is anyInterface.
-func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.Message) {
-	if s.Supported[CanVXLAN] {
-		dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: at})
-	}
-	if s.Supported[CanGENEVE] {
-		dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
-	}
-	if s.Supported[CanGREKeys] { // a VPP that supports keys omits tunnels with keys from gre_tunnel_dump
-		dumps = append(dumps, &gre.GreTunnelDumpV2{SwIfIndex: at})
-	} else if s.Supported[CanGRE] {
-		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
-	}
-	return dumps
 }
 
 // addressed returns the interfaces that may have addresses: all interfaces that the agent did not create. It
@@ -175,15 +152,6 @@ func (s *Snapshot) add(msg api.Message) {
 			return
 		}
 		s.Interfaces = append(s.Interfaces, interfaceOf(m))
-	case *vxlan.VxlanTunnelV2Details:
-		s.Tunnels = append(s.Tunnels, vxlanOf(m))
-	case *geneve.GeneveTunnelDetails:
-		s.Tunnels = append(s.Tunnels, geneveOf(m))
-	case *gre.GreTunnelDetails:
-		t := m.Tunnel
-		s.addGRE(gre.GreTunnelV2{Type: t.Type, Mode: t.Mode, OuterTableID: t.OuterTableID, SwIfIndex: t.SwIfIndex, Src: t.Src, Dst: t.Dst})
-	case *gre.GreTunnelDetailsV2:
-		s.addGRE(m.Tunnel)
 	case *l2.L2XconnectDetails:
 		s.Connects[uint32(m.RxSwIfIndex)] = uint32(m.TxSwIfIndex)
 	case *l2.BridgeDomainDetails:
@@ -192,5 +160,9 @@ func (s *Snapshot) add(msg api.Message) {
 		}
 	case *ip.IPAddressDetails:
 		s.prefixes[uint32(m.SwIfIndex)] = append(s.prefixes[uint32(m.SwIfIndex)], netip.PrefixFrom(vpp.NetipAddr(m.Prefix.Address), int(m.Prefix.Len)))
+	default:
+		if t := tunnel.FoundIn(msg); t != nil {
+			s.Tunnels = append(s.Tunnels, t)
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
+
+	"longline.dev/agent/internal/tunnel"
 )
 
 // Partial reads the touched interfaces again. It also reads all cross-connects, bridges and policers, because
@@ -37,7 +39,7 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 		}
 	}
 	kept := len(s.Interfaces)
-	if err := session.Dump(ctx, s.dumpsOf(touched), s.add); err != nil {
+	if err := session.Dump(ctx, dumpsOf(session.Has, touched), s.add); err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
 	again := slices.Clone(s.Interfaces[kept:]) // Index sorts the interfaces
@@ -74,12 +76,12 @@ func Changed(ctx context.Context, session Session, old *Snapshot, changed map[ui
 	return s, nil
 }
 
-func (s *Snapshot) dumpsOf(touched map[uint32]bool) []api.Message {
+func dumpsOf(has tunnel.Has, touched map[uint32]bool) []api.Message {
 	dumps := connectionDumps()
 	for index := range touched {
 		at := interface_types.InterfaceIndex(index)
 		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: at})
-		dumps = append(dumps, s.tunnelDumps(at)...)
+		dumps = append(dumps, tunnel.Dumps(has, at)...)
 	}
 	return dumps
 }

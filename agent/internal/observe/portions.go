@@ -9,6 +9,8 @@ import (
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
+
+	"longline.dev/agent/internal/tunnel"
 )
 
 // VPP answers its API on its main thread, which also runs BFD, LACP and ARP. A dump of all objects blocks
@@ -103,42 +105,28 @@ func inPortions(ctx context.Context, session Session, requests []api.Message) ([
 	return slices.Concat(answers...), nil
 }
 
-// tunnelDevices maps VPP's device classes of the tunnels that lines use (vxlan.c, geneve.c, gre.c) to the
-// capabilities that their dumps need.
-var tunnelDevices = map[string][]Capability{
-	"VXLAN": {CanVXLAN}, "GENEVE": {CanGENEVE}, "GRE tunnel device": {CanGRE, CanGREKeys},
-}
-
 // dumpTunnels adds all tunnels to the snapshot. If there are many tunnels, it requests them one by one, so
 // that VPP stops its workers more often, but never for long. The snapshot must already have the interfaces.
 func (s *Snapshot) dumpTunnels(ctx context.Context, session Session) error {
 	var tunnels []*Interface
 	for _, i := range s.Interfaces {
-		if s.supportsAny(tunnelDevices[i.Device]) {
+		if tunnel.OfDevice(i.Device) != nil {
 			tunnels = append(tunnels, i)
 		}
 	}
 	if len(tunnels) <= wholeTunnels {
-		return session.Dump(ctx, s.tunnelDumps(anyInterface), s.add)
+		return session.Dump(ctx, tunnel.Dumps(session.Has, anyInterface), s.add)
 	}
 	requests := make([]api.Message, 0, len(tunnels))
-	kinds := make(map[string]*Snapshot, len(tunnelDevices))
-	for device, capabilities := range tunnelDevices {
-		kinds[device] = &Snapshot{Supported: make(map[Capability]bool, len(capabilities))}
-		for _, capability := range capabilities {
-			kinds[device].Supported[capability] = s.Supported[capability]
-		}
-	}
 	for _, i := range tunnels {
-		requests = append(requests, kinds[i.Device].tunnelDumps(interface_types.InterfaceIndex(i.Index))...)
+		dump := tunnel.OfDevice(i.Device).Dump(session.Has, interface_types.InterfaceIndex(i.Index))
+		if session.Has(dump) {
+			requests = append(requests, dump)
+		}
 	}
 	found, err := inPortions(ctx, session, requests)
 	for _, msg := range found {
 		s.add(msg)
 	}
 	return err
-}
-
-func (s *Snapshot) supportsAny(capabilities []Capability) bool {
-	return slices.ContainsFunc(capabilities, func(c Capability) bool { return s.Supported[c] })
 }

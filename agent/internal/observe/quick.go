@@ -9,6 +9,8 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/interface_types"
+
+	"longline.dev/agent/internal/tunnel"
 )
 
 // Quick reads only those properties of known objects that other clients can change: admin state, link,
@@ -81,7 +83,7 @@ func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapsh
 	var dumps []api.Message
 	for _, i := range s.Interfaces {
 		if changed[i.Index] && !i.IsSub() {
-			dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(i.Index))...)
+			dumps = append(dumps, tunnel.Dumps(session.Has, interface_types.InterfaceIndex(i.Index))...)
 		}
 	}
 	if err := session.Dump(ctx, dumps, s.add); err != nil {

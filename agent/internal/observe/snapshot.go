@@ -8,6 +8,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // NoIndex is the interface index with which VPP means "no interface".
@@ -97,15 +98,8 @@ func (s SubInterface) Frames() intent.Frames {
 // IsSub reports whether the interface is a sub-interface.
 func (i *Interface) IsSub() bool { return i.Sup != i.Index }
 
-// Tunnel is a VXLAN, GENEVE or GRE TEB tunnel.
-type Tunnel struct {
-	intent.Tunnel
-	Index uint32
-	// Default means that the tunnel has the UDP port and the mode that the agent uses, and that its table is
-	// known. Other tunnels do not belong to the agent. Except for GENEVE, VPP can have such a tunnel and a
-	// tunnel of the agent with the same key.
-	Default bool
-}
+// Tunnel is a tunnel that exists in VPP.
+type Tunnel = tunnel.Found
 
 // Snapshot is VPP's state at one moment, without the generator of the agent's test frames.
 type Snapshot struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // VPP's tag rewrite operations (l2_vtr.h).
@@ -71,29 +72,20 @@ type (
 	}
 )
 
-func (a CreateSub) Message() string    { return "create_subif" }
-func (a DeleteSub) Message() string    { return "delete_subif" }
-func (a CreateTunnel) Message() string { return tunnelMessage(a.Tunnel) }
-func (a DeleteTunnel) Message() string { return tunnelMessage(a.Tunnel) }
+func (a CreateSub) Message() string { return "create_subif" }
+func (a DeleteSub) Message() string { return "delete_subif" }
+func (a CreateTunnel) Message() string {
+	return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, true).GetMessageName()
+}
+func (a DeleteTunnel) Message() string {
+	return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, false).GetMessageName()
+}
 func (a SetTag) Message() string       { return "sw_interface_tag_add_del" }
 func (a SetMTU) Message() string       { return "sw_interface_set_mtu" }
 func (a SetRewrite) Message() string   { return "l2_interface_vlan_tag_rewrite" }
 func (a SetConnect) Message() string   { return "sw_interface_set_l2_xconnect" }
 func (a ClearConnect) Message() string { return "sw_interface_set_l2_xconnect" }
 func (a SetAdmin) Message() string     { return "sw_interface_set_flags" }
-
-func tunnelMessage(t intent.Tunnel) string {
-	switch t.Encapsulation {
-	case intent.VXLAN:
-		return "vxlan_add_del_tunnel_v3"
-	case intent.GENEVE:
-		return "geneve_add_del_tunnel2"
-	}
-	if t.GREKey != 0 {
-		return "gre_tunnel_add_del_v2"
-	}
-	return "gre_tunnel_add_del"
-}
 
 func (a CreateSub) Target() Ref    { return a.Sub }
 func (a DeleteSub) Target() Ref    { return a.Sub }
@@ -133,36 +125,8 @@ func (a CreateSub) CLI() string {
 
 func (a DeleteSub) CLI() string { return "delete sub-interface " + a.Sub.Name }
 
-func (a CreateTunnel) CLI() string { return tunnelCLI(a.Tunnel, "") }
-func (a DeleteTunnel) CLI() string { return tunnelCLI(a.Tunnel, " del") }
-
-// tunnelCLI returns the CLI command that creates or deletes a tunnel. Up to VPP 26.06,
-// create_gre_tunnel_command_fn does not pass the expected address family to unformat_ip46_address. Depending
-// on the compiler, VPP's CLI may therefore refuse IPv6 addresses. For a GRE tunnel over IPv6, tunnelCLI
-// returns a CLI comment, which VPP ignores.
-func tunnelCLI(t intent.Tunnel, del string) string {
-	table := func(keyword string) string {
-		if t.Table == 0 {
-			return ""
-		}
-		return fmt.Sprintf(" %s %d", keyword, t.Table)
-	}
-	switch t.Encapsulation {
-	case intent.VXLAN:
-		return fmt.Sprintf("create vxlan tunnel src %s dst %s vni %d%s%s", t.Local, t.Remote, t.VNI, table("encap-vrf-id"), del)
-	case intent.GENEVE:
-		return fmt.Sprintf("create geneve tunnel local %s remote %s vni %d%s%s", t.Local, t.Remote, t.VNI, table("encap-vrf-id"), del)
-	}
-	key := ""
-	if t.GREKey != 0 {
-		key = fmt.Sprintf(" key %d", t.GREKey)
-	}
-	line := fmt.Sprintf("create gre tunnel src %s dst %s%s teb%s%s", t.Local, t.Remote, table("outer-table-id"), key, del)
-	if t.Local.Is6() {
-		return "comment { VPP's CLI has no GRE over IPv6, only its API: " + line + " }"
-	}
-	return line
-}
+func (a CreateTunnel) CLI() string { return tunnel.Of(a.Tunnel.Encapsulation).CLI(a.Tunnel, "") }
+func (a DeleteTunnel) CLI() string { return tunnel.Of(a.Tunnel.Encapsulation).CLI(a.Tunnel, " del") }
 
 func (a SetTag) CLI() string {
 	if a.Tag == "" {

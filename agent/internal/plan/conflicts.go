@@ -8,6 +8,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // findConflicts finds the ends that cannot be created or removed, in addition to the ends that are already
@@ -281,16 +282,12 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 		return &Reason{Status: "failed", Code: "unsupported",
 			Message: fmt.Sprintf("this VPP has no %s: its messages are absent from the message table", t.Encapsulation)}
 	}
-	if t.GREKey != 0 && !d.Supported[observe.CanGREKeys] {
-		return &Reason{Status: "failed", Code: "unsupported",
-			Message: "this VPP has no GRE keys: gre_tunnel_add_del_v2 and gre_tunnel_dump_v2 are absent from the message table"}
-	}
-	if t.Encapsulation == intent.GENEVE && t.Table != 0 && t.Local.Is6() {
-		return &Reason{Status: "failed", Code: "unsupported", Message: fmt.Sprintf(
-			"VPP does not report the table of a GENEVE tunnel over IPv6, so none is created in table %d: use GENEVE over IPv4, or VXLAN or GRE", t.Table)}
-	}
-	if t.Encapsulation == intent.L2XC {
+	kind := tunnel.Of(t.Encapsulation)
+	if kind == nil {
 		return nil
+	}
+	if why := kind.Refuses(t, d.Supported[observe.CanGREKeys]); why != "" {
+		return &Reason{Status: "failed", Code: "unsupported", Message: why}
 	}
 	if reason := d.localAddressConflict(t); reason != nil {
 		return reason

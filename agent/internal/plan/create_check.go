@@ -32,7 +32,7 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 		c.subs.add(i)
 	}
 	for _, t := range now.Tunnels {
-		if t.Default || t.Encapsulation == intent.GENEVE {
+		if t.TakesKey() {
 			c.tunnels[t.Identity()] = t
 		}
 	}

@@ -74,7 +74,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 		connects: make([]connect, 0, len(s.Connects)),
 	}
 	for _, t := range s.Tunnels {
-		if !t.Default && t.Encapsulation != intent.GENEVE {
+		if !t.TakesKey() {
 			continue
 		}
 		if identity := t.Identity(); o.tunnels[identity] == nil {

@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/tunnel"
 )
 
 func rewriteOf(t intent.Tagging) uint32 {
@@ -54,17 +56,15 @@ func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 	b.add(end.Key, Set, 0, SetRewrite{ref, pop}, Drift{Field: "rewrite", Desired: fmt.Sprint(pop), Actual: fmt.Sprint(actual)}, "%s", why)
 }
 
-// greMTU is the MTU that VPP gives a new GRE tunnel (bytes).
-const greMTU = 9000
-
-// mtu makes the MTU of a GRE TEB tunnel large enough for the longest frame that the line must carry, because
-// the tunnel drops longer frames.
+// mtu makes the MTU of a tunnel large enough for the longest frame that the line must carry, if the tunnel
+// drops longer frames.
 func (b *operationBuilder) mtu(end intent.End, ref Ref) {
+	standard := tunnel.Of(end.Tunnel.Encapsulation).MTU()
 	actual := b.l3MTU(ref)
-	if actual < uint32(end.Frame) {
-		want := max(uint32(end.Frame), greMTU)
+	if standard != 0 && actual < uint32(end.Frame) {
+		want := max(uint32(end.Frame), standard)
 		b.add(end.Key, Set, 0, SetMTU{ref, want}, Drift{Field: "mtu", Desired: fmt.Sprint(want), Actual: fmt.Sprint(actual)},
-			"GRE drops frames longer than the tunnel's MTU, and %d bytes are promised", end.Frame)
+			"%s drops frames longer than the tunnel's MTU, and %d bytes are promised", strings.ToUpper(string(end.Tunnel.Encapsulation)), end.Frame)
 	}
 }
 
@@ -91,9 +91,9 @@ func (b *operationBuilder) connect(end intent.End, from, to Ref) {
 		"frames from %s go to %s", from.Name, to.Name)
 }
 
-// raiseTunnel sets a tunnel up. New VXLAN and GENEVE tunnels are already up; GRE tunnels are not.
+// raiseTunnel sets a tunnel up. VPP creates some kinds of tunnels up and others down.
 func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
-	up := end.Tunnel.Encapsulation != intent.GRE
+	up := tunnel.Of(end.Tunnel.Encapsulation).UpWhenNew()
 	if i := b.ByIndex(ref.Index); i != nil {
 		up = i.AdminUp
 	}

@@ -7,6 +7,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // buildOperations plans the operations for the ends that are not blocked.
@@ -277,20 +278,15 @@ func (b *operationBuilder) build(end intent.End, access Ref) {
 	b.admin(end, access)
 }
 
-// newTunnel contains the names that a plan uses for tunnels that VPP has not named yet.
-var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>", intent.GENEVE: "geneve_tunnel<new>", intent.GRE: "gre<new>"}
-
 func (b *operationBuilder) tunnelRef(end intent.End) Ref {
 	var ref Ref
 	if _, existing := b.serving(end); existing != nil {
 		ref = RefTo(existing)
 	} else {
-		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: newTunnel[end.Tunnel.Encapsulation]}
+		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: tunnel.Of(end.Tunnel.Encapsulation).NewName()}
 		b.add(end.Key, Create, 0, CreateTunnel{end.Tunnel, ref},
 			Drift{Field: "exists", Desired: "true", Actual: "false"}, "the tunnel is missing")
 	}
-	if end.Tunnel.Encapsulation == intent.GRE {
-		b.mtu(end, ref)
-	}
+	b.mtu(end, ref)
 	return ref
 }
