@@ -19,8 +19,10 @@ func Lacks(transport Transport, has func(api.Message) bool) string {
 	if transport == L2XC {
 		return ""
 	}
-	if message := tunnel.Of(transport.encapsulation()).AddDel(intent.Tunnel{}, true); !has(message) {
-		return message.GetMessageName()
+	for _, message := range tunnel.Of(transport.encapsulation()).Needs() {
+		if !has(message) {
+			return message.GetMessageName()
+		}
 	}
 	return ""
 }
