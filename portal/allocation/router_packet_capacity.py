@@ -3,10 +3,11 @@
 The packet rates were measured with VPP on one core of a Ryzen 5950X with 64-byte frames, per encapsulation
 (portal/core/encapsulations.py). For another CPU they are scaled by its rate of plain IPv4 forwarding.
 
-Bookings use a *load*. The load of an end is a rate (bit/s): local cross-connects, the cheapest transport,
-would cost the router as much at this rate as the end does. The load is a whole number that depends neither on
-the router's cores nor on the policy. Sums therefore stay exact and valid when the router's cores or the
-operator's policy change. A calibrated router has its own weights (portal/allocation/calibrated_weights.py).
+Bookings use a *load*. The load of an end is the rate (bit/s) of local cross-connects that would use as much
+of the router's cores as this end does. Local cross-connects are the cheapest transport. The load is a whole
+number that depends neither on the router's cores nor on the policy. Sums therefore stay exact and valid when
+the router's cores or the operator's policy change. A calibrated router has its own weights
+(portal/allocation/calibrated_weights.py).
 """
 
 import math

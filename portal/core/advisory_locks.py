@@ -1,8 +1,8 @@
 """The numbers of PostgreSQL's advisory locks that have a fixed number.
 
-The numbers are arbitrary, but two locks with the same number would wait for each other. The previous
-release uses these numbers while it runs next to this one, so the number of a lock changes only if both
-releases may do the locked work at the same time.
+The numbers are arbitrary, but two locks with the same number would wait for each other. The previous release
+uses these numbers while it runs next to this release. Change the number of a lock only if both releases may
+do the locked work at the same time.
 """
 
 from enum import IntEnum, unique

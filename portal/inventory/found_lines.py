@@ -78,8 +78,8 @@ _STANDING_OF = {
 }
 
 
-# Subqueries for an outer circuit: the circuits of other routers whose tunnels lead back to it. _PARTNERS have
-# the same VNI or key too. _BEST_PARTNER prefers a tunnel in the matching table.
+# Subqueries for the circuit of an outer query: the circuits of other routers whose tunnels lead back to this
+# circuit. _PARTNERS have the same VNI or key too. _BEST_PARTNER prefers a tunnel in the matching table.
 _AT_THE_FAR_END = ObservedCircuit.objects.filter(
     encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
 ).exclude(router=OuterRef("router"))

@@ -41,8 +41,8 @@ def found(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
 def port_as_shown(text: str) -> Q:
     """Match a port by the form in which pages show ports: ``rhino:host-cust1``.
 
-    The text contains the name of the router or the last part of the name, a colon, and the name of the
-    interface or the first part of it. A text without a colon matches nothing.
+    Before the colon, the text has the name of the router or the last part of it. After the colon, it has the
+    name of the interface or the first part of it. A text without a colon matches nothing.
     """
     router, colon, interface = (part.strip() for part in text.partition(":"))
     if not colon or not (router or interface):

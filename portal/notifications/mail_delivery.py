@@ -134,8 +134,8 @@ def _address(found: Mail) -> str:
 def _is_overtaken(found: Mail) -> bool:
     """Return whether a mail with a link is out of date.
 
-    This is so if a newer mail of the same kind exists, or if the link is for a first password and the user
-    already has a password.
+    The mail is out of date if a newer mail of the same kind exists. A mail with a link for a first password
+    is also out of date if the user already has a password.
     """
     if found.kind == ACCOUNT_OPENED:
         return found.user.has_usable_password()

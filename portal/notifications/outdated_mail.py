@@ -71,8 +71,8 @@ def _of_router(found: Mail) -> list[LineUpdate] | None:
     """Return the reader's lines on the router, with their status; None if the mail need not be sent.
 
     A mail about a silence is not needed if the router has meanwhile reported again. A mail about the end of a
-    silence is not needed if the router has meanwhile fallen silent again, or if the reader did not get the
-    mail about the silence.
+    silence is not needed if the router has meanwhile fallen silent again. It is not needed either if the
+    reader did not get the mail about the silence.
     """
     event_id = found.event_id or 0
     router_id = int(found.cause.partition(":")[2])

@@ -33,8 +33,8 @@ from portal.telemetry.rollup_tables import SAMPLES
 from portal.telemetry.time_spans import month_span
 
 MAX_AHEAD = timedelta(seconds=60)
-# Two offsets are treated as the same if they do not differ by more than this, because reports take different
-# times to arrive and clocks drift. The value is a sixth of MAX_AHEAD.
+# Two offsets are treated as the same if their difference is no larger than this. Equal clocks give different
+# offsets, because reports take different times to arrive and clocks drift. The value is a sixth of MAX_AHEAD.
 _SAME_OFFSET_MS = 10_000
 # If the agent sent a sample later than this after counting it, the clock may have had another error at the
 # time of counting.

@@ -1,7 +1,7 @@
 """Pure functions that classify the parts of a router's silence by evidence.
 
-A silent router may still forward frames. The evidence for this is in the counters of its lines, by 5-minute
-bucket: frames that came out at a line's other end, and counts that the router's own agent delivered later.
+A silent router may still forward frames. The counters of its lines, by 5-minute bucket, are the evidence for
+this: frames that came out at a line's other end, or counts that the router's own agent delivered later.
 """
 
 from collections.abc import Iterable, Sequence

@@ -12,8 +12,8 @@ from portal.inventory.operations.interface_loads import LOADS_STORE, loads_of
 from portal.inventory.operations.observation_store import is_unchanged
 from portal.inventory.reported_observation import ObservedReport
 
-# Stores nothing if another report was stored since ``last`` was read, if the router was found silent, or if a
-# line of the router has changed and must be compared with the next report.
+# Stores nothing in three cases: another report was stored since ``last`` was read; the router was found
+# silent; a line of the router has changed and must be compared with the next report.
 _STORE = f"""
 WITH repeated AS (
     UPDATE inventory_observedrouter SET reported_at = %(now)s, sent_ms = %(sent_ms)s

@@ -246,8 +246,7 @@ def stale_vlls_mark(*, now: datetime) -> int:
     move of the line's ends.
 
     Each transaction handles a limited number of lines. Otherwise reports about other lines could wait for the
-    lines of a whole network, and a statement could have more than the 65,535 parameters that PostgreSQL
-    takes.
+    lines of a whole network. A statement could also exceed PostgreSQL's limit of 65,535 parameters.
     """
     _find_silent(now)
     lines = sorted(set(_stale(now).values_list("pk", flat=True)))

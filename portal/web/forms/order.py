@@ -350,8 +350,8 @@ class OrderForm:
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
     """Return the values entered so far as initial values, without validation.
 
-    If ``data`` has a value ``any``, it names an end: the user pressed the button with which the portal
-    chooses the outer VLAN of this end.
+    The user may have pressed a button with which the portal chooses the outer VLAN of an end. ``any`` in
+    ``data`` then names this end.
     """
     parts = {"a_end": EndForm.base_fields, "z_end": EndForm.base_fields, "line": LineForm.base_fields}
     written: dict[str, dict[str, Any]] = {

@@ -107,8 +107,8 @@ class MonthRatesSerializer(serializers.Serializer[Any]):
 
 
 class MonthFiguresSerializer(serializers.Serializer[Any]):
-    """The figures of a month: the percentiles of each end, and the ratios of lost frames (0 to 1, null if not
-    measured), from 5-minute intervals.
+    """The figures of a month, from 5-minute intervals: the percentiles of each end, and the ratios of lost
+    frames (0 to 1; null if not measured).
     """
 
     a_end = MonthRatesSerializer(source="p95.a")
