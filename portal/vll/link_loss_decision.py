@@ -4,14 +4,14 @@ At most one end is shut down at a time. The link state of that end is then unkno
 decides. The decision changes only for a fact that has lasted for some time. While the facts stay the same, it
 changes at most twice, even if a port that is set up again needs up to a minute for its link (ADR 46):
 
-==========  ========================================  ==========
-shut        its far end                               becomes
-==========  ========================================  ==========
-neither     lost, and the end itself has a link       that end
-neither     anything else                             neither
-an end      back, or forgotten                        neither
-an end      anything else, such as unknown            that end
-==========  ========================================  ==========
+=========  =============================================  =============
+shut now   link                                           shut next
+=========  =============================================  =============
+neither    lost at one end, and up at the other end       the other end
+neither    anything else                                  neither
+an end     of the far end: back, or forgotten             neither
+an end     of the far end: anything else, or unknown      the same end
+=========  =============================================  =============
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 # LONGEST_UP limits how long a flapping link must be up before the other port is set up again. If no end was
-# shut down for the time CALM, the required time is short again.
+# shut down for the time CALM, the required time starts at the shortest value again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
 # The time that a port may need to negotiate its link after it is set up. A missing link counts as lost only
@@ -118,8 +118,8 @@ def shut_side_next(
     """Return the end that must be shut down: "a", "z" or "" for neither.
 
     ``times``: the number of shutdowns in a row. ``set_up_at``: when the last shut port was to be set up
-    again; None: never. If a link is lost around that time, or within a minute after it, the loss counts only
-    after a minute.
+    again; None: never. If a link is lost at about that time, or within a minute after it, the loss counts
+    only after a minute.
     """
     if shut_side:
         far = ends[other(shut_side)]
@@ -132,5 +132,5 @@ def shut_side_next(
 
 
 def times_next(times: int, *, turned_at: datetime, now: datetime) -> int:
-    """Return the number of the next shutdown in a row. ``turned_at``: when the last one ended."""
+    """Return the number of the next shutdown in a row. ``turned_at``: when the last shutdown ended."""
     return 1 if now - turned_at > CALM else times + 1

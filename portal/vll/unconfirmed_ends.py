@@ -5,7 +5,7 @@ from django.db.models import F, Q, QuerySet
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 
-# Orders pending approval for new lines. No router may get these lines yet.
+# Orders for new lines that are pending approval. No router may get these lines yet.
 ADDS_PENDING_APPROVAL = Order.objects.filter(state=OrderState.PENDING_APPROVAL, action=OrderAction.ADD)
 GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
 _SETTLED = Q(status_revision=F("vll__revision")) & (

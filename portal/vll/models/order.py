@@ -35,7 +35,7 @@ class Order(models.Model):
     # When a NOC admin ended the order without confirmation from the routers: {"by", "reason", "at"}. The
     # order's leases are released when the routers have confirmed the line.
     forced = models.JSONField(null=True)
-    # When the NOC approved an order pending approval.
+    # When the NOC approved the order.
     approved_at = models.DateTimeField(null=True)
     # When the portal raised the alarm that this order takes too long.
     alarmed_at = models.DateTimeField(null=True)

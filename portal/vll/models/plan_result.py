@@ -6,7 +6,7 @@ from portal.vll.models.order import Order
 
 
 class PlanResult(models.Model):
-    """The routers' plan for an order pending approval: the changes that they would make after approval.
+    """The plan for an order pending approval: the changes that its routers would make after the approval.
 
     The NOC requests it. In a finished plan, ``routers`` has for each router its ``router`` (id), ``name``,
     ``generation`` (at the time of the query), ``differences``, ``operations``, ``ends`` and ``error``

@@ -25,7 +25,7 @@ from portal.vll.states import OrderAction, OrderState
 
 @transaction.atomic
 def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None = None) -> Order:
-    """Send an order pending approval to the routers, if it would still be accepted unchanged.
+    """Approve an order and send it to the routers, if it would still be accepted unchanged.
 
     ``plan`` is the plan that the approver has read, if any. Raises NotForYouToDecide, WrongOrderState,
     PlanIsStale, PlanIsIncomplete, GreKeysGone, TunnelAddressGone, and all errors that would refuse the order

@@ -38,9 +38,9 @@ def reservation_make(
 ) -> Reservation:
     """Reserve these frames and ``cir_bps`` (bit/s) on both ports for 900 s.
 
-    It reserves as much of the routers' cores as the most expensive transport would need. Raises the errors of
-    an order about rate, ports and tags, VlanTaken, NoVlanFree, PortFull, RouterFull and
-    TooManyReservations.
+    The reservation includes as much of the routers' cores as the most expensive transport would need. Raises
+    the errors that an order raises about rate, ports and tags. Also raises VlanTaken, NoVlanFree, PortFull,
+    RouterFull and TooManyReservations.
     """
     ends = {"a": a_end, "z": z_end}
     found = check_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)

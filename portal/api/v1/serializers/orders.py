@@ -148,8 +148,8 @@ def requested_order(body: Any) -> dict[str, Any]:
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """A list of orders. For all orders pending approval together, it reads whether the people who ordered may
-    still order.
+    """A list of orders. It reads with one query, for all orders pending approval, whether the people who
+    ordered may still order.
     """
 
     def to_representation(self, data: Any) -> Any:

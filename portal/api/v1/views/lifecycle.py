@@ -131,7 +131,9 @@ class ApproveView(OrderActionView):
     @extend_schema(request=ApprovalSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Approve an order pending approval. For NOC staff. With `plan`, only if that plan is still valid."""
+        """Approve an order that waits for approval. For NOC staff. The approval is refused if `plan` is no
+        longer valid.
+        """
         return self.done(request, pk, **validated(ApprovalSerializer, request.data))
 
 
@@ -142,7 +144,7 @@ class RejectView(OrderActionView):
     @extend_schema(request=RejectionSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Reject an order pending approval. For NOC staff."""
+        """Reject an order that waits for approval. For NOC staff."""
         return self.done(request, pk, **validated(RejectionSerializer, request.data))
 
 
