@@ -4,14 +4,11 @@ At most one end is shut down at a time. The link state of that end is then unkno
 decides. The decision changes only for a fact that has lasted for some time. While the facts stay the same, it
 changes at most twice, even if a port that is set up again needs up to a minute for its link (ADR 46):
 
-=========  =============================================  =============
-shut now   link                                           shut next
-=========  =============================================  =============
-neither    lost at one end, and up at the other end       the other end
-neither    anything else                                  neither
-an end     of the far end: back, or forgotten             neither
-an end     of the far end: anything else, or unknown      the same end
-=========  =============================================  =============
+* While no end is shut down: if the link is lost at one end and up at the other end, the other end is shut
+  down.
+* While an end is shut down: if the link of the far end is back, or the far end's router has been silent for
+  longer than FORGOTTEN, no end is shut down any more. Otherwise the same end stays shut down, for example
+  while the link of the far end is unknown.
 """
 
 from collections.abc import Mapping

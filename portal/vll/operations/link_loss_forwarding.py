@@ -1,6 +1,6 @@
 """Forward link losses.
 
-The table of link_loss_decision turns the state of both ends into a request to the router of the affected end.
+The rules of link_loss_decision turn the state of both ends into a request to the router of the affected end.
 The state comes from rows of the database only. Two runs at the same time do no harm.
 """
 
