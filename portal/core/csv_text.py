@@ -25,7 +25,7 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
 def neutral(cell: object) -> object:
     """Return the cell so that no spreadsheet reads it as a formula and no terminal reads it as a command.
 
-    Control characters, line ends and characters that change the direction of writing become spaces. A text
+    Control characters, line breaks and characters that change the direction of writing become spaces. A text
     that begins like a formula gets a leading single quote. Values that are not text do not change.
     """
     if not isinstance(cell, str):

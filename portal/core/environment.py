@@ -14,7 +14,7 @@ from portal.core.quantities import whole_rate
 class _Files(FileAwareMapping):
     """Settings from the environment or from files.
 
-    Line ends at the end of a file are not part of the value. If a file is empty, ``<NAME>`` in the
+    Line breaks at the end of a file are not part of the value. If a file is empty, ``<NAME>`` in the
     environment is used.
     """
 

@@ -1,4 +1,4 @@
-"""Refuse line ends at the end of a router's name, in the audit trail too."""
+"""Refuse a line break after a router's name, in the audit trail too."""
 
 import django.core.validators
 from django.db import migrations, models

@@ -1,4 +1,4 @@
-"""Refuse line ends at the end of a router's name: ``$`` in a regular expression of Python allows one."""
+"""Refuse a line break after a router's name, which ``$`` in a regular expression of Python allows."""
 
 import django.core.validators
 from django.db import migrations, models

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        # Intervals follow the events, and what lines say.
+        # Triggers derive the status intervals from the events and the lines.
         ("events", "0001_initial"),
         ("inventory", "0001_initial"),
         ("vll", "0001_initial"),

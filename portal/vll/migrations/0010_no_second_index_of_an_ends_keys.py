@@ -3,7 +3,9 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Each change of an end wrote two indexes of its port and two that begin with its line."""
+    """Drop two indexes of ends. There were two by port and two that begin with the line, and each change of
+    an end wrote all four.
+    """
 
     dependencies = [
         ("vll", "0009_since_when_a_line_is_so"),

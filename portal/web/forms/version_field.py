@@ -22,7 +22,7 @@ OUTDATED = _(
 def digest(text: str) -> str:
     """Return a digest of a text, for a hidden field.
 
-    The text itself cannot be used, because browsers change line ends.
+    The text itself cannot be used, because browsers change line breaks.
     """
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

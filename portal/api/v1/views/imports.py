@@ -39,7 +39,7 @@ from portal.imports.queries import error_rows, imports, refused_rows
 from portal.imports.staging import import_stage
 from portal.uploads.table import MAX_BYTES
 
-# Bytes. As JSON, a table is longer than the file: each quotation mark or line end needs two bytes.
+# Bytes. As JSON, a table is longer than the file: each quotation mark or line break needs two bytes.
 _LARGEST = MAX_BYTES + MAX_BYTES // 8
 _FLAGS = {"true": True, "false": False}
 _NOT_YOURS = _("Only NOC admins import users.")
