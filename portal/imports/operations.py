@@ -105,8 +105,8 @@ def import_try(this: Import, *, now: datetime) -> bool:
 def turn_take() -> bool:
     """Lock the work on imports until the transaction ends. Return False if another worker has the lock.
 
-    The lock is needed because an attempt counts as a failure until its first complete batch. Meanwhile,
-    ``first_running`` may return another import.
+    The lock is needed because an attempt counts as a failure until its first complete batch. Until then,
+    ``first_running`` may return another import, which another worker could begin.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [AdvisoryLock.IMPORTS])

@@ -150,8 +150,8 @@ def frozen_percentiles(*, vll_id: UUID, undecided: Undecided | None = None) -> l
     """Return all frozen months of a VLL, newest first. Rates are in bit/s.
 
     Each end has ``undecided``, the number of 5-minute buckets in quarantine. ``earlier`` contains the values
-    before each correction, newest first. ``undecided``: the result of ``undecided_of``, if the caller has it
-    already.
+    before each correction, newest first. The parameter ``undecided`` is the result of ``undecided_of``, if
+    the caller has it already.
     """
     if undecided is None:
         undecided = undecided_of([vll_id]).get(vll_id, {})

@@ -64,8 +64,8 @@ def tombstone_create(
 def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *, now: datetime) -> None:
     """Process the answers of ``router`` about ends that left it. The caller has locked the VLL.
 
-    When the router has confirmed that nothing of an end is left, the portal releases the end's leases there,
-    and each tunnel that no other router may have.
+    When the router has confirmed that nothing of an end is left, the portal releases the end's leases there.
+    It also releases each tunnel of the end that no other router may still have.
     """
     by_side = {answer.side: answer for answer in answers}
     for tombstone in VllTombstone.objects.filter(vll=vll, router=router).order_by("pk"):
