@@ -33,7 +33,8 @@ def webhook_create(
     types: Sequence[str] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[Webhook, str]:
-    """Create a webhook of ``customer``; of the NOC if None. Return it and the plain text of its secret.
+    """Create a webhook of ``customer``; None means the NOC. Return the webhook and the plain text of its
+    secret.
 
     The secret is shown only once. ``made_with``: the API token that ``user`` uses, if any. Raises the errors
     of ``usable_url``, or TooManyWebhooks.

@@ -3,8 +3,8 @@
 kombu 5.7 frees the slot of a message only after Redis has accepted the acknowledgement. If the
 acknowledgement fails, the slot stays occupied until the connection is closed. This happens, for example, if
 Redis is frozen for longer than `socket_timeout`. A worker with all slots occupied requests no more messages.
-This transport frees the slot in any case. Redis then delivers the message again after `visibility_timeout`;
-every task may run twice.
+This transport frees the slot in any case. Redis then delivers the message again after `visibility_timeout`.
+This is safe, because every task may run twice.
 
 This transport also prevents two crashes of a worker:
 
