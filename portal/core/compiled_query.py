@@ -1,7 +1,8 @@
 """Querysets whose SQL is compiled only once, for frequent reads.
 
-Django compiles the SQL of a queryset at each use. That took longer than sending the SQL and reading the rows.
-The code does the same as ``ModelIterable`` (django/db/models/query.py) with a compiler. A test compares them.
+Django compiles the SQL of a queryset at each use. Compiling took longer than sending the SQL and reading the
+rows. The code does the same as ``ModelIterable`` (django/db/models/query.py) with a compiler. A test compares
+them.
 """
 
 from collections.abc import Callable, Hashable, Sequence

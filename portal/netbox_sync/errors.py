@@ -79,7 +79,7 @@ class NotPermitted(NetboxError):
 
 
 class NetboxRefused(NetboxError):
-    """Another response with status 4xx. It concerns only the object in the request, and not NetBox as a
+    """A response with any other status 4xx. It concerns only the object in the request, and not NetBox as a
     whole.
     """
 
