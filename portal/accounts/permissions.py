@@ -94,8 +94,7 @@ def managed_customers(user: User) -> QuerySet[Customer]:
 
 
 def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
-    """Return whether the user may manage the webhooks of ``customer``. None stands for the NOC's own
-    webhooks.
+    """Return whether the user may manage the webhooks of ``customer``. None means the NOC's own webhooks.
 
     A customer's webhooks need the same permission as its members, because they send all its events. Only NOC
     admins may manage the NOC's own webhooks.

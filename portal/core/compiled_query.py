@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
 
 M = TypeVar("M", bound=Model)
-# A list is one parameter of the SQL (``is_one_of``), whatever its length.
+# A list of any length is one parameter of the SQL (``is_one_of``).
 Value = int | str | UUID | list[int] | list[UUID]
 # Statements are compiled with stand-in values from this number on. Real values are far smaller.
 _FIRST_STAND_IN = 2_000_000_000
