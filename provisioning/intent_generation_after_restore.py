@@ -45,7 +45,7 @@ def generation_adopt_on_request(
 def generation_adopt(
     *, router_id: int, actor: str, now: datetime, requested_at: datetime | None = None
 ) -> int | None:
-    """Query the agent's stored intent and count on from its number.
+    """Query the agent's stored intent and continue from its number.
 
     Return None if there is no agent to query, or the request of ``requested_at`` is over. Raises
     StateUnavailable, which the task's log records: the alarm stays until a reconciliation succeeds.
@@ -66,7 +66,7 @@ def generation_adopt(
 def generation_count_from(
     *, router: Router, stored: int, actor: str, now: datetime, requested_at: datetime | None = None
 ) -> int | None:
-    """Count on from the agent's number; return the number to count from.
+    """Continue from the agent's number; return the number to count from.
 
     The caller has checked the agent's objects that the database does not know, because the next intent
     enforces the state of the database. Lines that the intent does not name keep forwarding, quarantined.

@@ -68,7 +68,7 @@ def relay_run(publisher: Publisher, *, stopped: Callable[[], bool], wait: Callab
                         _wait_for_notification(listener)
                     pause = 0.1
         except _OUTAGES as error:
-            log.warning("relay: %s: %s; again in %.1f s", type(error).__name__, error, pause)
+            log.warning("relay: %s: %s; retry in %.1f s", type(error).__name__, error, pause)
             publisher.close()
             connection.close()
             wait(pause)

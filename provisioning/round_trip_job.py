@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 def measuring_routers(*, now: datetime) -> list[int]:
     """Return the routers that measure now: for each due path its first router, or else the second.
 
-    A router measures only if it has an agent that has reported lately and has a VPP. A path is left out if
+    A router measures only if it has an agent that has reported recently and has a VPP. A path is left out if
     neither of its routers measures.
     """
     reporting = _reporting_routers(now)

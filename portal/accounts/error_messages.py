@@ -58,8 +58,8 @@ TEXTS |= {
     ),
     errors.MakerRevoked: gettext_noop("This token was revoked, so it cannot create others."),
     errors.TooManyTokens: gettext_noop(
-        "You have {maximum} API tokens that are neither revoked nor expired, and may have no more. Revoke "
-        "one that you do not use."
+        "You have {maximum} API tokens that are neither revoked nor expired, which is the limit."
+        " Revoke one that you do not use."
     ),
     errors.ExpiryInThePast: gettext_noop("The expiry is in the past. Choose a later one, or none."),
 }

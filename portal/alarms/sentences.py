@@ -30,7 +30,7 @@ Facts = Mapping[str, Any]
 
 # ``{name}`` is the name of the object.
 HEADLINES: dict[str, str] = {
-    Kind.REPORTS_AWAY: gettext_noop("The portal hears from no router"),
+    Kind.REPORTS_AWAY: gettext_noop("The portal receives no reports from any router"),
     Kind.ROUTER_SILENT: gettext_noop("{name} is silent"),
     Kind.VPP_AWAY: gettext_noop("{name} has no VPP"),
     Kind.VPP_HANGS: gettext_noop("VPP hangs on {name}"),
@@ -145,11 +145,13 @@ def _vpp_hangs(facts: Facts) -> str:
 def _path_down(facts: Facts) -> str:
     if facts["why"] == "no_route":
         return _("There is no route between the two routers.")
-    return _("The two routers no longer hear each other.")
+    return _("The two routers no longer receive each other's BFD packets.")
 
 
 def _path_never_up(facts: Facts) -> str:
-    return _("They have never heard each other: UDP port 4784 may be filtered along the way.")
+    return _(
+        "They have never received each other's BFD packets: UDP port 4784 may be filtered along the way."
+    )
 
 
 def _trouble(facts: Facts) -> str:
@@ -188,8 +190,8 @@ def _files_aside(facts: Facts) -> str:
 
 def _certificate_ends(facts: Facts) -> str:
     text = _(
-        "It ends at {ends} and was not renewed. Without one the router is silent and gets no orders: see"
-        " its agent’s log, or enrol it again."
+        "It ends at {ends} and was not renewed. Without a valid certificate, the router cannot report"
+        " and gets no orders: see its agent’s log, or enrol it again."
     )
     return text.format(ends=moment_text(datetime.fromisoformat(facts["ends"]).replace(tzinfo=UTC)))
 
@@ -198,7 +200,7 @@ def _withheld(facts: Facts) -> str:
     if facts["held"]:
         return _("Nothing is sent to it.")
     if facts.get("frozen"):
-        return _("It is frozen: nothing is changed on it before somebody has looked.")
+        return _("It is frozen: nothing is changed on it until somebody has reviewed it.")
     return _("It accepts no new work.")
 
 
@@ -305,7 +307,7 @@ def _slow_port(facts: Facts) -> str:
             "{runs} of {agreed}. {booked} is booked, but only {left} can be kept. New orders are refused."
         )
     else:
-        text = _("{runs} of {agreed}. {booked} is booked of the {left} that are left.")
+        text = _("{runs} of {agreed}. {booked} of the remaining {left} is booked.")
     return text.format(**{name: rate_text(facts[name]) for name in ("runs", "agreed", "booked", "left")})
 
 

@@ -28,7 +28,7 @@ KINDS = {
     "not-acceptable": (406, _("No media type of the Accept header is available")),
     "not-authenticated": (401, _("No API token was sent")),
     "not-found": (404, _("There is no such address or object, or you may not see it")),
-    "not-stored": (412, _("An agent's report refers to a list that has to be sent whole")),
+    "not-stored": (412, _("An agent's report refers to a list that must be sent in full")),
     "parse-error": (400, _("The body cannot be read")),
     "permission-denied": (403, _("You may not do this")),
     "precondition-failed": (412, _("The object has changed since you read it")),

@@ -32,7 +32,7 @@ class Policing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BandwidthProfile:
-    """An ingress bandwidth profile per EVC and UNI (MEF 10.3), color-blind.
+    """An ingress bandwidth profile per EVC and UNI (MEF 10.4), color-blind.
 
     Rates are in bit/s and bursts in bytes. Without excess bandwidth, EIR and EBS are 0. Frames within CIR and
     CBS are green; frames within EIR and EBS are yellow. VPP treats green and yellow frames alike and forwards

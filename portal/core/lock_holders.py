@@ -43,7 +43,7 @@ class Holder:
             self.program,
             self.user and f"user {self.user}",
             self.address and f"from {self.address}",
-            self.open_s is not None and f"its transaction open for {self.open_s:.0f} s",
+            self.open_s is not None and f"transaction open for {self.open_s:.0f} s",
             self.state,
         ]
         query = " ".join((self.query or "").split())[:_QUERY_SHOWN]

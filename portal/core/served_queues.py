@@ -92,4 +92,4 @@ class QueueNotes:
         try:
             served_note(sender.eventer.app.amqp.queues.consume_from)
         except redis.RedisError as error:
-            log.warning("the queues of this worker cannot be noted: %s", in_short(error))
+            log.warning("cannot record the queues of this worker: %s", in_short(error))

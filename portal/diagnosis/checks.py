@@ -112,7 +112,7 @@ def _service(line: LineFacts) -> Check:
 
 def _portal(line: LineFacts) -> Check:
     if line.portal_listens:
-        return Check("portal", CheckState.OK, _("The portal hears from its routers."), line.at)
+        return Check("portal", CheckState.OK, _("The portal receives reports from its routers."), line.at)
     text = _("The portal is not receiving reports at the moment, so nothing below is up to date.")
     return Check("portal", CheckState.BROKEN, text, line.at, Finding.PORTAL_AWAY)
 
@@ -183,7 +183,10 @@ def _slow_port(code: str, side: str, end: EndFacts, slow: SlowPort) -> Check:
         "left": rate_text(slow.left),
     }
     if not slow.is_overbooked:
-        text = _("The link of port {port} runs at {runs} instead of {agreed}, which carries what is booked.")
+        text = _(
+            "The link of port {port} runs at {runs} instead of {agreed}. This is enough for the booked"
+            " bandwidth."
+        )
         return Check(code, CheckState.OK, text.format(**rates), end.reported_at, side=side)
     text = _(
         "The link of port {port} runs at {runs} instead of {agreed}. Its lines have booked {booked}, but "
@@ -232,15 +235,20 @@ def _path_mtu(line: LineFacts) -> Check:
         text = _("Links or ports of the network are too small for this line's largest frames.")
         return Check(code, CheckState.BROKEN, text, line.not_carried_since, Finding.NOT_CARRIED)
     if probed is None:
-        return Check(code, CheckState.UNKNOWN, _("What the path carries has not been measured yet."), None)
+        return Check(
+            code,
+            CheckState.UNKNOWN,
+            _("The largest packet that the path carries has not been measured yet."),
+            None,
+        )
     verified = probed.verified or 0
     if not lost:
         text = _("Test packets as large as this line's get through in both directions.")
         return Check(code, CheckState.OK, text, probed.at)
     if probed.finding is FramesFinding.LARGE_FRAMES_LOST:
-        text = _("The path carries packets of {proven} bytes; this line's largest take {needed}.").format(
-            proven=grouped_text(verified), needed=grouped_text(probed.needed)
-        )
+        text = _(
+            "The path carries packets of {proven} bytes; the largest packets of this line need {needed}."
+        ).format(proven=grouped_text(verified), needed=grouped_text(probed.needed))
         return Check(
             code, CheckState.BROKEN, text, probed.at, Finding.LARGE_FRAMES_LOST, detail=probed.detail
         )
@@ -251,7 +259,7 @@ def _path_mtu(line: LineFacts) -> Check:
 def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_policer", end.counted
     if counted is None or counted.dropped is None:
-        text = _("What is dropped for exceeding the bandwidth is not known at the moment.")
+        text = _("The number of frames dropped for exceeding the bandwidth is not known at the moment.")
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
     text = ngettext(
         "{n} frame was dropped in {s} s for exceeding the bandwidth.",
@@ -272,9 +280,9 @@ def _vlan(line: LineFacts, side: str, end: EndFacts) -> Check:
         return Check(code, CheckState.OK, text, line.at, side=side)
     text = _("Until then nothing arrived with the line's VLAN, because somebody else had tried to use it.")
     detail = _(
-        "VPP refuses a second sub-interface with the same tags, and the first one takes no frames then. "
-        "It was created again. Look for another program that configures {port} of {router} in addition to "
-        "the agent."
+        "VPP refuses a second sub-interface with the same tags, and the first one then accepts no"
+        " frames. The first one was created again. Look for another program that configures {port} of"
+        " {router} in addition to the agent."
     ).format(port=end.port, router=end.router)
     return Check(code, CheckState.BROKEN, text, at, Finding.VLAN_WAS_TAKEN, side, detail)
 

@@ -30,7 +30,7 @@ from portal.vll.queries import unchanged_since
 # The agents count frames in intervals of ten seconds.
 COUNTED_OVER = timedelta(seconds=10)
 # The diagnosis mentions a restored VLAN for this time.
-RESTORED_LATELY = timedelta(minutes=15)
+RECENTLY_RESTORED = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +301,9 @@ def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
 
 
 def _restored(vll: Vll, now: datetime) -> dict[str, datetime]:
-    """Return for each side the time when its VLAN was last taken back, if that was recent."""
-    lately = Event.objects.filter(vll_id=vll.pk, kind=VLAN_RESTORED, at__gt=now - RESTORED_LATELY)
-    return {event.data["end"]: event.at for event in lately.order_by("at")}
+    """Return for each side the time when its VLAN was last restored, if that was recent."""
+    recent = Event.objects.filter(vll_id=vll.pk, kind=VLAN_RESTORED, at__gt=now - RECENTLY_RESTORED)
+    return {event.data["end"]: event.at for event in recent.order_by("at")}
 
 
 def _listens(now: datetime) -> bool:

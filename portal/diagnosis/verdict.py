@@ -16,9 +16,7 @@ from portal.vll.states import Lifecycle
 IN_ORDER, NOT_KNOWN = "in-order", "not-known"
 _UNBROKEN = {
     IN_ORDER: gettext_noop("As far as the portal can see, everything about this line is in order."),
-    NOT_KNOWN: gettext_noop(
-        "Only part of this line is reported on at the moment, and nothing is wrong with that part."
-    ),
+    NOT_KNOWN: gettext_noop("At the moment, only part of this line is reported. That part has no fault."),
 }
 # The key in ``facts`` for maintenance of routers that the sentence mentions after the verdict.
 _WORKS = "works"
@@ -31,12 +29,13 @@ SENTENCES = {
     Finding.BEING_TESTED: gettext_noop("This line is being tested, which interrupts it for a few seconds."),
     Finding.ORDER_UNDER_WAY: gettext_noop("An order for this line is under way."),
     Finding.PORTAL_AWAY: gettext_noop(
-        "The portal gets no reports from its routers, so it does not know; the line may well be up."
+        "The portal gets no reports from its routers, so it does not know the state of the line. The"
+        " line may still be up."
     ),
     Finding.MAINTENANCE: gettext_noop(
-        "The NOC is working on {router}, at {end}; the line may carry traffic all the same."
+        "The NOC is working on {router}, at {end}; the line may still carry traffic."
     ),
-    Finding.ROUTER_SILENT: gettext_noop("Nobody hears from {router}, at {end}; the line may well be up."),
+    Finding.ROUTER_SILENT: gettext_noop("{router}, at {end}, is not reporting; the line may still be up."),
     Finding.ROUTER_DEAD: gettext_noop("{router}, at {end}, is out of service."),
     Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
@@ -57,11 +56,11 @@ SENTENCES = {
     ),
     Finding.PATH_LOSES: gettext_noop("The network loses frames between the two ends."),
     Finding.POLICED: gettext_noop(
-        "More arrives at {end} than the ordered bandwidth allows, and the rest is dropped."
+        "More traffic arrives at {end} than the ordered bandwidth allows, and the excess is dropped."
     ),
     Finding.VLAN_WAS_TAKEN: gettext_noop(
-        "Somebody else on {router} tried to use this line's VLAN at {end}, which blocked what you "
-        "send there. It was repaired at {at}."
+        "Somebody else on {router} tried to use this line's VLAN at {end}, which blocked your frames"
+        " there. It was repaired at {at}."
     ),
     Finding.NO_FRAMES_IN: gettext_noop(
         "Nothing is arriving from you at {end}, and nothing is wrong with the line."
@@ -78,7 +77,7 @@ ADVICE = {
     Finding.SUSPENDED: gettext_noop("Resume it, and it carries traffic again."),
     Finding.BEING_TESTED: gettext_noop("Wait until the test has finished, or cancel its order."),
     Finding.ORDER_UNDER_WAY: gettext_noop("Wait until it has finished; its progress is on the line's page."),
-    Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC has been notified."),
+    Finding.PORTAL_AWAY: gettext_noop("Check again in a minute. The NOC has been notified."),
     Finding.MAINTENANCE: gettext_noop("Wait until the work is over."),
     Finding.ROUTER_SILENT: _NOC_IS_AT_IT,
     Finding.ROUTER_DEAD: gettext_noop("There is nothing for you to do; the NOC took it out of service."),
@@ -252,7 +251,7 @@ def _code(check: Check) -> str:
 
 def _without_fault(checks: Sequence[Check]) -> Verdict:
     if _lacks_reports(checks):
-        return Verdict(NOT_KNOWN, _(_UNBROKEN[NOT_KNOWN]), _("Look again in a minute."))
+        return Verdict(NOT_KNOWN, _(_UNBROKEN[NOT_KNOWN]), _("Check again in a minute."))
     return Verdict(
         IN_ORDER,
         _(_UNBROKEN[IN_ORDER]),

@@ -168,7 +168,7 @@ def _process(
         # The database failed, not the row. The whole batch is tried again.
         raise
     except Exception:
-        log.exception("import %s, line %d: it cannot be taken in", row.owner_id, row.line)
+        log.exception("import %s, line %d: the row cannot be imported", row.owner_id, row.line)
         row.state, row.refusals = ImportRow.State.REFUSED, [refusal_record(RowNotTaken())]
 
 

@@ -11,11 +11,12 @@ TEXTS |= {
         "“{column}” is empty. Fill it in: every row needs a value in this column."
     ),
     errors.CellNotANumber: gettext_noop(
-        "“{value}” is not a whole number. Write all digits and nothing else, such as 1000000000: without"
-        " unit, point or exponent."
+        "“{value}” is not a whole number. Write only digits, such as 1000000000: without unit, point"
+        " or exponent."
     ),
     errors.CellNotDegrees: gettext_noop(
-        "“{value}” is not a number of degrees. Write it such as 47.3769, at most six decimal places."
+        "“{value}” is not a number of degrees. Write a number such as 47.3769, with at most six"
+        " decimal places."
     ),
     errors.CellNotYesOrNo: gettext_noop("“{value}” is neither yes nor no. Write one of the two."),
     errors.CellNotAnEmail: gettext_noop("“{value}” is not an e-mail address. Correct it."),
@@ -26,7 +27,7 @@ TEXTS |= {
         "“{value}” cannot be a router’s name. Use a–z, 0–9 and hyphens, 63 at most."
     ),
     errors.CellNotAPort: gettext_noop(
-        "“{value}” names no port. Write router and interface with a colon between them, such as"
+        "“{value}” is not a port. Write router and interface with a colon between them, such as"
         " rhino:TenGigabitEthernet3/0/0."
     ),
     errors.CellTextTooLong: gettext_noop("The text has {length} characters. Shorten it to {most}."),
@@ -67,12 +68,12 @@ _UNKNOWN = {
 
 _OVER = {
     "terminated": gettext_noop(
-        "This line is terminated; importing the row would order it again. Take the row out, or empty this"
-        " cell to order the line again."
+        "This line is terminated; importing the row would order it again. Remove the row, or empty"
+        " this cell to order the line again."
     ),
     "cancelled": gettext_noop(
-        "This line was cancelled; importing the row would order it again. Take the row out, or empty this"
-        " cell to order the line again."
+        "This line was cancelled; importing the row would order it again. Remove the row, or empty"
+        " this cell to order the line again."
     ),
 }
 
@@ -122,7 +123,7 @@ def _differs(error: errors.RowDiffers) -> str:
             text = _("{column} is empty here and {file} in the file")
         differences.append(text.format(column=column, here=here, file=in_file))
     text = _(
-        "{name} is there already, with other values than in the file: {differences}. An import changes"
-        " nothing that is there. Change it on its page, or correct the file."
+        "{name} already exists, with other values than in the file: {differences}. An import does not"
+        " change existing objects. Change it on its page, or correct the file."
     )
     return text.format(name=error.name, differences="; ".join(differences))

@@ -17,30 +17,31 @@ _SENTENCES = {
     ),
     Oddity.BETWEEN_TUNNELS: gettext_noop("{where} joins two tunnels, and has no port of this line."),
     Oddity.ONE_WAY: gettext_noop(
-        "On {where}, what comes in on {missing_from} is not sent on: the line carries one direction only."
+        "On {where}, frames that arrive on {missing_from} are not forwarded: the line carries one"
+        " direction only."
     ),
     Oddity.SHUT: gettext_noop("On {where}, {interface} is shut down."),
     Oddity.KEEPS_TAGS: gettext_noop(
-        "On {where}, {interface} does not take off the VLAN tags that it picks frames by."
+        "On {where}, {interface} matches frames by VLAN tags, but does not remove these tags."
     ),
     Oddity.PICKS_WIDELY: gettext_noop(
-        "On {where}, {interface} picks frames by “any” or “default”, not by VLANs."
+        "On {where}, {interface} matches frames by “any” or “default”, not by VLANs."
     ),
     Oddity.PICKS_OTHERWISE: gettext_noop(
-        "On {where}, {interface} picks frames by one tag of 802.1ad, which no line here does."
+        "On {where}, {interface} matches frames by a single 802.1ad tag, which the portal does not support."
     ),
     Oddity.ODD_TAG: gettext_noop(
-        "On {where}, {interface} has a tag that cannot be given back to it: of another character set, or one"
-        " that begins with “longline:”."
+        "On {where}, {interface} has a tag that could not be restored later: it has another character"
+        " set, or begins with “longline:”."
     ),
     Oddity.NOT_STANDARD: gettext_noop(
-        "On {where}, {interface} has its own UDP port or mode, or VPP does not say its table."
+        "On {where}, {interface} has its own UDP port or mode, or VPP does not report its table."
     ),
     Oddity.OTHER_TABLE: gettext_noop(
         "On {where}, {interface} is in table {table}, and the router's underlay is in table {wanted}."
     ),
     Oddity.POLICED: gettext_noop(
-        "On {where}, {interface} has a policer of somebody else’s, and a line here has its own."
+        "On {where}, {interface} has a foreign policer, but a line here has its own."
     ),
     Oddity.OTHER_MTU: gettext_noop("The ports have different MTUs: {a} and {z} bytes ({where})."),
 }

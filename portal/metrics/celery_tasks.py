@@ -12,7 +12,7 @@ from prometheus_client import Counter, Histogram
 
 from portal.metrics.multiprocess import REGISTRY
 
-_starts = Counter("longline_task_starts", "Tasks that a worker began.", ["task"], registry=REGISTRY)
+_starts = Counter("longline_task_starts", "Tasks that a worker started.", ["task"], registry=REGISTRY)
 _ends = Counter(
     "longline_task_ends",
     "Tasks that ended: success, failure, or another of Celery's states in lower case.",
@@ -21,7 +21,7 @@ _ends = Counter(
 )
 _durations = Histogram(
     "longline_task_duration_seconds",
-    "How long tasks ran.",
+    "Duration of tasks.",
     ["task"],
     buckets=(0.01, 0.05, 0.1, 0.5, 1, 5, 15, 30, 60, 120),
     registry=REGISTRY,

@@ -17,7 +17,7 @@ _requests = Counter(
 )
 _durations = Histogram(
     "longline_http_request_duration_seconds",
-    "Time from a request's arrival at Django to its answer's headers.",
+    "Time from the arrival of a request at Django to the headers of the response.",
     ["view", "method"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
     registry=REGISTRY,

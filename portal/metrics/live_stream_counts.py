@@ -12,7 +12,7 @@ open_streams = Gauge(
 )
 hearing = Gauge(
     "longline_live_hearing",
-    "1 while PostgreSQL's notifications arrive; without them pages poll.",
+    "1 while the live process receives PostgreSQL's notifications; otherwise pages poll.",
     registry=REGISTRY,
     multiprocess_mode="mostrecent",
 )
@@ -22,7 +22,7 @@ refusals = Counter(
 )
 lag = Histogram(
     "longline_live_lag_seconds",
-    "From a commit to its notification: the live process tells itself of one every 15 s.",
+    "Time from a commit to its notification, which the live process measures every 15 s.",
     buckets=(0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
     registry=REGISTRY,
 )

@@ -13,12 +13,15 @@ _ERRORS = {
         "Check that NETBOX_URL is right and reachable from the worker."
     ),
     "broken": gettext_noop(
-        "NetBox answered {what} with {status}. This is retried automatically; NetBox's own log says more."
+        "NetBox answered {what} with {status}. This is retried automatically; see NetBox's own log"
+        " for details."
     ),
-    "busy": gettext_noop("NetBox accepts fewer requests ({what}, 429). This is retried automatically."),
+    "busy": gettext_noop(
+        "NetBox limits the number of requests ({what}, 429). This is retried automatically."
+    ),
     "nonsense": gettext_noop(
-        "The answer to {what} is not what NetBox would send: {why}. Check that NETBOX_URL leads to "
-        "NetBox itself, not to a login page or a proxy."
+        "The response to {what} is not from NetBox: {why}. Check that NETBOX_URL leads to NetBox"
+        " itself, not to a login page or a proxy."
     ),
     "too_old": gettext_noop("NetBox {release} is too old: 4.2 is the oldest that is supported. Upgrade it."),
     "token_refused": gettext_noop(
@@ -57,12 +60,12 @@ _FINDINGS = {
         "imported: type its name again in NetBox."
     ),
     "duplicate": gettext_noop(
-        "Several objects in NetBox match this {what}. None is imported: give each its own name."
+        "Several objects in NetBox match this {what}. None is imported: give each a different name."
     ),
     "address_twice": gettext_noop("{address} is the loopback of two routers. Neither gets it."),
     "two_addresses": gettext_noop(
-        "{interface} has more than one address of a family: {addresses}. Which one ends tunnels is "
-        "not guessed: leave only one."
+        "{interface} has more than one address of a family: {addresses}. The portal does not guess"
+        " where tunnels end: leave only one address."
     ),
     "no_loopback": gettext_noop("It has no address on {interface}, so no tunnel can end on it."),
     "interface_name": gettext_noop(
@@ -72,9 +75,11 @@ _FINDINGS = {
         "The cable leads back to the same router: it is not a backbone link."
     ),
     "cable_not_connected": gettext_noop(
-        "The cable, or part of it, is not marked as connected. The link is left out until it is."
+        "The cable, or part of it, is not marked as connected. Until it is marked, the link is left out."
     ),
-    "cable_to_many": gettext_noop("The cable has {count} far ends, and a link has one: it is left out."),
+    "cable_to_many": gettext_noop(
+        "The cable has {count} far ends, but a link has exactly one. The cable is left out."
+    ),
     "interface_in_two_links": gettext_noop(
         "It would belong to more than one link. None of them is imported: correct the cables or the bundle."
     ),
@@ -87,14 +92,15 @@ _FINDINGS = {
     ),
     "mtu_impossible": gettext_noop("An MTU of {mtu} is not possible here. It counts as unknown."),
     "speed_missing": gettext_noop(
-        "Neither its speed nor its type says how fast it is. The port is not created until one does."
+        "The interface has no speed in NetBox, and its type implies none. The port is not created"
+        " until it has one."
     ),
     "two_uses": gettext_noop(
-        "It is tagged as a port twice, or is cabled as a link as well. An interface has one use."
+        "It is tagged as a port twice, or is also cabled as a link. An interface has only one use."
     ),
     "kept": gettext_noop("{field} was edited here: {ours} is kept. NetBox has {theirs}."),
     "renamed": gettext_noop(
-        "NetBox calls it {name} now. A {what} keeps its name here for good; the rest follows NetBox."
+        "The name in NetBox is {name} now. A {what} keeps its name here permanently; the rest follows NetBox."
     ),
     "gone": gettext_noop(
         "NetBox no longer shows this {what}. It stays here until somebody removes it: the token may "

@@ -58,13 +58,13 @@ class EventType:
 
 _LINE: dict[str, Schema] = {
     "vll": {"type": "string", "format": "uuid", "description": "GET /api/v1/vlls/<id>"},
-    "description": {"type": "string", "description": "What the customer calls the line."},
+    "description": {"type": "string", "description": "The customer's name for the line."},
     "customer": {"type": "string", "description": "The customer's name."},
 }
 _LINE_EXAMPLE = {"vll": _VLL_ID, "description": "ZRH-AMS", "customer": "Alpine Dairy"}
 _FAILURE: Schema = {
     "type": ["object", "null"],
-    "description": "Why it failed or is failing: code, message and what it is about; null while all is well.",
+    "description": "Why it failed or is failing: code, message and object; null if there is no failure.",
 }
 _FAILED = {"code": "vpp_refused", "message": "VPP refused to create the tunnel", "side": "a"}
 
@@ -113,7 +113,7 @@ def _link_loss(name: str, about: str | Promise) -> EventType:
         name=f"vll.{name}",
         announced=f"vll.{name}",
         about=about,
-        members={"end": {"enum": ["a", "z"], "description": "The end whose link that is."}, **_LINE},
+        members={"end": {"enum": ["a", "z"], "description": "The end that has the link."}, **_LINE},
         example={"end": "z", **_LINE_EXAMPLE},
     )
 
@@ -133,13 +133,16 @@ def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
             "order": {
                 "type": ["string", "null"],
                 "format": "uuid",
-                "description": "GET /api/v1/orders/<id>; null where it has not begun.",
+                "description": "GET /api/v1/orders/<id>; null if the test has not begun.",
             },
             "state": {"const": state},
-            "reason": {"type": ["string", "null"], "description": "A code; null where it passed."},
+            "reason": {"type": ["string", "null"], "description": "A code; null if the test passed."},
             "message": {"type": "string", "description": "The outcome as a sentence."},
             "frame": {"type": "integer", "description": "The largest promised frame, in bytes without FCS."},
-            "largest_passed": {"type": ["integer", "null"], "description": "Bytes; null: no size passed."},
+            "largest_passed": {
+                "type": ["integer", "null"],
+                "description": "In bytes; null if no size passed.",
+            },
             **_LINE,
         },
         example={
@@ -179,12 +182,12 @@ TYPES: tuple[EventType, ...] = (
     _order(
         "completed",
         OrderState.COMPLETED.value,
-        _("An order was completed; a change to a line is an order with the action modify."),
+        _("An order was completed. A change to a line is an order with the action modify."),
     ),
     _order(
         "failed",
         OrderState.FAILED.value,
-        _("An order failed, and nothing of it is left on the routers."),
+        _("An order failed. Its changes on the routers were undone."),
         failure=_FAILED,
     ),
     _order("rejected", OrderState.REJECTED.value, _("The NOC rejected an order.")),
@@ -250,7 +253,7 @@ TYPES: tuple[EventType, ...] = (
     ),
     _line_test(
         "passed",
-        _("Frames of every size crossed a line in both directions."),
+        _("A line passed its test: frames of every size arrived in both directions."),
         message="All test frames of up to 1,514 bytes arrived, both ways.",
         largest_passed=1514,
     ),
@@ -273,8 +276,8 @@ TYPES: tuple[EventType, ...] = (
         members={
             "trouble_report": _TROUBLE,
             "note": {"type": "string", "description": "In the reporter's own words."},
-            "verdict": {"type": "string", "description": "A code; GET /api/v1/vlls/<vll>/diagnosis"},
-            "sentence": {"type": "string", "description": "The verdict of that moment as a sentence."},
+            "verdict": {"type": "string", "description": "A code of GET /api/v1/vlls/<vll>/diagnosis"},
+            "sentence": {"type": "string", "description": "The verdict at that time as a sentence."},
             **_LINE,
         },
         example={
@@ -293,7 +296,9 @@ TYPES: tuple[EventType, ...] = (
         example={"trouble_report": "5b0f6f0e-6b1c-4d53-9a3e-0a2b7c1d8e90", **_LINE_EXAMPLE},
     ),
     _router("silent", _("A router is not reporting; sent to the NOC's own webhooks.")),
-    _router("reporting", _("A router that was silent is reporting again; sent to the NOC's own webhooks.")),
+    _router(
+        "reporting", _("A silent router is reporting again. The event goes only to the NOC's own webhooks.")
+    ),
     EventType(
         name="webhook.disabled",
         announced="webhook.disabled",
@@ -301,7 +306,10 @@ TYPES: tuple[EventType, ...] = (
         members={
             "webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"},
             "because": {"enum": ["gone", "failing"]},
-            "customer": {"type": ["string", "null"], "description": "The customer's name; null: the NOC's."},
+            "customer": {
+                "type": ["string", "null"],
+                "description": "The customer's name; null for a webhook of the NOC.",
+            },
         },
         example={"webhook": 7, "because": "failing", "customer": "Alpine Dairy"},
     ),

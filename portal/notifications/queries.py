@@ -10,7 +10,7 @@ from portal.accounts.password_reset import ACCOUNT_OPENED
 from portal.core import clock
 from portal.notifications.models import Delivery, Mail, Webhook
 
-_LATELY = timedelta(minutes=5)
+_RECENT = timedelta(minutes=5)
 
 
 def webhooks(user: User) -> QuerySet[Webhook]:
@@ -44,7 +44,7 @@ def deliveries(user: User) -> QuerySet[Delivery]:
 def mails_are_late() -> bool:
     """Return whether mails wait for a retry, and no mail at all was sent in the last 5 minutes."""
     refused = Mail.objects.filter(next_try_at__isnull=False, tries__gte=1)
-    taken = Mail.objects.filter(state=Mail.State.SENT, settled_at__gte=clock.now() - _LATELY)
+    taken = Mail.objects.filter(state=Mail.State.SENT, settled_at__gte=clock.now() - _RECENT)
     return refused.exists() and not taken.exists()
 
 

@@ -7,7 +7,7 @@ from portal.notifications.models import Webhook
 
 _DISABLED: dict[str, str] = {
     Webhook.Disabled.BY_HAND: gettext_noop("Disabled by hand"),
-    Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver answered that it is gone for good"),
+    Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver answered that it is gone permanently"),
     Webhook.Disabled.FAILING: gettext_noop("Disabled: nothing could be delivered for days"),
 }
 

@@ -54,7 +54,7 @@ class PlaceFreeingQoS(redis.QoS):
             if self.channel.connection.client is not None:
                 raise
             at_work: dict[str, Any] = self._delivered or {}
-            log.warning("%d messages come again: the broker went away", len(at_work))
+            log.warning("the broker disconnected: %d messages are delivered again", len(at_work))
             at_work.clear()
 
 

@@ -47,7 +47,7 @@ async def listen(on_keys: Callable[[frozenset[str]], None], on_hearing: Callable
         except (psycopg.Error, OSError, TimeoutError, NotificationsMissing) as error:
             on_hearing(False)
             metrics.hearing.set(0)
-            log.warning("live: %s: %s; again in %g s", type(error).__name__, error, AGAIN_S)
+            log.warning("live: %s: %s; retry in %g s", type(error).__name__, error, AGAIN_S)
             await asyncio.sleep(AGAIN_S)
 
 

@@ -123,7 +123,7 @@ class LiveEvents:
         try:
             await self._stream(stream, send)
         except TimeoutError:
-            log.info("live: a reader took nothing for %g s", SLOW_READER_S)
+            log.info("live: a reader received nothing for %g s", SLOW_READER_S)
         finally:
             self._streams.close(stream)
             del self._requests[stream]

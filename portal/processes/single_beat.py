@@ -96,7 +96,7 @@ class SingleBeat(PersistentScheduler):
         try:
             self._turn.give_up()
         except redis.RedisError as error:
-            log.warning("beat: the next one has to wait for %g s: %s", LASTS_S, in_short(error))
+            log.warning("beat: the next process must wait for %g s: %s", LASTS_S, in_short(error))
         super().close()
 
     def _log_once(self, message: str) -> None:

@@ -71,10 +71,12 @@ def _note_repeatedly(threads: int) -> None:
         try:
             uptime_note(now=clock.now())
         except Error as error:
-            log.warning("the agent API's uptime is not noted: %s", error)
+            log.warning("cannot record the uptime of the agent API: %s", error)
         close_old_connections()
         while not is_one_free(threads):
-            log.warning("all %d threads are busy all the time: reports wait, and no silence begins", threads)
+            log.warning(
+                "all %d threads are permanently busy: reports wait, and no router counts as silent", threads
+            )
 
 
 def is_one_free(threads: int) -> bool:

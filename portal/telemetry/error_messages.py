@@ -22,10 +22,10 @@ def _step_refused(error: StepRefused) -> str:
 
 _DECIDED = {
     "accepted": gettext_noop(
-        "These samples have already been accepted. What has been counted cannot be taken out again."
+        "These samples have already been accepted and counted. They cannot be removed again."
     ),
-    "discarded": gettext_noop("These samples have already been discarded; nothing is left of them."),
-    "expired": gettext_noop("Nobody decided on these samples in time; nothing is left of them."),
+    "discarded": gettext_noop("These samples have already been discarded and deleted."),
+    "expired": gettext_noop("Nobody decided on these samples in time; they were deleted."),
 }
 
 

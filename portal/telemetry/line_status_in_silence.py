@@ -195,7 +195,10 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
     if newly := within(in_one_only(down, before), down):
         uncounted = _uncounted(silence.router_id, newly, now)
         if len(uncounted) > _MOST_UNCOUNTED:
-            log.warning("the roll-up is behind: a silence is not judged", extra={"router": silence.router_id})
+            log.warning(
+                "the roll-up is behind: the silence of a router is not judged",
+                extra={"router": silence.router_id},
+            )
             return
         if uncounted:
             speaking = _speaking_now(silence.router_id, lines, uncounted)

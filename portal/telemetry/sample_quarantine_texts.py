@@ -30,15 +30,16 @@ _PLACED = {
 # Texts of reasons, for quarantines whose times could not be corrected.
 _UNPLACED = {
     "from_the_future": gettext_noop(
-        "They lie in the future even by the router's own clock when it sent them: it was set between "
-        "counting and sending. It is not known when they were counted."
+        "They lie in the future even by the router's own clock when it sent them: the clock was set"
+        " between counting and sending. It is not known when they were counted."
     ),
     "too_old": gettext_noop("They are older than the 5-minute figures that are still stored."),
     "ends_before_it_begins": gettext_noop("They end before they begin: the clock was set back in between."),
     "too_long": gettext_noop("One sample covers more than an hour."),
     "negative": gettext_noop("They contain negative counts."),
     "unsteady_clock": gettext_noop(
-        "The router's clock keeps jumping: so many decisions about it are open that no more are requested."
+        "The router's clock keeps jumping. So many of its samples are waiting for a decision that no"
+        " more are kept for one."
     ),
 }
 

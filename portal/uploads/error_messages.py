@@ -42,7 +42,7 @@ TEXTS |= {
         'cell. To put a quotation mark into a cell, write it twice: "".'
     ),
     errors.VppcfgUnreadable: gettext_noop(
-        "This is no file of vppcfg: from line {line} on, the file is not valid YAML, or it has no "
+        "This is not a file of vppcfg: from line {line} on, the file is not valid YAML, or it has no "
         "“interfaces”."
     ),
 }

@@ -8,13 +8,16 @@ from portal.vll.adoption_differences import AdoptionDifference, Difference
 
 _SENTENCES = {
     Difference.TAG: gettext_noop(
-        "The tag “{tag}” of {interface} on {router} gives way to the portal’s, and comes back when the line"
-        " is let go of."
+        "The portal's tag replaces the tag “{tag}” of {interface} on {router}, which is restored when"
+        " the line is let go of."
     ),
     Difference.PORT_MADE: gettext_noop("{port} of {router} becomes a port of {customer}."),
-    Difference.PORT_GIVEN: gettext_noop("{port} of {router} was nobody’s, and becomes {customer}’s."),
+    Difference.PORT_GIVEN: gettext_noop(
+        "{port} of {router} has no customer yet and is assigned to {customer}."
+    ),
     Difference.LIMITED: gettext_noop(
-        "{rate} are booked at once, and enforced once both routers have it. Nothing limits it today."
+        "{rate} are booked at once, and enforced once both routers have the line. The line has no"
+        " limit today."
     ),
 }
 

@@ -27,7 +27,9 @@ SENTENCES = {
     "foreign_xconnect": gettext_noop("Something else on {router} is already connected here ({object})."),
     "port_in_use": gettext_noop("Something else on {router} already uses this port ({object})."),
     "relabelled": gettext_noop("Somebody has taken this line over by hand on {router} ({object})."),
-    "adoption_differs": gettext_noop("What is on {router} is not what was to be taken over ({object})."),
+    "adoption_differs": gettext_noop(
+        "The configuration on {router} differs from the line that was to be taken over ({object})."
+    ),
     "adoption_refused": gettext_noop("{router} does not allow lines of others to be taken over ({object})."),
     "vpp_refused": gettext_noop("{router} could not make this change ({object})."),
     "unsupported": gettext_noop("The software of {router} cannot do what this line needs."),

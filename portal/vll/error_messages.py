@@ -29,13 +29,13 @@ def _vlan_cooling_off(error: errors.VlanCoolingOff) -> str:
         )
     elif error.vlans is None:
         text = _(
-            "Your removed line “{line}” keeps its frames on {port} until {until}, so that you can undo "
-            "the removal. To free the port now, remove that line for good; or choose another port."
+            "Your removed line “{line}” keeps its place on {port} until {until}, so that you can undo the"
+            " removal. To free the port now, remove that line permanently; or choose another port."
         )
     else:
         text = _(
-            "Your removed line “{line}” keeps VLAN {vlans} on {port} until {until}, so that you can undo "
-            "the removal. To free the VLAN now, remove that line for good; or choose another VLAN."
+            "Your removed line “{line}” keeps VLAN {vlans} on {port} until {until}, so that you can undo"
+            " the removal. To free the VLAN now, remove that line permanently; or choose another VLAN."
         )
     return text.format(**names)
 
@@ -77,8 +77,8 @@ TEXTS |= {
         "{port} leads to another operator, so its link is never taken down. Leave link loss forwarding off."
     ),
     errors.LinkLossUnsupported: gettext_noop(
-        "The agent on {router} does not know link loss forwarding yet. Leave it off, or ask the NOC to "
-        "upgrade that agent."
+        "The agent on {router} does not support link loss forwarding yet. Leave it off, or ask the"
+        " NOC to upgrade that agent."
     ),
     errors.LinkLossPortInUse: gettext_noop(
         "{interface} uses {port} as well, and would go down with the port. Leave link loss forwarding off, "
@@ -117,15 +117,15 @@ TEXTS |= {
         "Look at the list again."
     ),
     errors.FoundLineOdd: gettext_noop(
-        "The portal takes over a line without changing it, but something about this line is odd: {odd} Fix "
-        "that on the routers first."
+        "The portal takes over a line without changing it, but something about this line is unusual: {odd} "
+        "Fix that on the routers first."
     ),
     errors.AdoptionsRefused: gettext_noop(
         "{count} of these lines cannot be taken over, so no line was taken over. Leave these lines out, or "
         "fix what prevents the takeover."
     ),
     errors.FoundPortUnknown: gettext_noop(
-        "{interface} of {router} is no port of the inventory. The portal adds the port if you name the "
+        "{interface} of {router} is not a port of the inventory. The portal adds the port if you name the "
         "customer of the line and VPP knows the port’s speed. Otherwise add the port with its customer and "
         "its speed, and try again."
     ),
@@ -134,7 +134,7 @@ TEXTS |= {
         "the same customer: name {owner}, or change the port."
     ),
     errors.RouterAdoptsNothing: gettext_noop(
-        "The agent of {router} is not allowed to take over lines, or has not reported lately. Set "
+        "The agent of {router} is not allowed to take over lines, or has not reported recently. Set "
         "`adoption: allowed` in the agent’s file, start the agent again, and wait for its next report."
     ),
     errors.LineNotHere: gettext_noop(
@@ -142,7 +142,7 @@ TEXTS |= {
     ),
     errors.LineAmbiguous: gettext_noop("Several lines here are called “{line}”. Give the id of one: {ids}."),
     errors.AdoptionWhileFrozen: gettext_noop(
-        "{router} is frozen: somebody is at work on it, and its configuration may change at any moment. "
+        "{router} is frozen: somebody is working on it, and its configuration may change at any moment. "
         "Take the line over when the freeze has ended."
     ),
     errors.ChangeWhileFrozen: gettext_noop(
@@ -175,7 +175,7 @@ TEXTS |= {
         "{port} does not belong to {customer}. A line stays with its customer: choose one of its ports."
     ),
     errors.WrongOrderState: gettext_noop(
-        "This order is {state}, so {action} is not possible. Look at it again."
+        "This order is {state}, so {action} is not possible. Read it again."
     ),
     errors.LineHasNoTunnel: gettext_noop(
         "Both ends of this line are on one router, so there is no tunnel to send test frames through."
@@ -195,20 +195,20 @@ TEXTS |= {
         "A test can be scheduled from now until {latest}. Choose a time in between."
     ),
     errors.LineTestIsScheduled: gettext_noop(
-        "A test of this line is already scheduled for {at}. Call that test off first."
+        "A test of this line is already scheduled for {at}. Cancel that test first."
     ),
     errors.WrongLineTestState: gettext_noop(
-        "This test is {state}: only a scheduled test can be called off here. To stop one that is "
-        "running, cancel its order."
+        "This test is {state}: only a scheduled test can be cancelled here. To stop a running test,"
+        " cancel its order."
     ),
     errors.StaleRevision: gettext_noop(
-        "This line has changed: it is at revision {current}, but your change was made for {expected}. "
-        "Look at it again, then retry."
+        "This line has changed: it is at revision {current}, but your change was made for {expected}."
+        " Read it again, then retry."
     ),
-    errors.NothingToChange: gettext_noop("The line is already like that; there is nothing to order."),
+    errors.NothingToChange: gettext_noop("The line already has these values; there is nothing to order."),
     errors.EndsSwapped: gettext_noop(
-        "The line already joins these two ports and has no direction. Leave A and Z where they are, "
-        "and change the other differences."
+        "The line already joins these two ports, and the order of A and Z makes no difference. Leave"
+        " A and Z where they are, and change the other differences."
     ),
     errors.StillBeingRemoved: gettext_noop(
         "{router} has not yet confirmed that this end is gone. Try again when it has, or ask the NOC."
@@ -259,7 +259,7 @@ TEXTS |= {
         "This reservation has been renewed {maximum} times, which is the limit. Order before it expires."
     ),
     errors.ConcurrentChange: gettext_noop(
-        "Somebody else changed this at the same moment; nothing was done. Look at it again, then retry."
+        "Somebody else changed this at the same moment; nothing was done. Read it again, then retry."
     ),
     errors.UnderlayTableInUse: gettext_noop(
         "The tunnels of {count} lines, such as {example}, end on {router} in table {table}. If you change "
@@ -335,8 +335,8 @@ def _lines_affected(error: errors.LinesAffected) -> str:
     if error.count > len(error.lines):
         lines = _("{lines} and {more} more").format(lines=lines, more=error.count - len(error.lines))
     return _(
-        "With this change to {name}, the largest frames of these lines would be lost: {lines}. "
-        "Leave it as it is, or accept that: their customers are notified."
+        "With this change to {name}, the largest frames of these lines would be lost: {lines}. Keep"
+        " the present value, or accept the loss: their customers are notified."
     ).format(name=error.name, lines=lines)
 
 
@@ -351,7 +351,7 @@ def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
     largest = {each.transport: each.largest_svc_mtu for each in error.capacities}
     carried = largest.get(error.requested) if error.requested else max(largest.values(), default=None)
     if carried is None:
-        text = _("Packets this large do not fit this path: {link}, {shortfall} more.").format(
+        text = _("Packets of this size do not fit this path: {link}, {shortfall} more.").format(
             link=link, shortfall=error.shortfall
         )
         return f"{text} {_what_fits(error)}"
@@ -394,7 +394,7 @@ def _no_path(error: underlay.NoPath) -> str:
 
 @wording.register
 def _family_missing(error: underlay.FamilyMissing) -> str:
-    text = _("No IPv{family} loopback to end a tunnel on: {routers}.").format(
+    text = _("These routers have no IPv{family} loopback for the end of a tunnel: {routers}.").format(
         family=error.family.value, routers=", ".join(router.name for router in error.routers)
     )
     return f"{text} {_what_fits(error)}"
@@ -402,7 +402,7 @@ def _family_missing(error: underlay.FamilyMissing) -> str:
 
 @wording.register
 def _encapsulation_missing(error: underlay.EncapsulationMissing) -> str:
-    text = _("The VPP of {router} cannot do {transport}: it lacks the plugin.").format(
+    text = _("The VPP of {router} does not support {transport}: the plugin is missing.").format(
         router=error.router.name, transport=error.transport.value
     )
     return f"{text} {_what_fits(error)}"
@@ -411,8 +411,8 @@ def _encapsulation_missing(error: underlay.EncapsulationMissing) -> str:
 @wording.register
 def _table_unknown_to_agent(error: underlay.TableUnknownToAgent) -> str:
     return _(
-        "The underlay of {router} is in table {table}, and its agent is of an earlier release that makes"
-        " tunnels in table 0 only. Upgrade the agent."
+        "The underlay of {router} is in table {table}, and its agent is of an earlier release that"
+        " creates tunnels only in table 0. Upgrade the agent."
     ).format(router=error.router.name, table=error.table)
 
 
@@ -466,12 +466,12 @@ def _local_across_routers(error: underlay.LocalAcrossRouters) -> str:
 def _what_fits(error: underlay.TransportRefused) -> str:
     """Return alternatives: transports that fit, else the largest packet that any transport would carry."""
     if error.fits:
-        return _("It would be carried by {transports}.").format(
+        return _("These transports would carry it: {transports}.").format(
             transports=", ".join(transport.display_name for transport in error.fits)
         )
     if error.capacities:
         largest = max(error.capacities, key=lambda capacity: capacity.largest_svc_mtu)
-        return _("Packets of up to {largest} bytes would be carried by {transport}.").format(
+        return _("{transport} would carry packets of up to {largest} bytes.").format(
             largest=largest.largest_svc_mtu, transport=largest.transport.display_name
         )
     return _("No other transport would carry it either. Ask the NOC.")

@@ -17,13 +17,13 @@ _REASONS: dict[str, str] = {
         "No test frames reach the other end: the underlay does not carry this tunnel."
     ),
     LineTest.Reason.LARGE_FRAMES_LOST: gettext_noop(
-        "Frames of {small} bytes pass, those of {frame} do not; the largest that passed had {passed}: a link"
-        " on this path carries less than it says ({links})."
+        "Frames of {small} bytes pass, those of {frame} do not; the largest that passed had {passed}:"
+        " a link on this path carries less than its MTU allows ({links})."
     ),
     LineTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost along the way, even small ones."),
     LineTest.Reason.NO_TUNNEL: gettext_noop("Both ends are on one router, and there is no tunnel."),
     LineTest.Reason.ROUTER_CANNOT: gettext_noop("{routers} cannot send test frames."),
-    LineTest.Reason.CALLED_OFF: gettext_noop("It was called off."),
+    LineTest.Reason.CALLED_OFF: gettext_noop("It was cancelled."),
     LineTest.Reason.TOOK_TOO_LONG: gettext_noop(
         "The test could not be carried out within a minute, so the line was joined again without it."
     ),

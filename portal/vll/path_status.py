@@ -49,7 +49,7 @@ _TEXTS = {
     ),
     Unwatched.REFUSED: gettext_noop("The path between {a} and {z} is not watched: {router} refuses to."),
     Unwatched.UNHEARD: gettext_noop(
-        "The path between {a} and {z} is not watched: they do not hear each other's checks."
+        "The path between {a} and {z} is not watched: the routers do not receive each other's checks."
     ),
 }
 # The placeholder of a time in a sentence. Each page inserts the time in the reader's format.
@@ -57,12 +57,13 @@ TIME = "{time}"
 # Hints for the NOC about a possible cause.
 _HINTS = {
     Unwatched.CANNOT: gettext_noop(
-        "Multihop BFD is in VPP 25.02 and later. vpp.path_watch in the agent's file may be off."
+        "Multihop BFD needs VPP 25.02 or later. vpp.path_watch in the agent's file may be off."
     ),
-    Unwatched.SHUT: gettext_noop("The BFD session is not ours, and its admin state is down."),
+    Unwatched.SHUT: gettext_noop("The agent did not create the BFD session, whose admin state is down."),
     Unwatched.REFUSED: gettext_noop("VPP's own message is on the router's page."),
     Unwatched.UNHEARD: gettext_noop(
-        "Both have a BFD session, and neither was ever up: UDP port 4784 may be filtered on the way."
+        "Both routers have a BFD session, but neither session was ever up: UDP port 4784 may be"
+        " filtered on the path."
     ),
 }
 _OF_STATES = {

@@ -26,10 +26,9 @@ class Unpoliced(StrEnum):
 
 _TEXTS = {
     Unpoliced.ROUTER_SILENT: gettext_noop("{router} has not reported yet what it can police."),
-    Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP lacks what it takes."),
+    Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP does not support it."),
     Unpoliced.WHOLE_PORTS_ONLY: gettext_noop(
-        "{router} can only police whole ports: its VPP, {version}, or its agent lacks what it takes to "
-        "police VLANs."
+        "{router} can only police whole ports: its VPP, {version}, or its agent cannot police VLANs."
     ),
     Unpoliced.NOT_CONFIRMED: gettext_noop(
         "{router} can police ends like this one, but does not confirm that it polices this one."

@@ -61,7 +61,7 @@ def of_csv(data: bytes) -> AdoptionFile:
             )
         elif line.id in seen:
             result.problems.append(
-                _("Line {line}: the line at {router}, {interface} is there twice.").format(**where)
+                _("Line {line}: the line at {router}, {interface} is listed twice.").format(**where)
             )
         else:
             seen.add(line.id)
@@ -85,9 +85,7 @@ def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
             result.lines.append((line, {"description": description}))
     if not result.lines:
         result.problems.append(
-            _("Nothing that this file describes is a line on {router} that can be taken over.").format(
-                router=router
-            )
+            _("This file describes no line on {router} that can be taken over.").format(router=router)
         )
     return result
 

@@ -217,7 +217,7 @@ def _link_state(link: Any, ip_mtu: int | None) -> tuple[str, str]:
     if interface_missing(link):
         return _("interface missing"), "danger"
     if mtu_mismatch(link):
-        return _("MTUs contradict"), "warning"
+        return _("MTUs conflict"), "warning"
     if ip_mtu is None:
         return _("MTU not known"), "warning"
     return _("in service"), "success"

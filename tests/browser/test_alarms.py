@@ -90,7 +90,7 @@ def test_without_scripts_forms_do_the_same(
     page.get_by_role("button", name="Assign to me").click()
     page.get_by_label("Silence it").select_option("until a time that I choose")
     page.get_by_role("button", name="Silence", exact=True).click()
-    expect(page.get_by_text("Choose until when it is to be silent.")).to_be_visible()
+    expect(page.get_by_text("Choose when the silence ends.")).to_be_visible()
     page.get_by_label("Silence it").select_option("for 8 hours")
     page.get_by_role("button", name="Silence", exact=True).click()
     expect(page.get_by_role("button", name="Stop silencing")).to_be_visible()

@@ -131,7 +131,7 @@ def test_a_change_is_sent_only_after_a_confirmation(alice_reader: Reader, isp: I
         .replace('"port": 34', f'"port": {ports[1]}')
     )
     body.fill(written)
-    dialog = alice_reader.page.get_by_role("dialog", name="Send it for real?")
+    dialog = alice_reader.page.get_by_role("dialog", name="Send this request?")
     form.get_by_role("button", name="Send").press("Enter")
     expect(dialog).to_contain_text("POST /api/v1/holds")
     assert alice_reader.accessibility_violations() == []
@@ -193,7 +193,7 @@ def test_a_token_is_forgotten_by_a_button_and_at_a_change_of_user(alice_reader: 
     alice_reader.page.context.clear_cookies()
     alice_reader.be_signed_in("ada")
     alice_reader.open(RESERVATIONS)
-    expect(settings.get_by_label("ada, as you are signed in here")).to_be_checked()
+    expect(settings.get_by_label("ada, with your session on this portal")).to_be_checked()
     assert field.input_value() == ""
 
 

@@ -1,4 +1,4 @@
-"""A refused form on a long page is shown again with its error in sight and with the values entered."""
+"""A refused form on a long page is shown again with its error visible and with the values entered."""
 
 import re
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def test_a_rejection_without_a_reason_shows_its_error(
 @pytest.mark.parametrize(
     ("fold", "button", "label", "error"),
     [
-        ("Freeze: change nothing on it", "Freeze it", "Why", "Say why the router is frozen."),
+        ("Freeze: change nothing on it", "Freeze it", "Why", "Enter the reason for the freeze."),
         (
             "This router will not come back",
             "Declare it dead",
@@ -155,7 +155,7 @@ IN_SIGHT = f"""
 def result_of_invalid_form(page: Page, address: str, number: int) -> str | None:
     """Send the form of that number with invalid values; return the result.
 
-    The result is "in sight", or a description of the problem. It is "" if the form was accepted or has no
+    The result is "visible", or a description of the problem. It is "" if the form was accepted or has no
     field, and None if the page has no such form.
     """
     page.goto(address)
@@ -175,7 +175,7 @@ def result_of_invalid_form(page: Page, address: str, number: int) -> str | None:
         return (
             f"{status}: {page.evaluate(IN_SIGHT)}, {page.evaluate('document.activeElement.outerHTML')[:120]}"
         )
-    return "in sight"
+    return "visible"
 
 
 def test_every_form_that_is_refused_shows_its_first_error(
@@ -198,7 +198,7 @@ def test_every_form_that_is_refused_shows_its_first_error(
                 result = result_of_invalid_form(tab, f"{live_server.url}{address}", number)
                 if result is None:
                     break
-                if result == "in sight":
+                if result == "visible":
                     in_sight.add((who, resolve(address.split("?")[0]).view_name))
                 elif result:
                     wrong[who, address, number] = result

@@ -34,7 +34,7 @@ def test_the_noc_approves_the_plans_of_both_routers(live_stack: Stack, reader: C
             end.get_by_label("Port").select_option(str(live_stack.port(router, "host-cust2")))
             end.get_by_label("Outer VLAN").fill("any")
         page.get_by_label("Bandwidth", exact=True).fill("20")
-        expect(page.get_by_text("The NOC approves an order of this size first")).to_be_visible()
+        expect(page.get_by_text("An order of this size needs the NOC's approval")).to_be_visible()
         page.get_by_label("Name or reference").fill("Large order")
         page.get_by_role("button", name="Order this line").click()
         expect(page.get_by_text("Your order is waiting for the NOC's approval.")).to_be_visible()
@@ -59,7 +59,7 @@ def test_the_noc_approves_the_plans_of_both_routers(live_stack: Stack, reader: C
         expect(status.locator(".ll-health").get_by_text("Up", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
         page.get_by_role("link", name="Remove this line").click()
         page.get_by_role("radio", name="At once").check()
-        page.get_by_role("checkbox", name="for good").check()
+        page.get_by_role("checkbox", name="permanently").check()
         page.get_by_role("button", name="Remove this line").click()
         expect(status.locator(".ll-health").get_by_text("Removed")).to_be_visible(timeout=A_MINUTE_MS)
     finally:

@@ -116,7 +116,7 @@ def test_preview_follows_the_typed_values(isp: Isp, alice_browser: Reader) -> No
     assert alice_browser.accessibility_violations() == []
     mtu.fill("8950")
     expect(page.get_by_text("This line is possible.")).to_be_visible()
-    expect(page.get_by_text("To spare", exact=True).first).to_be_visible()
+    expect(page.get_by_text("Spare", exact=True).first).to_be_visible()
     assert alice_browser.accessibility_violations() == []
     assert not Vll.objects.exists()
     assert alice_browser.complaints == []

@@ -344,7 +344,7 @@ class TestRefused:
     def test_tag_that_cannot_be_restored_is_refused(self, found: Find, nina: User, tag: str) -> None:
         with pytest.raises(FoundLineOdd) as refused:
             adopt(nina, found(tag=tag))
-        assert "cannot be given back" in refused.value.sentence
+        assert "could not be restored later" in refused.value.sentence
 
     def test_single_8021ad_tag_is_refused(self, isp: Isp, found: Find, nina: User) -> None:
         found()

@@ -207,14 +207,14 @@ class TestRollover:
 
     def test_steps_are_taken_in_order(self, folder: Path, agents: list[Agent]) -> None:
         for wrong in ("switch", "finish"):
-            with pytest.raises(CommandError, match="cannot be now"):
+            with pytest.raises(CommandError, match="is not possible now"):
                 self.step(folder, wrong, "--force")
         self.step(folder, "begin")
         for wrong in ("begin", "finish"):
-            with pytest.raises(CommandError, match="cannot be now"):
+            with pytest.raises(CommandError, match="is not possible now"):
                 self.step(folder, wrong, "--force")
         self.step(folder, "switch", "--force")
-        with pytest.raises(CommandError, match="cannot be now"):
+        with pytest.raises(CommandError, match="is not possible now"):
             self.step(folder, "switch", "--force")
         assert (folder / "ca-old.key").exists()
         self.step(folder, "finish", "--force")

@@ -84,7 +84,7 @@ def test_ends_of_a_line_cannot_be_swapped(isp: Isp, alice: User, vll: Vll) -> No
     assert codes(preview(alice, vll, **swapped)) == ["ends-swapped"]
     with pytest.raises(EndsSwapped) as refusal:
         order_modify(user=alice, vll=vll, changes=Changes(**swapped), now=clock.now())
-    assert "has no direction" in refusal.value.sentence
+    assert "the order of A and Z makes no difference" in refusal.value.sentence
 
 
 def test_more_bandwidth_waits_for_approval_and_less_does_not(

@@ -264,7 +264,7 @@ def test_noc_page_shows_inconsistencies(show: Show, nora: User, alice: User) -> 
     )
     shown = text(signed_in(nora).get(page))
     assert "rhino:host-cust1.300 VLAN 300 hippo:host-cust1.300 VLAN 300 VXLAN over IPv4 VNI 1" in shown
-    assert "On hippo, what comes in on vxlan_tunnel1 is not sent on" in shown
+    assert "On hippo, frames that arrive on vxlan_tunnel1 are not forwarded" in shown
     assert "rhino:host-cust2 whole port" in shown
     assert "host-cust2" not in text(signed_in(nora).get(page, {"router": "hippo"}))
     assert signed_in(alice).get(page).status_code == 403

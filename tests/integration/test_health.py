@@ -97,7 +97,7 @@ def _others(isp: Isp) -> list[Any]:
         ({"link_up": False}, "The port host-cust1 at the A end has no link."),
         ({"path_state": "down"}, "The network's path between the two ends is down."),
         ({"reachable": False}, "The network's path between the two ends is down."),
-        ({}, "Nobody hears from rhino, at the A end; the line may well be up."),
+        ({}, "rhino, at the A end, is not reporting; the line may still be up."),
     ],
 )
 def test_line_that_is_down_shows_the_reason(vll: Vll, facts: dict[str, Any], cause: str) -> None:

@@ -154,7 +154,7 @@ def test_line_that_loses_large_frames_fails_with_the_largest_that_passes_and_is_
     assert placed.failure["code"] == "line-test-large-frames-lost"
     assert placed.failure["message"] == (
         f"Frames of 1,024 bytes pass, those of {vll.frame:,} do not; the largest that passed had 1,400: a"
-        f" link on this path carries less than it says ({isp.links['rhino-hippo']})."
+        f" link on this path carries less than its MTU allows ({isp.links['rhino-hippo']})."
     )
 
 

@@ -332,7 +332,7 @@ def test_only_a_scheduled_test_can_be_cancelled_that_way(
     assert (found["state"], found["reason"], found["message"]) == (
         "not_tested",
         "called-off",
-        "It was called off.",
+        "It was cancelled.",
     )
     assert client(alice).delete(address).status_code == 409
 

@@ -380,7 +380,7 @@ def test_loss_is_one_fault_with_one_alarm_and_the_page_explains_the_measure(
     assert alarms_raised() == ["rhino:host-cust1 has no link"]
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "link taken down" in page
-    assert "hippo:host-cust1 is to be taken down, because rhino:host-cust1 has lost its link" in page
+    assert "hippo:host-cust1 is being taken down, because rhino:host-cust1 has lost its link" in page
     # A is back, but Z waits until the link has lasted.
     report(isp, line, "a", at)
     relay_sends()
@@ -388,7 +388,7 @@ def test_loss_is_one_fault_with_one_alarm_and_the_page_explains_the_measure(
     # The decision creates an event, but Z is still down.
     evaluate(at, 10)
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
-    assert "hippo:host-cust1 is to be set up again" in page
+    assert "hippo:host-cust1 is being brought up again" in page
     assert "link taken down" in page
     # The router does not set Z up.
     ForwardedLinkLoss.objects.update(shut_side="", turned_at=clock.now() - timedelta(seconds=61))

@@ -66,7 +66,7 @@ def test_the_pages_of_router_and_link_say_what_was_lost(lossy: BackboneLink, nor
     page = text(signed_in(nora).get(reverse("web:noc-router", args=[lossy.a_router_id])))
     assert "What is lost, last 24 hours" in page
     assert f"{lossy.a_interface} 99 000 / 77 000 1 000" in page
-    assert "Packets for a tunnel that is not there 4 321" in page
+    assert "Packets for a tunnel that does not exist 4 321" in page
     assert "1 000 of 16 384" in page
     page = text(signed_in(nora).get(reverse("web:noc-links-change", args=[lossy.pk])))
     assert f"rhino:{lossy.a_interface} 99 000" in page
@@ -110,7 +110,7 @@ def test_a_customer_reads_what_the_routers_dropped_in_words(isp: Isp, alice: Use
     assert "In the last 24 hours the routers at both ends dropped none of your frames." in page()
     store_at(isp, now - timedelta(seconds=30), ends=(count(vll, drops=31, violate=30, out=2),), now=now)
     said = page()
-    assert "1 frame that you sent in at the A end did not get beyond its router." in said
+    assert "1 frame that you sent at the A end did not get past the router there." in said
     assert "2 frames that arrived for the A end could not be handed over to your port." in said
 
 

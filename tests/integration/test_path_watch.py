@@ -185,7 +185,7 @@ def test_paths_are_stored_by_router_and_pair_and_unchanged_paths_cost_no_stateme
     assert (kept.router, kept.remote, kept.state, kept.since) == (rhino, "10.255.0.2", "down", SINCE)
     page = text(signed_in(nina).get(f"/noc/routers/{rhino.pk}/"))
     assert "10.255.0.2" in page
-    assert "somebody else's: only read" in page
+    assert "foreign: only read" in page
 
 
 def test_noc_sees_paths_that_are_down_or_never_heard(isp: Isp, nina: User) -> None:

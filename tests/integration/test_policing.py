@@ -95,7 +95,7 @@ def test_page_shows_why_an_end_is_not_policed(isp: Isp, alice: User, nora: User,
     answer(line, "z", "verified")
     page = text(signed_in(nora).get(f"/vlls/{line.pk}/"))
     assert "Policed yes, by the bandwidth profile" in page
-    assert "Policed no hippo can only police whole ports: its VPP, 25.10-release, or its agent lacks" in page
+    assert "Policed no hippo can only police whole ports: its VPP, 25.10-release, or its agent cannot" in page
     assert "1 Gbit/s, not enforced at both ends" in page
     shown_to_alice = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "1 Gbit/s, not enforced at both ends" in shown_to_alice

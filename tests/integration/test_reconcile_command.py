@@ -88,8 +88,8 @@ def test_silent_router_is_named_and_the_others_are_reconciled(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ([], "name the routers"),
-        (["--all", "rhino"], "name the routers"),
+        ([], "give the names of routers"),
+        (["--all", "rhino"], "give the names of routers"),
         (["zebra"], "no router with an agent is named zebra"),
     ],
 )

@@ -42,8 +42,8 @@ def test_a_plugin_that_a_vpp_lacks_is_not_offered(isp: Isp, alice: User, name: s
     reports(isp, name, encapsulations=["l2xc", "geneve", "gre"])
     refusal = refused(isp, alice, EncapsulationMissing, transport="vxlan4")
     assert refusal.sentence == (
-        f"The VPP of {name} cannot do vxlan4: it lacks the plugin."
-        " It would be carried by GENEVE over IPv4, GENEVE over IPv6, GRE over IPv4, GRE over IPv6."
+        f"The VPP of {name} does not support vxlan4: the plugin is missing."
+        " These transports would carry it: GENEVE over IPv4, GENEVE over IPv6, GRE over IPv4, GRE over IPv6."
     )
     found = check(isp, alice)
     assert {o.transport.value for o in found.options if o.barred} == {"vxlan4", "vxlan6"}
@@ -119,8 +119,8 @@ def test_an_agent_of_before_there_were_tables_gets_no_tunnel_in_one(isp: Isp, al
     in_table(isp, "hippo", 10)
     TunnelAddress.objects.filter(router=isp.routers["hippo"]).update(table=10)
     assert refused(isp, alice, TableUnknownToAgent, transport="vxlan4").sentence == (
-        "The underlay of hippo is in table 10, and its agent is of an earlier release that makes tunnels in"
-        " table 0 only. Upgrade the agent."
+        "The underlay of hippo is in table 10, and its agent is of an earlier release that creates tunnels"
+        " only in table 0. Upgrade the agent."
     )
     refused(isp, alice, TableUnknownToAgent)
 

@@ -102,7 +102,7 @@ def test_removed_vlan_is_an_event_only_on_the_lines_of_its_router(isp: Isp, alic
     assert (event.vll_id, event.customer_id, event.router_id) == (line.pk, line.customer_id, None)
     assert event.data == {"end": "a", "router": "rhino"}
     assert int(event.at.timestamp() * 1000) == at_ms
-    assert "arrive again, which somebody had blocked" in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "arrive again; somebody had blocked them" in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
 
 
 @pytest.mark.django_db

@@ -150,7 +150,7 @@ def test_an_alarm_says_what_is_booked_and_what_is_left(isp: Isp, alice: User) ->
     activate(order(isp, alice, cir_bps=8 * GBIT).vll)
     link(isp, 9 * GBIT)
     assert alarm_texts(Kind.PORT_SLOW) == [
-        f"{NAME}: 9 Gbit/s of 10 Gbit/s. 8 Gbit/s is booked of the 9 Gbit/s that are left."
+        f"{NAME}: 9 Gbit/s of 10 Gbit/s. 8 Gbit/s of the remaining 9 Gbit/s is booked."
     ]
     port = link(isp, 5 * GBIT)
     [alarm] = alarm_texts(Kind.PORT_SLOW)
@@ -264,7 +264,8 @@ def test_health_and_diagnosis_say_that_the_port_is_too_slow(isp: Isp, alice: Use
     found = port_check(vll)
     assert (found["state"], found["evidence"]) == (
         "ok",
-        "The link of port host-cust1 runs at 9 Gbit/s instead of 10 Gbit/s, which carries what is booked.",
+        "The link of port host-cust1 runs at 9 Gbit/s instead of 10 Gbit/s."
+        " This is enough for the booked bandwidth.",
     )
     link(isp, 5 * GBIT)
     sentence = (

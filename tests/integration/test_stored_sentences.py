@@ -23,10 +23,13 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 ENGLISH = "Test frames are lost along the way, even small ones."
 GERMAN = "Test-Frames gehen unterwegs verloren, auch kleine."
-VERDICT = "The portal gets no reports from its routers, so it does not know; the line may well be up."
+VERDICT = (
+    "The portal gets no reports from its routers, so it does not know the state of the line. The"
+    " line may still be up."
+)
 VERDICT_IN_GERMAN = (
-    "Das Portal hört zurzeit nicht von seinen Routern und kann es deshalb n"
-    "icht sagen; die Leitung ist womöglich trotzdem in Betrieb."
+    "Das Portal erhält zurzeit keine Meldungen von seinen Routern und kennt"
+    " deshalb den Zustand der Leitung nicht. Die Leitung ist womöglich trotzdem in Betrieb."
 )
 FAILURE = {
     "code": "line-test-frames-lost",

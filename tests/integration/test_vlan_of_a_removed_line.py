@@ -90,7 +90,7 @@ def test_the_page_has_a_button_to_the_lines_removal(isp: Isp, alice: User, remov
     for address in ("/orders/new/", "/orders/new/check/"):
         page = browser.post(address, fields(isp)).content.decode()
         assert f'href="/vlls/{removed.pk}/remove/"' in page, address
-        assert "Remove <bdi>ZRH-AMS</bdi> for good" in page, address
+        assert "Remove <bdi>ZRH-AMS</bdi> permanently" in page, address
     confirmation = browser.get(f"/vlls/{removed.pk}/remove/").content.decode()
     assert 'name="cooling_off" value="0"' in confirmation
 

@@ -55,7 +55,10 @@ def test_the_noc_sees_and_approves_both_plans_and_the_line_is_built_accordingly(
     browser = log_in(live_stack.url, **live_stack.loaded["noc_login"])
     address = f"/noc/orders/{pending_order['id']}/"
     page = browser.get(address).raise_for_status().text
-    assert "Harbour Press can order up to 1 Mbit/s without approval; this is more." in plain_text(page)
+    assert (
+        "Harbour Press can order up to 1 Mbit/s without approval; this order exceeds the limit."
+        in plain_text(page)
+    )
     press(browser, page, f"{address}plan/")
     nina.wait(f"/orders/{pending_order['id']}/plan", state="ready")
 
@@ -73,7 +76,7 @@ def test_the_noc_sees_and_approves_both_plans_and_the_line_is_built_accordingly(
     ):
         assert message in text
         assert cli in text
-    assert "This router gave no plan" not in text
+    assert "This router returned no plan" not in text
     # The plan has changed nothing on the routers.
     assert nina("GET", f"/orders/{pending_order['id']}")["state"] == "held"
 

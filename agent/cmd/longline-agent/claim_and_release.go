@@ -44,6 +44,6 @@ func printClaimed(w io.Writer, d *relabelledAnswer) {
 
 func printReleased(w io.Writer, d *relabelledAnswer) {
 	for _, r := range d.Relabelled {
-		fmt.Fprintf(w, "%s (sw_if_index %d) is yours and stays as it is; it was of %s:%s and has %s\n", r.Interface, r.SwIfIndex, r.VLL, r.End, r.tag())
+		fmt.Fprintf(w, "%s (sw_if_index %d) is yours and stays unchanged; it belonged to %s:%s and has %s\n", r.Interface, r.SwIfIndex, r.VLL, r.End, r.tag())
 	}
 }

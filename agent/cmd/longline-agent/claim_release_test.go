@@ -44,7 +44,7 @@ func TestAnOperatorClaimsOrReleasesRelabelledInterfaces(t *testing.T) {
 		stays  bool
 	}{
 		"claim":   {"has the tag of " + contractVLL + `:a again; it had the tag "rack 3"`, false},
-		"release": {"is yours and stays as it is; it was of " + contractVLL + `:a and has the tag "rack 3"`, true},
+		"release": {"is yours and stays unchanged; it belonged to " + contractVLL + `:a and has the tag "rack 3"`, true},
 	} {
 		t.Run(decision, func(t *testing.T) {
 			a := newAgent(t)

@@ -87,7 +87,7 @@ func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, 
 	}
 	body := new(T)
 	if err := json.Unmarshal(answer, body); err != nil {
-		return fmt.Errorf("the agent's answer: %w", err)
+		return fmt.Errorf("the agent's response: %w", err)
 	}
 	var out bytes.Buffer
 	print(&out, body)

@@ -75,7 +75,7 @@ func printLine(w io.Writer, l *lineAnswer) {
 		fmt.Fprintf(w, "portal   %s\n", l.PortalError)
 	}
 	if len(l.Ends) == 0 {
-		fmt.Fprintln(w, "here     nothing: the stored intent has no end of it")
+		fmt.Fprintln(w, "here     nothing: the stored intent has no end of this line")
 	}
 	for _, e := range l.Ends {
 		fmt.Fprintf(w, "\nend %s    revision %d on %s%s\n", e.End, e.Revision, e.Port, setAs(e.AdminUp, e.Testing, e.UNILinkDown))

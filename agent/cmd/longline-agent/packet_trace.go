@@ -56,7 +56,7 @@ func runTrace(ctx context.Context, args []string, stdout io.Writer) error {
 
 func printTrace(w io.Writer, t *traceAnswer) {
 	fmt.Fprintf(w, "line     %s\n", t.VLL)
-	fmt.Fprintf(w, "         %d packets of it, among the first %d that the tracer captured\n", len(t.Packets), t.Looked)
+	fmt.Fprintf(w, "         %d packets of this line, among the first %d that the tracer captured\n", len(t.Packets), t.Looked)
 	for _, p := range t.Packets {
 		fmt.Fprintf(w, "\n%s by %s\n", p.At, p.From)
 		for _, n := range p.Nodes {

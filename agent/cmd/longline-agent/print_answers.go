@@ -76,7 +76,7 @@ func printPlan(w io.Writer, p *planAnswer) {
 		fmt.Fprintf(w, "%5d  %-7s %s\n               # %s %s: %s (%s)\n", op.N, op.Stage, op.CLI, op.VLL, op.End, op.Why, op.Message)
 	}
 	if len(p.Ends) > 0 {
-		fmt.Fprintf(w, "left as they are: %d ends\n", len(p.Ends))
+		fmt.Fprintf(w, "unchanged: %d ends\n", len(p.Ends))
 	}
 	for _, e := range p.Ends {
 		fmt.Fprintf(w, "       %s %s  %s: %s\n", e.VLL, e.End, e.Status, describe(e.Reason))

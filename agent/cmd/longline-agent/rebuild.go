@@ -32,6 +32,6 @@ func runRebuild(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	return show(stdout, answer, *asJSON, func(w io.Writer, a *rebuildAnswer) {
-		fmt.Fprintf(w, "the sub-interface of %s:%s will be deleted and created again as soon as nothing else is to be done; an event in the portal confirms it\n", a.VLL, a.End)
+		fmt.Fprintf(w, "the sub-interface of %s:%s will be deleted and created again as soon as the agent has no other work; an event in the portal confirms it\n", a.VLL, a.End)
 	})
 }

@@ -49,13 +49,13 @@ func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	part := &vppcfg.Part{}
 	if err := json.Unmarshal(answer, part); err != nil {
-		return fmt.Errorf("the agent's answer: %w", err)
+		return fmt.Errorf("the agent's response: %w", err)
 	}
 	text := answer
 	switch {
 	case *with != "":
 		if text, err = part.Merge(file); err != nil {
-			return fmt.Errorf("%s and this router's lines are no file of vppcfg together, and nothing is printed:\n%w", *with, err)
+			return fmt.Errorf("%s and this router's lines cannot be one file of vppcfg; nothing is printed:\n%w", *with, err)
 		}
 	case !*asJSON:
 		if text, err = part.Text(); err != nil {

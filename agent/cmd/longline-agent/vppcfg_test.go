@@ -38,7 +38,7 @@ func TestTheVppcfgCommandPrintsTheAgentsPartOrTheWholeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err = invoke(t, "vppcfg", "-with", file, "-config", a.config); err == nil || out != "" ||
-		!strings.Contains(err.Error(), file+" and this router's lines are no file of vppcfg together") || !strings.Contains(err.Error(), "interfaces.cust0: the file does not name this port") {
+		!strings.Contains(err.Error(), file+" and this router's lines cannot be one file of vppcfg") || !strings.Contains(err.Error(), "interfaces.cust0: the file does not name this port") {
 		t.Errorf("a file without the port: %q, %v", out, err)
 	}
 	if _, err = invoke(t, "vppcfg", "-with", file+".absent", "-config", a.config); !errors.Is(err, os.ErrNotExist) {

@@ -98,7 +98,7 @@ func text(field func(*Config) *string, check func(string) error) func(*Config, a
 	return func(c *Config, value any, _ string) error {
 		s, ok := value.(string)
 		if !ok || s == "" {
-			return fmt.Errorf("%v is no text", value)
+			return fmt.Errorf("%v is not text", value)
 		}
 		*field(c) = s
 		return check(s)
@@ -119,7 +119,7 @@ func path(field func(*Config) *string) func(*Config, any, string) error {
 	return func(c *Config, value any, folder string) error {
 		s, ok := value.(string)
 		if !ok || s == "" {
-			return fmt.Errorf("%v is no path", value)
+			return fmt.Errorf("%v is not a path", value)
 		}
 		if !filepath.IsAbs(s) {
 			s = filepath.Join(folder, s)
@@ -135,7 +135,7 @@ func duration(field func(*Config) *time.Duration, least, most time.Duration) fun
 		d, err := time.ParseDuration(s)
 		switch {
 		case err != nil:
-			return fmt.Errorf(`%v is no duration, which is written like "10s"`, value)
+			return fmt.Errorf(`%v is not a duration such as "10s"`, value)
 		case d < least || d > most:
 			return fmt.Errorf("%s is not in %s..%s", d, least, most)
 		}
@@ -154,7 +154,7 @@ func size(field func(*Config) *int64, least, most int64) func(*Config, any, stri
 		s, _ := value.(string)
 		parts := sizeForm.FindStringSubmatch(s)
 		if parts == nil {
-			return fmt.Errorf(`%v is no size, which is written like "512MiB"`, value)
+			return fmt.Errorf(`%v is not a size such as "512MiB"`, value)
 		}
 		n, err := strconv.ParseInt(parts[1], 10, 64)
 		if err != nil {

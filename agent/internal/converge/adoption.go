@@ -21,7 +21,7 @@ func (e *Engine) withRefusedAdoptions(in *intent.Intent, withheld map[intent.Key
 				all = make(map[intent.Key]*plan.Reason)
 			}
 			all[end.Key] = &plan.Reason{Status: "conflict", Code: "adoption_refused", Object: end.Access.Interface,
-				Message: "this router's agent takes over nothing that others made: set `adoption: allowed` in its file, and start it again"}
+				Message: "this router's agent may not take over lines that others made: set `adoption: allowed` in its file, and start it again"}
 		}
 	}
 	return all

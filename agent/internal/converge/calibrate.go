@@ -77,7 +77,7 @@ func (e *Engine) mayCalibrate(withLines bool) error {
 	}
 	switch {
 	case !known:
-		return &InServiceError{"whether this router is under maintenance is not known: the portal has not said so lately"}
+		return &InServiceError{"whether this router is under maintenance is not known: the portal has not reported it recently"}
 	case !on:
 		return &InServiceError{"the portal does not have this router under maintenance: begin it there first"}
 	case carrying > 0 && !withLines:

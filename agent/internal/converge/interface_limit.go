@@ -56,7 +56,7 @@ func (e *Engine) withinInterfaceLimit(
 	}
 	free, err := e.FreeInterfaces(s.Boot.MS, len(s.Interfaces))
 	if err != nil {
-		e.log.Warn("VPP's room for interfaces is not known", "error", err)
+		e.log.Warn("the free space for interfaces in VPP is not known", "error", err)
 		return todo
 	}
 	beyond := todo.BeyondInterfaceLimit(in, free)

@@ -51,7 +51,7 @@ func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
 	}
 	certificate, err := identity.Usable([]byte(answer.CertificatePEM), []byte(answer.CAPEM), key.Public(), o.Router, o.Now)
 	if err != nil {
-		return nil, fmt.Errorf("the portal's answer is not usable, nothing was stored: %w", err)
+		return nil, fmt.Errorf("the portal's response is not usable; nothing was stored: %w", err)
 	}
 	if err := identity.Install(o.Files, []byte(answer.CertificatePEM), []byte(answer.CAPEM)); err != nil {
 		return nil, err

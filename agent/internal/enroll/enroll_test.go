@@ -152,7 +152,7 @@ func TestARefusalByThePortalIsQuotedAndStoresNothing(t *testing.T) {
 		"two reasons": {422, `{"type": "urn:x", "detail": "Not valid.", "errors": [{"detail": "Too long."}]}`, "Not valid. Too long."},
 		"no portal":   {404, `<html>`, "/api/v1/enroll answered with status 404: is this the portal's URL?"},
 		"a redirect":  {302, ``, "answered with status 302"},
-		"no JSON":     {201, `<html>`, "its answer is no JSON"},
+		"no JSON":     {201, `<html>`, "its response is not JSON"},
 		"empty":       {201, `{}`, "it contains no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func pendingKey(files config.TLS) (*ecdsa.PrivateKey, error) {
 func parseKey(path string, text []byte) (*ecdsa.PrivateKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("%s is no private key; remove it and enroll again", path)
+		return nil, fmt.Errorf("%s is not a private key; remove it and enroll again", path)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -50,7 +50,7 @@ func parseKey(path string, text []byte) (*ecdsa.PrivateKey, error) {
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("%s is no ECDSA key; remove it and enroll again", path)
+		return nil, fmt.Errorf("%s is not an ECDSA key; remove it and enroll again", path)
 	}
 	return key, nil
 }

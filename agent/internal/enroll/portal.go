@@ -63,7 +63,7 @@ func post(ctx context.Context, o Options, request []byte) (*answer, error) {
 	}
 	a := new(answer)
 	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("%s is not the portal's: its answer is no JSON", address)
+		return nil, fmt.Errorf("%s is not the portal: its response is not JSON", address)
 	}
 	return a, nil
 }

@@ -50,7 +50,7 @@ func (t Trust) config(host string) (*tls.Config, error) {
 func ParseFingerprint(text string) ([]byte, error) {
 	sum, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	if err != nil || len(sum) != sha256.Size {
-		return nil, fmt.Errorf("%q is no SHA-256 fingerprint, which has 64 hexadecimal digits", text)
+		return nil, fmt.Errorf("%q is not a SHA-256 fingerprint, which has 64 hexadecimal digits", text)
 	}
 	return sum, nil
 }

@@ -47,7 +47,7 @@ func parseFingerprints(list []byte) (map[[sha256.Size]byte]bool, error) {
 		}
 		fingerprint, err := hex.DecodeString(text)
 		if err != nil || len(fingerprint) != sha256.Size {
-			return nil, fmt.Errorf("line %d is no SHA-256 fingerprint (64 hexadecimal digits, colons allowed)", number)
+			return nil, fmt.Errorf("line %d is not a SHA-256 fingerprint (64 hexadecimal digits, colons allowed)", number)
 		}
 		found[[sha256.Size]byte(fingerprint)] = true
 	}

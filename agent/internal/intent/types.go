@@ -143,7 +143,7 @@ func (e End) AccessUp() bool { return e.AdminUp && !e.UNILinkDown }
 // connected to one.
 func (e End) IsProbe() bool { return e.Access == Access{} }
 
-// Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. EIR and EBS are zero if
+// Bandwidth is a bandwidth profile (MEF 10.4): rates in bit/s, bursts in bytes. EIR and EBS are zero if
 // nothing beyond the committed rate is forwarded.
 type Bandwidth struct {
 	CIR, CBS int64

@@ -32,8 +32,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	info         = describe("agent_info", "Version of the agent and of the VPP it is connected to.", "version", "vpp_version")
 	connected    = describe("vpp_connected", "1 while the agent is connected to VPP.")
-	hangs        = describe("vpp_hangs", "1 while VPP accepts connections and answers nothing: it has to be restarted.")
-	overlooked   = describe("vpp_overlooked_clients_total", "Dead API clients that VPP had overlooked until the agent made it notice them.")
+	hangs        = describe("vpp_hangs", "1 while VPP accepts connections but does not respond; VPP must be restarted.")
+	overlooked   = describe("vpp_overlooked_clients_total", "Dead API clients that VPP had not noticed until the agent made it check for them.")
 	connections  = describe("vpp_connections_total", "Connections to VPP since the agent started; each beyond the first is a reconnection.")
 	generation   = describe("intent_generation", "Generation of the stored and of the applied intent.", "state")
 	durations    = describe("converge_duration_seconds", "Duration of reconciliations.")
@@ -48,10 +48,10 @@ var (
 	taken        = describe("report_last_taken_timestamp_seconds", "When the portal last accepted a report.", "kind")
 	endBytes     = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endFrames    = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
-	endInSync    = describe("end_in_sync", "1 when VPP has a VLL end as intended, 0 when not.", "vll", "end")
+	endInSync    = describe("end_in_sync", "1 if VPP has a VLL end as intended, 0 if not.", "vll", "end")
 	endLinkUp    = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not; none while it is shut down because of the far end's link.",
 		"vll", "end")
-	endPathUp = describe("end_path_up", "1 when the path of a VLL end to the other router is up, 0 when not; none where it is not watched.", "vll", "end")
+	endPathUp = describe("end_path_up", "1 if the path of a VLL end to the other router is up, 0 if not; absent if the path is not watched.", "vll", "end")
 
 	segmentSize = describe("vpp_stats_segment_size_bytes", "Size of VPP's stats segment; VPP aborts when it is full.")
 	segmentUsed = describe("vpp_stats_segment_used_bytes", "Used bytes of VPP's stats segment, as reported by VPP.")

@@ -102,7 +102,7 @@ func atLeast(version string, year, month int) bool {
 // VPP's data plane implements only RFC 2698, even if a policer's type is RFC 4115 (vnet_police_packet in
 // police.h). In RFC 2698, the second bucket is for the peak rate, and conforming frames also use its tokens.
 // VPP refuses a peak rate below the committed rate. So the peak rate is CIR + EIR: unused committed tokens
-// become excess tokens (MEF 10.3 with coupling flag 1).
+// become excess tokens (MEF 10.4 with coupling flag 1).
 func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 	c := policer_types.PolicerConfig{
 		Cir: kbps(b.CIR), Cb: uint64(b.CBS), RateType: policer_types.SSE2_QOS_RATE_API_KBPS,

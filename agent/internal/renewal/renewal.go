@@ -137,11 +137,11 @@ func (r *Renewer) renew(ctx context.Context) (came bool, err error) {
 	}
 	leaf, err := identity.Usable(certificate, trusted, own.Leaf.PublicKey, r.Router, r.Now())
 	if err != nil {
-		return false, fmt.Errorf("the portal's answer is not usable, nothing was stored: %w", err)
+		return false, fmt.Errorf("the portal's response is not usable; nothing was stored: %w", err)
 	}
 	// An enrolment that completed meanwhile has installed another key with its certificate.
 	if now, err := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key); err != nil || !now.Leaf.Equal(own.Leaf) {
-		return false, fmt.Errorf("the certificate was replaced meanwhile, nothing was stored: %w", cmp.Or(err, errOther))
+		return false, fmt.Errorf("the certificate was replaced meanwhile; nothing was stored: %w", cmp.Or(err, errOther))
 	}
 	// Store the CAs first: they verify both the old and the new certificate. After an interruption, the
 	// next hourly request completes the rest.
@@ -149,7 +149,7 @@ func (r *Renewer) renew(ctx context.Context) (came bool, err error) {
 		if err := durable.Replace(r.Files.CA, trusted); err != nil {
 			return false, err
 		}
-		r.Log.Info("the CAs that are trusted are others", "file", r.Files.CA)
+		r.Log.Info("the trusted CAs have changed", "file", r.Files.CA)
 	}
 	if response.CertificatePEM != nil {
 		if err := durable.Replace(r.Files.Certificate, certificate); err != nil {

@@ -93,7 +93,7 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 		d.most = n / 2
 		return true, nil
 	case errors.As(err, &refused):
-		d.log.Error("record refused for good and dropped", "kind", d.kind, "error", err)
+		d.log.Error("record refused permanently and dropped", "kind", d.kind, "error", err)
 	case err != nil:
 		if isTimeout(err) {
 			d.most = max(1, n/2)

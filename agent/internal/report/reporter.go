@@ -42,9 +42,9 @@ const (
 	// settle is the time for which the reporter waits for further changes after a change, to combine them into
 	// one report.
 	settle = 200 * time.Millisecond
-	// lately is the number of report intervals for which the maintenance state in the portal's last response
+	// recentIntervals is the number of report intervals for which the maintenance state in the portal's last response
 	// stays valid.
-	lately = 4
+	recentIntervals = 4
 	// pathSettle is the shortest time between two reports about changes of paths. The first change is reported
 	// without delay.
 	pathSettle = 100 * time.Millisecond
@@ -175,7 +175,7 @@ func (r *Reporter) ReportNow() {
 // last response did not contain this state, or was received more than a few report intervals ago.
 func (r *Reporter) Maintenance() (on, known bool) {
 	state, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
-	if state == nil || age > (lately*r.interval).Milliseconds() {
+	if state == nil || age > (recentIntervals*r.interval).Milliseconds() {
 		return false, false
 	}
 	return *state, true
@@ -344,7 +344,7 @@ func (r *Reporter) countUnanswered() *Sample {
 	}
 	reading, err := r.segment.Reread()
 	if err != nil || reading.BootMS != r.view.BootMS || reading.Epoch != r.view.epoch {
-		r.log.Warn("no counters while VPP does not answer: its interfaces are not known to be the same", "error", err)
+		r.log.Warn("no counters while VPP does not answer: its interfaces may have changed", "error", err)
 		r.forget()
 		return nil
 	}

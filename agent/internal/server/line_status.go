@@ -86,7 +86,7 @@ func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unk
 	ids := s.storedWith(of)
 	if len(ids) > 1 {
 		return named, &problem{
-			Type: "several-lines", Title: "Several lines", Status: http.StatusConflict, Detail: "these begin so: " + strings.Join(ids, ", "),
+			Type: "several-lines", Title: "Several lines", Status: http.StatusConflict, Detail: "the ids of these lines begin with it: " + strings.Join(ids, ", "),
 		}
 	}
 	requested := of

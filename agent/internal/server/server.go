@@ -172,7 +172,7 @@ func only(method string, next http.HandlerFunc) http.Handler {
 		if r.Method != method {
 			w.Header().Set("Allow", method)
 			problem{Type: "method-not-allowed", Title: "Method not allowed", Status: http.StatusMethodNotAllowed,
-				Detail: "this path takes " + method}.write(w)
+				Detail: "this path accepts " + method}.write(w)
 			return
 		}
 		next(w, r)

@@ -27,7 +27,7 @@ func (a *Subagent) Run(ctx context.Context) {
 			return
 		}
 		if why := err.Error(); why != logged { // attempts are frequent, so the agent does not log the same error again
-			a.Log.Warn("SNMP does not answer for VPP's interfaces; the agent goes on trying", "socket", a.Socket, "error", why)
+			a.Log.Warn("SNMP does not answer for VPP's interfaces; the agent keeps trying", "socket", a.Socket, "error", why)
 			logged = why
 		}
 		select {

@@ -81,7 +81,7 @@ func Open(socket string, wait time.Duration) (*Segment, error) {
 				_ = client.Disconnect()
 			}
 		}()
-		return nil, errors.New("open stats segment: VPP does not hand it out")
+		return nil, errors.New("open stats segment: VPP does not provide it")
 	}
 }
 

@@ -44,10 +44,10 @@ func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 		wait = firstWait
 		k.Log.Info("connected to VPP", "version", session.info.Version, "pid", session.info.PID, "boot_ms", session.info.BootMS)
 		if session.info.BootMS == 0 {
-			k.Log.Warn("VPP's boot time cannot be read: no counters, and nothing that a crash leaves behind is adopted")
+			k.Log.Warn("VPP's boot time cannot be read: no counters are reported, and no object is adopted after a crash")
 		}
 		go d.dropDeadClients(session, func(names []string) {
-			k.Log.Warn("VPP had overlooked the end of API clients", "clients", names)
+			k.Log.Warn("VPP had not noticed the end of API clients", "clients", names)
 			k.Noticed(names)
 		})
 		serve(ctx, session, k.Use)

@@ -17,10 +17,10 @@ import (
 func (p *Part) Merge(file []byte) ([]byte, error) {
 	document := &yaml.Node{}
 	if err := yaml.Unmarshal(file, document); err != nil {
-		return nil, fmt.Errorf("it is no YAML: %w", err)
+		return nil, fmt.Errorf("it is not YAML: %w", err)
 	}
 	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("it is no file of vppcfg: its outermost part is no mapping with `interfaces`")
+		return nil, errors.New("it is not a file of vppcfg: its top level is not a mapping with `interfaces`")
 	}
 	m := &merger{root: document.Content[0]}
 	for _, t := range p.Tunnels {

@@ -102,10 +102,10 @@ func TestMergeReportsPlaceAndReasonOfEachDifference(t *testing.T) {
 		"the port is an alias":           {port, "  x: &x {mtu: 9000}\n  TenGigabitEthernet3/0/0: *x\n  y:\n", "interfaces.TenGigabitEthernet3/0/0: it is an alias"},
 		"sub-interfaces come from a merge": {"    mtu: 9000\n    sub-interfaces:\n      # management\n      10: {addresses: [192.0.2.1/24], mtu: 1500}\n", "    <<: {mtu: 9000, sub-interfaces: {10: {mtu: 1500}}}\n",
 			"interfaces.TenGigabitEthernet3/0/0: it comes from a merge (<<)"},
-		"it is no YAML":              {"interfaces:\n", "interfaces: {\n", "it is no YAML: yaml: "},
-		"it is no file of vppcfg":    {operators, "- 1\n", "it is no file of vppcfg"},
+		"it is no YAML":              {"interfaces:\n", "interfaces: {\n", "it is not YAML: yaml: "},
+		"it is no file of vppcfg":    {operators, "- 1\n", "it is not a file of vppcfg"},
 		"interfaces are no mapping":  {operators, "interfaces: 7\n", "interfaces: it is no mapping"},
-		"an empty file has no ports": {operators, "", "it is no file of vppcfg"},
+		"an empty file has no ports": {operators, "", "it is not a file of vppcfg"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := strings.Replace(operators, c.old, c.new, 1)

@@ -79,7 +79,7 @@ FOR_THE_NOC = (
     Group(
         "quarantines",
         _("Quarantine"),
-        _("Samples that cannot be true as they were reported."),
+        _("Samples that cannot be correct as they were reported."),
         ("quarantines",),
     ),
     Group("imports", _("Imports"), _("Bring your network in from tables."), ("imports",)),

@@ -81,7 +81,7 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     428: (
         "If-Match is missing.",
         "precondition-required",
-        "Say which version you are changing: send the ETag that you read as If-Match.",
+        "State the version that you are changing: send the ETag that you read as If-Match.",
     ),
     429: ("Too many requests.", "throttled", "Request was throttled. Expected available in 20 seconds."),
     503: (

@@ -32,7 +32,7 @@ class PreconditionRequired(APIException):
 
     status_code = status.HTTP_428_PRECONDITION_REQUIRED
     default_code = "precondition_required"
-    default_detail = _("Say which version you are changing: send the ETag that you read as If-Match.")
+    default_detail = _("State the version that you are changing: send the ETag that you read as If-Match.")
 
 
 def etag_of(document: Any) -> str:

@@ -58,7 +58,9 @@ def _compared(
                 refused[name] = inner_refused
         elif (requested := f"{REQUESTED}{name}") in current and requested in body:
             if not (_is_same(value, current[name]) or _is_same(value, body[requested])):
-                text = _("Change %(requested)s: it is what you order, and this is what the portal allocated.")
+                text = _(
+                    "Change %(requested)s instead: this member shows the value that the portal allocated."
+                )
                 refused[name] = [text % {"requested": requested}]
         elif not (name in current and _is_same(value, current.get(requested, current[name]))):
             changed[name] = value

@@ -25,7 +25,7 @@ def chosen(request: Request, made: Made) -> Made:
     keys = set(request.query_params.getlist("end"))
     if unknown := sorted(keys - made.keys):
         with in_readers_language():
-            text = gettext("No object with that key was created there and still exists: %(key)s")
+            text = gettext("No object that was created there with this key still exists: %(key)s")
             text %= {"key": unknown[0]}
         raise ValidationError({"end": [text]})
     ending, token = made.chosen(keys), token_of(request)

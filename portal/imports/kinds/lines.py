@@ -59,13 +59,13 @@ def _end(letter: str, port: str, vlan: str) -> tuple[Column, ...]:
         Column(
             name=f"{letter}_inner_vlan",
             read=cells.whole,
-            meaning=_("1 to 4094, of qinq and dot1ad alone"),
+            meaning=_("1 to 4094, only with qinq and dot1ad"),
             example="",
         ),
         Column(
             name=f"{letter}_exact_match",
             read=cells.yes_or_no,
-            meaning=_("No also takes frames with further tags; empty: yes"),
+            meaning=_("“no” also accepts frames with further tags; empty: yes"),
             example="yes",
         ),
     )
@@ -75,8 +75,8 @@ class Lines(Kind):
     slug = "lines"
     title = _("Lines to order")
     about = _(
-        "Their ports come first. The list of lines as CSV can be sent as it is: what it has besides is passed"
-        " over."
+        "Import their ports first. You can send the list of lines (CSV) as it is: its other columns"
+        " are ignored."
     )
     # One row per transaction. An order locks leases by type, and the sums of routers last. A second order in
     # the same transaction would lock leases while the transaction still has locked the sums, and could
@@ -92,7 +92,7 @@ class Lines(Kind):
         Column(
             name="description",
             read=cells.text(),
-            meaning=_("Name or reference: by it a customer’s line is known when a table is sent again"),
+            meaning=_("Name or reference: identifies a customer’s line when a table is sent again"),
             example="Zürich–Amsterdam",
             required=True,
         ),
@@ -117,21 +117,21 @@ class Lines(Kind):
         Column(
             name="eir_bps",
             read=cells.rate,
-            meaning=_("Excess rate, where there is room; empty: none"),
+            meaning=_("Excess rate, forwarded if capacity is free; empty: none"),
             unit=_("bit/s"),
             example="0",
         ),
         Column(
             name="cbs_bytes",
             read=cells.size,
-            meaning=_("Burst; empty: what suits the rate"),
+            meaning=_("Burst; empty: calculated from the rate"),
             unit=_("bytes"),
             example="",
         ),
         Column(
             name="ebs_bytes",
             read=cells.size,
-            meaning=_("Excess burst; empty: what suits the rate"),
+            meaning=_("Excess burst; empty: calculated from the rate"),
             unit=_("bytes"),
             example="",
         ),
@@ -144,7 +144,7 @@ class Lines(Kind):
         Column(
             name="link_loss_forwarding",
             read=cells.yes_or_no,
-            meaning=_("Yes takes the other end’s port down too when one end loses its link; empty: no"),
+            meaning=_("“yes”: if one end loses its link, the other end’s port is taken down too; empty: no"),
             example="no",
         ),
         Column(

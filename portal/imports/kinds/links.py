@@ -37,13 +37,13 @@ def _side(letter: str, example: str, interface: str) -> tuple[Column, ...]:
         Column(
             name=f"{letter}_metric",
             read=cells.whole,
-            meaning=_("Of this side, as the IGP has it; empty: 10"),
+            meaning=_("The metric of this side, as in the IGP; empty: 10"),
             example="10",
         ),
         Column(
             name=f"{letter}_ip_mtu",
             read=cells.size,
-            meaning=_("Of this side; empty: not known, and no line is ordered over it"),
+            meaning=_("The IP MTU of this side; empty: not known, and no line can be ordered over the link"),
             unit=_("bytes"),
             example="9000",
         ),
@@ -53,7 +53,7 @@ def _side(letter: str, example: str, interface: str) -> tuple[Column, ...]:
 class Links(Kind):
     slug = "links"
     title = _("Backbone links")
-    about = _("Their routers come first. Which side is A and which is Z makes no difference.")
+    about = _("Import their routers first. Which side is A and which is Z makes no difference.")
     columns = (
         *_side("a", "rhino", "TenGigabitEthernet3/0/0"),
         *_side("z", "hippo", "TenGigabitEthernet3/0/1"),

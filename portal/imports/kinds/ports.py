@@ -26,7 +26,7 @@ _FACTS = (
 class Ports(Kind):
     slug = "ports"
     title = _("Ports")
-    about = _("Their routers and customers come first.")
+    about = _("Import their routers and customers first.")
     columns = (
         Column(
             name="router",
@@ -45,7 +45,7 @@ class Ports(Kind):
         Column(
             name="customer",
             read=cells.text(),
-            meaning=_("Whose it is; empty: nobody’s yet"),
+            meaning=_("The customer that it belongs to; empty: none yet"),
             example="Alpine Dairy",
         ),
         Column(name="description", read=cells.text(), meaning=_("Free text"), example="Rack 7, port 3"),
@@ -66,7 +66,7 @@ class Ports(Kind):
         Column(
             name="oversubscription_percent",
             read=cells.whole,
-            meaning=_("Part of the speed that may be booked; empty: as the policy or the next column says"),
+            meaning=_("Part of the speed that may be booked; empty: the policy or the next column applies"),
             unit="%",
             example="100",
         ),

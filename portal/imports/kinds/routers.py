@@ -17,12 +17,12 @@ _UNIQUE = ("name", "loopback4", "loopback6", "agent_url")
 class Routers(Kind):
     slug = "routers"
     title = _("Routers")
-    about = _("Their sites come first. A router enrols afterwards, on its page.")
+    about = _("Import their sites first. Enrol each router afterwards, on its page.")
     columns = (
         Column(
             name="name",
             read=cells.router_name,
-            meaning=_("Permanent: certificates are issued to it"),
+            meaning=_("Cannot be changed: certificates are issued to this name"),
             example="rhino",
             required=True,
         ),

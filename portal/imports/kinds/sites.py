@@ -21,7 +21,7 @@ class Sites(Kind):
         Column(
             name="latitude",
             read=cells.degrees,
-            meaning=_("North is positive; with the longitude, or neither"),
+            meaning=_("North is positive; enter latitude and longitude, or neither"),
             unit=_("degrees"),
             example="47.3769",
         ),

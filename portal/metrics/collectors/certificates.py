@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 def families() -> Iterator[Metric]:
     valid = GaugeMetricFamily(
         "longline_certificate_expiry_timestamp_seconds",
-        "The CA's certificate, the first to end where two are trusted, and the portal's for agents.",
+        "End of the CA's certificate (of two, the earlier end) and of the portal's for agents.",
         labels=["certificate"],
     )
     for name in ("ca", "portal"):

@@ -17,7 +17,7 @@ def families(now: datetime) -> Iterator[Metric]:
     counts = pool_counts()
     leases = GaugeMetricFamily(
         "longline_leases",
-        "Leases: leased, resting until they may serve again, or quarantined until a router confirms.",
+        "Leases: leased, cooling down, or quarantined until a router confirms the removal.",
         labels=["pool", "state"],
     )
     pools = (("vni", counts.vnis), ("gre_key", counts.gre_keys), ("gre_pair", counts.gre_pairs))
@@ -28,4 +28,4 @@ def families(now: datetime) -> Iterator[Metric]:
     # VLAN leases have neither a cool-down nor a quarantine.
     leases.add_metric(["port_vlan", "leased"], PortVlanLease.objects.count())
     yield leases
-    yield GaugeMetricFamily("longline_vnis_free", "VNIs that may be leased now.", counts.vni_free)
+    yield GaugeMetricFamily("longline_vnis_free", "VNIs that can be leased now.", counts.vni_free)

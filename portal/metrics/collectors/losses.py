@@ -16,7 +16,7 @@ from portal.telemetry.router_losses import recent_buffers, recent_losses
 def families(now: datetime) -> Iterator[Metric]:
     lost = GaugeMetricFamily(
         "longline_backbone_interface_loss_ratio",
-        "Part of the frames of a link's interface that it lost in the last 10 minutes, from 0 to 1.",
+        "Part of the frames that a link's interface lost in the last 10 minutes, from 0 to 1.",
         labels=["router", "interface"],
     )
     for each in recent_losses(now):
@@ -24,7 +24,7 @@ def families(now: datetime) -> Iterator[Metric]:
     yield lost
     buffers = GaugeMetricFamily(
         "longline_router_free_buffers_ratio",
-        "The smallest part of its VPP's buffers that a router had left in the last 10 minutes, from 0 to 1.",
+        "The smallest free part of VPP's buffers in the last 10 minutes, from 0 to 1.",
         labels=["router"],
     )
     for router in recent_buffers(now):

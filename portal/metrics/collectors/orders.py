@@ -54,7 +54,9 @@ def _open() -> Iterator[Metric]:
     for state, number in by_state.items():
         orders.add_metric([state], number)
     yield orders
-    yield GaugeMetricFamily("longline_orders_overdue", "Overdue open orders, which the NOC knows.", overdue)
+    yield GaugeMetricFamily(
+        "longline_orders_overdue", "Overdue open orders. The NOC has been notified of them.", overdue
+    )
 
 
 def _ended() -> Iterator[Metric]:
@@ -62,7 +64,7 @@ def _ended() -> Iterator[Metric]:
         cursor.execute(_ENDED, {"bounds": BOUNDS_S, "terminal": sorted(TERMINAL_ORDER_STATES)})
         rows = cursor.fetchall()
     ended = CounterMetricFamily(
-        "longline_orders_ended", "Orders that have ended, by how.", labels=["action", "state"]
+        "longline_orders_ended", "Orders that have ended, by their final state.", labels=["action", "state"]
     )
     totals: dict[tuple[str, str], int] = defaultdict(int)
     for action, state, _, number, _seconds in rows:
@@ -78,7 +80,7 @@ def _ended() -> Iterator[Metric]:
 def _durations(rows: list[tuple[str, int, int, float]]) -> Metric:
     durations = HistogramMetricFamily(
         "longline_order_duration_seconds",
-        "From the acceptance of an order, or its approval, until it was completed.",
+        "Time from the acceptance of an order, or from its approval, to its completion.",
         labels=["action"],
     )
     for action in OrderAction.values:

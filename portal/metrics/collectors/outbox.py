@@ -17,6 +17,8 @@ def families(now: datetime) -> Iterator[Metric]:
     )
     lag = age_s(waiting["oldest"], now=now)
     yield GaugeMetricFamily(
-        "longline_outbox_rows", "Rows that the relay has not handed to Celery yet.", waiting["rows"]
+        "longline_outbox_rows", "Messages that the relay has not sent to Celery yet.", waiting["rows"]
     )
-    yield GaugeMetricFamily("longline_outbox_lag_seconds", "Age of the oldest of them, 0 without any.", lag)
+    yield GaugeMetricFamily(
+        "longline_outbox_lag_seconds", "Age of the oldest message in the outbox; 0 if it is empty.", lag
+    )

@@ -17,7 +17,7 @@ def families(now: datetime) -> Iterator[Metric]:
     of_state = dict.fromkeys(PathState, 0) | dict(counted)
     paths = GaugeMetricFamily(
         "longline_watched_paths",
-        "Paths that routers watch by BFD, counted at each of their two ends.",
+        "Paths that routers watch with BFD, counted at both ends.",
         labels=["state"],
     )
     for state, number in of_state.items():
@@ -25,7 +25,7 @@ def families(now: datetime) -> Iterator[Metric]:
     yield paths
     probed = TunnelPath.objects.filter(in_use=True).exclude(probe_transport="")
     found = probed.aggregate(paths=Count("pk"), holes=Count("black_hole_since"))
-    about = "Paths that lines take and that test frames cross."
+    about = "Paths of lines that are probed with test frames."
     yield GaugeMetricFamily("longline_probed_paths", about, value=found["paths"])
-    about = "Paths that lose large packets and not small ones."
+    about = "Paths that lose large packets but not small ones."
     yield GaugeMetricFamily("longline_mtu_black_holes", about, value=found["holes"])

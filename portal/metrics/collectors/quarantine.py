@@ -16,7 +16,7 @@ LISTED = 1000
 def families(now: datetime) -> Iterator[Metric]:
     waiting = GaugeMetricFamily(
         "longline_quarantined_samples",
-        "Samples (of one line end each) with a wrong time or count that wait for the NOC's decision.",
+        "Samples of line ends with a wrong time or count that wait for the NOC's decision.",
         labels=["router"],
     )
     undecided = Quarantine.objects.filter(state=Quarantine.State.UNDECIDED)

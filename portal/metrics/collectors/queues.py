@@ -35,7 +35,7 @@ def families() -> Iterator[Metric]:
         waiting.add_metric([name], length)
     yield waiting
     yield GaugeMetricFamily(
-        "longline_messages_taken", "Messages that workers of all queues have taken and not finished.", taken
+        "longline_messages_taken", "Messages that workers of all queues are processing.", taken
     )
 
 

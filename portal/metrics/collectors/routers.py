@@ -20,12 +20,18 @@ _NAMES_VALID_UNTIL = Max("certificates__expires_at", filter=Q(certificates__revo
 def families(now: datetime) -> Iterator[Metric]:
     with_agent = Router.objects.exclude(agent_url="")
     yield _by_state(with_agent.aggregate(**_states(now)))
-    reported = _of_each("last_report_timestamp_seconds", "When the portal took the last report of its agent.")
-    connected = _of_each("vpp_connected", "1 if its agent says that it has a VPP to work with.")
-    hangs = _of_each("vpp_hangs", "1 if its agent says that its VPP answers nothing any more.")
-    failures = _of_each("failures", "Tries to reach its agent that failed since the last that did not.")
-    valid = _of_each("certificate_expiry_timestamp_seconds", "When the last of its certificates ends.")
-    offset = _of_each("clock_offset_seconds", "The portal's clock minus its own, as its last counters came.")
+    reported = _of_each(
+        "last_report_timestamp_seconds", "Time at which the portal accepted the last report of the agent."
+    )
+    connected = _of_each("vpp_connected", "1 if the agent reports that it is connected to VPP.")
+    hangs = _of_each("vpp_hangs", "1 if the agent reports that VPP no longer responds.")
+    failures = _of_each("failures", "Failed requests to the agent since the last successful request.")
+    valid = _of_each(
+        "certificate_expiry_timestamp_seconds", "End of the router's certificate that is valid longest."
+    )
+    offset = _of_each(
+        "clock_offset_seconds", "The portal's clock minus the router's clock at the last report of counters."
+    )
     rows = with_agent.annotate(
         reported_at=F("observed__reported_at"),
         connected=F("observed__vpp_connected"),

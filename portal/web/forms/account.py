@@ -34,7 +34,7 @@ class LanguageForm(TablerForm):
     """
 
     language = forms.ChoiceField(
-        label=_("Language"), choices=settings.LANGUAGES, help_text=_("Of pages and of mails to you")
+        label=_("Language"), choices=settings.LANGUAGES, help_text=_("For pages, and for mails to you")
     )
 
 
@@ -54,5 +54,5 @@ class EmailForm(TablerForm):
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
         if email == self._present:
-            raise forms.ValidationError(_("This is your address already. Write another one."))
+            raise forms.ValidationError(_("This is already your address. Enter another one."))
         return email

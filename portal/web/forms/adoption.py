@@ -46,7 +46,7 @@ class AdoptionForm(BandwidthForm):
 
     customer = _customer_field(
         help_text=gettext_lazy(
-            "Ports that belong to nobody, or are not in the portal yet, become this customer’s"
+            "Ports without a customer, or not in the portal yet, are assigned to this customer"
         )
     )
     description = _name_field()
@@ -67,7 +67,7 @@ class AdoptionsForm(TablerForm):
     """The common values of several lines. The row of a line may have other values."""
 
     customer = _customer_field(
-        help_text=gettext_lazy("Used where a line’s ports belong to nobody, or are not in the portal yet")
+        help_text=gettext_lazy("Used if a line’s ports have no customer, or are not in the portal yet")
     )
     svc_mtu = _mtu_field(required=False)
     cir_bps = MbitField(label=gettext_lazy("Bandwidth (Mbit/s)"), required=False)

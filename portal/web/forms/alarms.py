@@ -55,13 +55,15 @@ class SilenceForm(TablerForm):
         ],
     )
     until = MomentField(
-        label=_("Until"), required=False, help_text=_("Only for a time that you choose; 30 days at most.")
+        label=_("Until"),
+        required=False,
+        help_text=_("Only with “until a time that I choose”; at most 30 days."),
     )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("lasting") == self.TIME and "until" in cleaned and cleaned["until"] is None:
-            self.add_error("until", _("Choose until when it is to be silent."))
+            self.add_error("until", _("Choose when the silence ends."))
         return cleaned
 
     def ends_at(self, now: datetime) -> datetime:

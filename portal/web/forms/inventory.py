@@ -159,7 +159,7 @@ class RouterChangeForm(VersionedForm):
         label=_("Even if fewer cores remain than are booked"),
         required=False,
         initial=False,
-        help_text=_("You are notified if that is the case"),
+        help_text=_("The form says so if this is the case"),
     )
 
     def clean_underlay_table(self) -> int:
@@ -171,7 +171,7 @@ class RouterCreateForm(RouterChangeForm):
     name = forms.CharField(
         label=_("Name"),
         validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z", _("Enter a–z, 0–9 and hyphens, 63 at most."))],
-        help_text=_("Permanent: certificates are issued to it"),
+        help_text=_("Cannot be changed: certificates are issued to this name"),
     )
     field_order = ["name"]
 
@@ -184,7 +184,7 @@ class PortChangeForm(VersionedForm):
     oversubscription_percent = _number(
         label=_("Bookable part of the speed (%)"),
         required=False,
-        help_text=_("200 is an oversubscription of 2 to 1; empty: as the policy or the rate below says"),
+        help_text=_("200 means an oversubscription of 2 to 1; empty: the policy or the rate below applies"),
     )
     bookable_bps = MbitField(
         label=_("Bookable (Mbit/s)"), required=False, help_text=_("Instead of a part of the speed")

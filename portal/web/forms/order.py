@@ -129,7 +129,7 @@ class LineForm(BandwidthForm):
         label=_("Name or reference"),
         required=False,
         max_length=100,
-        help_text=_("If left empty, it is named after its places"),
+        help_text=_("If left empty, the line is named after its sites"),
     )
     svc_mtu = SizeField(
         label=_("Largest packet (MTU)"),
@@ -149,13 +149,13 @@ class LineForm(BandwidthForm):
         label=_("Transport"),
         choices=TRANSPORTS,
         initial=AUTO,
-        help_text=_("Automatic picks the cheapest that fits the packet size and the routers"),
+        help_text=_("Automatic picks the cheapest transport that fits the packet size and the routers"),
     )
 
     eir = RateField(
         label=_("Excess bandwidth (EIR)"),
         required=False,
-        help_text=_("Forwarded beyond the bandwidth where there is room; not reserved"),
+        help_text=_("Forwarded beyond the bandwidth if capacity is free; not reserved"),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
     )
     eir_unit = forms.TypedChoiceField(

@@ -20,7 +20,7 @@ class FreezeForm(TablerForm):
     reason = forms.CharField(
         label=_("Why"),
         max_length=LONGEST_REASON,
-        error_messages={"required": _("Say why the router is frozen.")},
+        error_messages={"required": _("Enter the reason for the freeze.")},
     )
     hours = forms.TypedChoiceField(label=_("For"), coerce=int, choices=_lengths, initial=2)
 

@@ -20,7 +20,10 @@ class InviteForm(TablerForm):
     role = forms.ChoiceField(
         label=_("Role"),
         choices=Membership.Role.choices,
-        help_text=_("Viewers look on, operators also order and change lines, admins also run the team."),
+        help_text=_(
+            "Viewers can see everything, operators can also order and change lines, admins can also"
+            " manage the team."
+        ),
     )
 
 

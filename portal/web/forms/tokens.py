@@ -50,7 +50,7 @@ class TokenForm(TablerForm):
         label=_("Only from these networks"),
         required=False,
         max_length=1000,
-        help_text=_("Such as 192.0.2.0/24, separated by spaces; from anywhere when empty."),
+        help_text=_("For example 192.0.2.0/24; separate several with spaces. Empty: from anywhere."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

@@ -28,13 +28,13 @@ _SENTENCES = {
     "order.rejected": gettext_noop("Order rejected"),
     "order.cancelled": gettext_noop("Order cancelled"),
     "order.overdue": gettext_noop("The order is taking too long; the NOC has been notified"),
-    "order.retry_forced": gettext_noop("The NOC had the routers retried at once"),
+    "order.retry_forced": gettext_noop("The NOC requested an immediate retry on the routers"),
     "order.end_forced": gettext_noop("The NOC ended the order without the routers' confirmation"),
     "vll.active": gettext_noop("In service"),
     "vll.suspended": gettext_noop("Suspended"),
     "vll.pendingTerminate": gettext_noop("Waiting for removal"),
     "vll.terminated": gettext_noop("Removed from both routers; its leases are released"),
-    "vll.cancelled": gettext_noop("Abandoned; nothing is left of it"),
+    "vll.cancelled": gettext_noop("Abandoned; its configuration is removed from all routers"),
     "vll.op-up": gettext_noop("Line up"),
     "vll.op-down": gettext_noop("Line down"),
     "vll.op-unknown": gettext_noop("Status unknown: a router is not reporting"),
@@ -47,7 +47,7 @@ _SENTENCES = {
     "vll.vlan_rebuilt": gettext_noop(
         "An end was set up again because its router dropped the line's frames; frames were lost for a moment"
     ),
-    "vll.vlan_restored": gettext_noop("Frames with the line's VLAN arrive again, which somebody had blocked"),
+    "vll.vlan_restored": gettext_noop("Frames with the line's VLAN arrive again; somebody had blocked them"),
     "vll.link_loss_forwarded": gettext_noop("Link loss forwarded"),
     "vll.link_loss_over": gettext_noop("Link loss is over"),
     "trouble.reported": gettext_noop("Trouble was reported to the NOC"),
@@ -71,9 +71,11 @@ _SENTENCES = {
     "router.released": gettext_noop("Released; it catches up"),
     "router.frozen": gettext_noop("Frozen: nothing is changed on it"),
     "router.freeze_ended": gettext_noop("Freeze ended"),
-    "router.freeze_looked": gettext_noop("Somebody looked at what the freeze left; it catches up"),
+    "router.freeze_looked": gettext_noop(
+        "Somebody reviewed the changes during the freeze; the router catches up"
+    ),
     "router.rebuild_requested": gettext_noop("An operator requested to create a sub-interface again"),
-    "router.rebuild_failed": gettext_noop("The agent did not accept to create a sub-interface again"),
+    "router.rebuild_failed": gettext_noop("The agent refused to create a sub-interface again"),
     "router.retried": gettext_noop("Retry requested"),
     "router.calibration_taken": gettext_noop("Admission uses the figures of a calibration"),
     "router.calibration_returned": gettext_noop("Admission uses the default table again"),
@@ -103,8 +105,8 @@ _SENTENCES = {
     "router.vpp.lost": gettext_noop("The agent lost its connection to VPP"),
     "router.interface.up": gettext_noop("An interface has a link"),
     "router.interface.down": gettext_noop("An interface has lost its link"),
-    "router.end.conflict": gettext_noop("An end conflicts with something that is not ours"),
-    "router.end.conflict_cleared": gettext_noop("What was in conflict with an end is gone"),
+    "router.end.conflict": gettext_noop("An end conflicts with a foreign object"),
+    "router.end.conflict_cleared": gettext_noop("The object that conflicted with an end is gone"),
     "router.end.drift": gettext_noop("An end was changed by somebody else"),
     "router.end.contested": gettext_noop("Somebody else keeps changing an end after each repair"),
     "router.end.contested_cleared": gettext_noop("Nobody else has changed that end for an hour"),
@@ -115,7 +117,7 @@ _SENTENCES = {
     "router.end.vlan_not_restored": gettext_noop(
         "An end's sub-interface was created again, and no frame has arrived since"
     ),
-    "router.end.quarantined": gettext_noop("An end that is no longer wanted was left alone"),
+    "router.end.quarantined": gettext_noop("An end that is no longer wanted was not removed"),
     "router.intent.applied": gettext_noop("Configuration applied"),
     "router.behind_agent": gettext_noop("The agent has a newer intent than the database"),
     "router.samples_accepted": gettext_noop("Quarantined samples were accepted"),
@@ -131,11 +133,11 @@ _OTHER = gettext_noop("Something else happened")
 
 def _link_loss(event: Event) -> str:
     """Return the port that is shut or restored by link loss forwarding, and the reason."""
-    text = _("{port} is to be set up again")
+    text = _("{port} is being brought up again")
     if event.kind == "vll.link_loss_forwarded":
-        text = _("{port} is to be taken down, because {lost_at} has lost its link")
+        text = _("{port} is being taken down, because {lost_at} has lost its link")
         if event.data["router_dead"]:
-            text = _("{port} is to be taken down, because the router of {lost_at} is out of service")
+            text = _("{port} is being taken down, because the router of {lost_at} is out of service")
     return text.format(port=event.data["port"], lost_at=event.data["lost_at"])
 
 

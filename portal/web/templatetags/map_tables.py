@@ -58,7 +58,7 @@ def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
     """Return the rows of the table of links. ``query``: as in ``router_rows``."""
     labels = {
         "state": _("State"),
-        "ip_mtu": _("IP MTU that counts"),
+        "ip_mtu": _("Effective IP MTU"),
         "reported": _("Reported"),
         "verified": _("Verified"),
         "carried": _("Carried now, A to Z / Z to A"),

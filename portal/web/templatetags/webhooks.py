@@ -21,7 +21,7 @@ _STATES: dict[str, tuple[str, str]] = {
 _ERRORS = {
     Delivery.Error.STATUS: gettext_noop("The receiver refused it"),
     Delivery.Error.REDIRECT: gettext_noop("The receiver sent a redirect, which is not followed"),
-    Delivery.Error.GONE: gettext_noop("The receiver is gone for good"),
+    Delivery.Error.GONE: gettext_noop("The receiver is gone permanently"),
     Delivery.Error.TIMEOUT: gettext_noop("No complete answer in time"),
     Delivery.Error.UNREACHABLE: gettext_noop("No connection"),
     Delivery.Error.NO_SUCH_HOST: gettext_noop("The host name does not resolve"),

@@ -61,7 +61,7 @@ def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
 @require_POST
 def call_off(request: SignedInRequest, test: LineTest) -> HttpResponse:
     """Call off a scheduled test."""
-    with result_message(request, done=_("The test is called off.")):
+    with result_message(request, done=_("The test is cancelled.")):
         line_test_call_off(user=request.user, test=test, now=clock.now())
     return redirect("web:vll", vll_id=test.vll_id)
 

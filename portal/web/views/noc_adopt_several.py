@@ -133,9 +133,8 @@ def _sent(request: SignedInRequest) -> tuple[list[Row], list[str]]:
     gone, problems = len(ids) - len(lines), []
     if gone:
         text = ngettext(
-            "{n} line is no longer there as it was: its routers report it otherwise, or it was taken over.",
-            "{n} lines are no longer there as they were: their routers report them otherwise, or they were"
-            " taken over.",
+            "{n} line has changed: its routers report other values, or it was taken over.",
+            "{n} lines have changed: their routers report other values, or they were taken over.",
             gone,
         )
         problems.append(text.format(n=gone))

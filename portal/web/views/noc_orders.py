@@ -79,7 +79,7 @@ def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """
     order, form = _order(request.user, order_id), ApprovalForm(request.POST)
     if not form.is_valid():
-        return _page(request, order, refusal=_("Look at a plan before you approve."), status=UNPROCESSABLE)
+        return _page(request, order, refusal=_("Read a plan before you approve."), status=UNPROCESSABLE)
     try:
         order_approve(user=request.user, order=order, now=clock.now(), plan=form.cleaned_data["plan"])
     except DomainError as error:

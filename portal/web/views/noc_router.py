@@ -73,11 +73,11 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
     "release": (_lock(False), gettext_noop("%(router)s is released and catches up.")),
     "unfreeze": (
         lambda router, user: router_unfreeze(router=router, user=user, now=clock.now()),
-        gettext_noop("The freeze of %(router)s ends as soon as its agent hears of it."),
+        gettext_noop("The freeze of %(router)s ends as soon as its agent gets the request."),
     ),
     "freeze-looked": (
         lambda router, user: freeze_acknowledge(router=router, user=user, now=clock.now()),
-        gettext_noop("%(router)s is brought to what is wanted again."),
+        gettext_noop("%(router)s gets its wanted configuration again."),
     ),
     "retry": (
         lambda router, user: router_retry(router=router, user=user, now=clock.now()),
@@ -152,7 +152,7 @@ def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
     router, form = _router(router_id), FreezeForm(request.POST)
     if not form.is_valid():
         return _page(request, router, freezing=form)
-    done = _("%(router)s is frozen as soon as its agent hears of it, within seconds.")
+    done = _("%(router)s will be frozen as soon as its agent gets the request, within seconds.")
     with result_message(request, done=done % {"router": router}):
         until = clock.now() + timedelta(hours=form.cleaned_data["hours"])
         router_freeze(
@@ -200,7 +200,7 @@ def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
     """
     router, form = _router(router_id), CalibrationForm(request.POST, auto_id="calibration-%s")
     done = {
-        "take": _("Admission uses what was measured."),
+        "take": _("Admission now uses the measured figures."),
         "return": _("Admission uses the default table again."),
     }
     do, printed = request.POST.get("do", ""), request.POST.get("printed", "")

@@ -84,7 +84,7 @@ def close(request: SignedInRequest, user_id: int) -> HttpResponse:
     if request.method != "POST":
         return render(request, "noc/close_account.html", {"person": found, "made": made})
     with result_message(
-        request, done=_("The account is closed. Its sessions, API tokens and password are gone.")
+        request, done=_("The account is closed. Its sessions, API tokens and password no longer work.")
     ):
         account_close_with(person=found, ending=made.chosen(request.POST.getlist("end")), now=now)
     return redirect("web:noc-person", user_id=user_id)

@@ -28,7 +28,7 @@ from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 from portal.web.vlan_picture import strips_of
 
-_LATELY = timedelta(days=1)
+_RECENT = timedelta(days=1)
 _LOSS_STEP_S = 1800
 # The maximum number of VLAN ranges in the list. With ``?vlans=all``, the list has all ranges.
 RANGES_SHOWN = 24
@@ -70,6 +70,6 @@ def page(request: SignedInRequest, port: Port) -> HttpResponse:
         "since": port.vlan_leases.aggregate(at=Min("leased_at"))["at"],
         "may_order": orderable_ports(request.user).filter(pk=port.pk).exists(),
         "order_url": f"{reverse('web:order')}?port={port.pk}",
-        "losses": port_losses(port=port, since=now - _LATELY, until=now, step_s=_LOSS_STEP_S, now=now),
+        "losses": port_losses(port=port, since=now - _RECENT, until=now, step_s=_LOSS_STEP_S, now=now),
     }
     return render(request, "ports/port.html", context)

@@ -24,7 +24,7 @@ from portal.web.page_guard import SignedInRequest, requires, visible_vll
 from portal.web.path_drawing import LinePath, line_path
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
-_LATELY = timedelta(days=1)
+_RECENT = timedelta(days=1)
 _TESTS_SHOWN = 10
 _ORDERS_SHOWN = 20
 _NOT_THERE = TERMINAL_LIFECYCLES | {Lifecycle.PENDING_ACTIVE}
@@ -44,8 +44,8 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "history": vll_history(vll) if request.user.is_noc else [],
         "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],
         "path": _path(vll, now),
-        "policed": policed(vll=vll, since=now - _LATELY, until=now, now=now),
-        "drops": end_drops(vll=vll, since=now - _LATELY, until=now, now=now),
+        "policed": policed(vll=vll, since=now - _RECENT, until=now, now=now),
+        "drops": end_drops(vll=vll, since=now - _RECENT, until=now, now=now),
         **_live_part(request, vll),
     }
     return render(request, "vll/vll.html", context)

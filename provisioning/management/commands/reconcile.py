@@ -1,4 +1,4 @@
-"""Confirm after a restore that the database is right, and count on from the agents' generations."""
+"""Accept a restored database as correct, and continue from the generations of the agents."""
 
 import getpass
 from argparse import ArgumentParser
@@ -17,8 +17,9 @@ from provisioning.reconcile_preview import End, ReconcilePreview, reconcile_prev
 
 class Command(BaseCommand):
     help = (
-        "Converge routers again whose agents are ahead of a restored database. With --dry-run: list the lines"
-        " that the database lacks (they stay, quarantined), and the changes that the routers would make."
+        "Sends intents again to routers whose agents are ahead of a restored database. With --dry-run: only"
+        " list the lines that the database lacks (they stay on the routers, quarantined), and the changes"
+        " that the routers would make."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,7 +40,7 @@ class Command(BaseCommand):
 
     def _routers(self, names: list[str], *, all_of_them: bool) -> list[Router]:
         if bool(names) == all_of_them:
-            raise CommandError("name the routers, or say --all")
+            raise CommandError("give the names of routers, or --all")
         with_agents = Router.objects.exclude(agent_url="").order_by("name")
         if all_of_them:
             return list(with_agents)
@@ -64,7 +65,7 @@ class Command(BaseCommand):
 
     def _reconcile(self, router: Router) -> None:
         generation = generation_adopt(router_id=router.pk, actor=getpass.getuser(), now=clock.now())
-        self.stdout.write(f"{router.name} counts on from generation {generation}")
+        self.stdout.write(f"{router.name} continues from generation {generation}")
 
     def _show(self, router: Router) -> ReconcilePreview:
         preview = reconcile_preview(router)

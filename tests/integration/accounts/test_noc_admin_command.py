@@ -25,7 +25,7 @@ def noc_admin(monkeypatch: pytest.MonkeyPatch, username: str, email: str, typed:
 
 def test_the_first_account_signs_in_and_runs_the_noc(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
     said = noc_admin(monkeypatch, "nina", "nina@example.net", f"{PASSWORD}\n")
-    assert said == "made the NOC admin nina\n"
+    assert said == "created the NOC admin nina\n"
     nina = User.objects.get()
     assert (nina.username, nina.email, nina.noc_role) == ("nina", "nina@example.net", User.NocRole.NOC_ADMIN)
     assert authenticate(username="nina", password=PASSWORD) == nina

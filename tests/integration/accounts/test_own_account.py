@@ -127,7 +127,7 @@ class TestAddress:
         client.post("/login/second-factor/", {"code": code_of(secret)})
         assert "again" in client.get("/account/email/")["Location"]
 
-    @pytest.mark.parametrize(("email", "refusal"), [(OLD, "your address already"), ("nobody", "valid email")])
+    @pytest.mark.parametrize(("email", "refusal"), [(OLD, "already your address"), ("nobody", "valid email")])
     def test_an_invalid_or_unchanged_address_is_refused(self, alice: User, email: str, refusal: str) -> None:
         answer = there(alice).post("/account/email/", {"email": email})
         assert answer.status_code == 422

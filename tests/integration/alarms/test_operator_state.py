@@ -1,4 +1,4 @@
-"""What the NOC says of alarms, on their pages: acknowledged, assigned, silenced, and taken back."""
+"""What the NOC says of alarms, on their pages: acknowledged, assigned, silenced, and undone."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -176,7 +176,7 @@ def test_a_silenced_alarm_is_folded_away_and_returns_automatically(
         ({"lasting": "time", "until": "2026-11-25T21:00"}, "2026-11-25 21:00 UTC is in the past."),
         ({"lasting": "time", "until": "2027-11-25T21:00"}, "can be silenced for 30 days at most"),
         ({"lasting": "time", "until": "9999-12-31T23:59"}, "can be silenced for 30 days at most"),
-        ({"lasting": "time"}, "Choose until when it is to be silent."),
+        ({"lasting": "time"}, "Choose when the silence ends."),
         ({"lasting": "time", "until": "next week"}, "Enter a date and a time in UTC"),
         ({"lasting": "for ever"}, "Select a valid choice."),
         ({}, "This field is required."),

@@ -176,7 +176,7 @@ def test_a_round_takes_no_more_statements_for_many_alarms_than_for_few(isp: Isp,
 
 def test_where_the_portal_itself_is_deaf_that_is_the_one_alarm(isp: Isp, now: datetime) -> None:
     AgentApiUptime.objects.create(began_at=now - timedelta(hours=1), last_recorded_at=now - MINUTE)
-    assert alarms_raised() == ["The portal hears from no router"]
+    assert alarms_raised() == ["The portal receives no reports from any router"]
     [alarm] = Alarm.objects.all()
     assert (alarm.object, alarm.raised_at) == (PORTAL, now - MINUTE)
     AgentApiUptime.objects.update(last_recorded_at=now)

@@ -43,7 +43,7 @@ def test_port_mtu_can_be_lowered_to_the_byte_that_lines_need(isp: Isp, nora: Use
         port_change(port=port, user=nora, now=now, max_frame=1517)
     assert refusal.value.sentence == (
         "With this change to hippo:host-cust1, the largest frames of these lines would be lost: ZRH-AMS. "
-        "Leave it as it is, or accept that: their customers are notified."
+        "Keep the present value, or accept the loss: their customers are notified."
     )
     assert (Port.objects.get(pk=port.pk).max_frame, not_carried_events()) == (1518, [])
     changed = port_change(port=port, user=nora, now=now, max_frame=1517, accept_affected=True)

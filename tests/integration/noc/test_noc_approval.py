@@ -85,10 +85,10 @@ def test_navigation_counts_and_list_names_pending_approvals(pending: Order, nora
 
 def test_page_shows_the_request_and_the_reason_for_approval(pending: Order, nora: User) -> None:
     shown = text(signed_in(nora).get(f"/noc/orders/{pending.pk}/"))
-    assert "Alpine Dairy can order up to 1 Gbit/s without approval; this is more." in shown
+    assert "Alpine Dairy can order up to 1 Gbit/s without approval; this order exceeds the limit." in shown
     assert "Bandwidth (CIR) 2 Gbit/s" in shown
     assert "A end Port rhino:host-cust1" in shown
-    assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in shown
+    assert "IP MTU needed 1550 bytes Path MTU 9000 bytes Spare 7450 bytes" in shown
     assert "A: booked on rhino:host-cust1, this order included 2 Gbit/s of 10 Gbit/s" in shown
     assert "Approve this order" not in shown
 
@@ -217,7 +217,7 @@ def test_plan_refused_by_a_router_shows_a_warning_next_to_approval(pending: Orde
     plan.save()
     shown = text(signed_in(nora).get(f"/noc/orders/{pending.pk}/"))
     assert "End A would be in conflict: VLAN 100 belongs to somebody else (host-cust1.100)" in shown
-    assert "At the moment rhino would not build its end." in shown
+    assert "At the moment, rhino would not set up its end." in shown
 
 
 def test_stale_plan_is_refused_and_shown_as_stale(isp: Isp, pending: Order, nora: User) -> None:

@@ -159,7 +159,7 @@ def test_page_starts_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll) -> 
     activate(vll)
     said = text(noc.get(url))
     assert "Drained since" in said
-    assert "Nothing: it is stopped" in said
+    assert "Nothing to do: it is stopped" in said
     assert "rhino Drained" in text(noc.get("/routers/"))
     noc.post(url, {"do": "end"})
     assert "Begin the drain" in text(noc.get(url))

@@ -66,7 +66,7 @@ def test_drawing_and_tables_agree(isp: Isp, alice: User, nora: User) -> None:
     assert "hippo Zürich silent" in shown
     assert "zebra Zürich transit only" in shown
     assert "rhino:bb-next — hippo:bb-prev MTU not known not known – – not measured 1 1 Gbit/s" in shown
-    assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 – – not measured 0 0 bit/s" in shown
+    assert "panda:bb-next — otter:bb-prev MTUs conflict 1500 – – not measured 0 0 bit/s" in shown
     labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold|not measured)</text>", drawing)
     # Two links have the most common MTU, which one sentence below the map gives.
     assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU ?", "MTU ?", *["not measured"] * 5]
@@ -263,7 +263,7 @@ def test_failed_router_affects_the_lines_that_end_on_it(isp: Isp, alice: User, n
     assert "Down 1 line " in text(browser.get("/noc/map/", {"router": isp.routers["hippo"].pk}))
     # The router is on the detour, which no line uses now.
     away = text(browser.get("/noc/map/", {"router": isp.routers["panda"].pk}))
-    assert "No line in service would notice" in away
+    assert "No line in service would be affected" in away
 
 
 def test_too_many_paths_are_not_followed_and_the_page_says_so(
@@ -287,7 +287,7 @@ def test_paths_with_lost_frames_come_first_and_a_selected_router_has_its_own(
     browser = signed_in(nora)
     first = browser.get("/noc/map/")
     assert paths_shown(first) == [{"panda", "otter"}, {"rhino", "hippo"}]
-    assert "These are the first 2, and those on which frames were lost stand first." in text(first)
+    assert "These are the first 2; those on which frames were lost come first." in text(first)
     of_zebra = browser.get("/noc/map/", {"router": isp.routers["zebra"].pk})
     assert paths_shown(of_zebra) == [{"rhino", "zebra"}]
     assert "These are the first" not in text(of_zebra)
@@ -334,7 +334,7 @@ def test_unknown_selection_is_ignored_and_the_map_is_shown(
 ) -> None:
     page = signed_in(nora).get("/noc/map/", selection)
     assert page.status_code == 200
-    assert "What this address refers to does not exist" in text(page)
+    assert "The object at this address does not exist" in text(page)
     assert "rhino</text>" in page.content.decode()
 
 

@@ -69,7 +69,7 @@ def test_page_previews_and_carries_out_the_acceptance(
     assert "by nora" in shown
     assert "What accepting would do" not in shown
     refused = browser.post(f"{page}discard/", {"reason": "Too late."}, follow=True)
-    assert "These samples have already been accepted." in text(refused)
+    assert "These samples have already been accepted and counted." in text(refused)
     assert "rhino" in text(browser.get("/noc/quarantine/?decided=1&router=rhino"))
     assert "Nothing has been decided yet" in text(browser.get("/noc/quarantine/?decided=1&router=hippo"))
     assert "Nothing waits for a decision" in text(browser.get("/noc/quarantine/"))

@@ -253,7 +253,7 @@ def test_routers_page_accepts_and_withdraws(isp: Isp, nora: User) -> None:
     answer = browser.post(
         f"{page}calibration/", {"do": "take", "printed": json.dumps(printed())}, follow=True
     )
-    assert "Admission uses what was measured on this router" in text(answer)
+    assert "Admission uses the figures measured on this router at" in text(answer)
     assert "10025.0" in text(answer)
     answer = browser.post(f"{page}calibration/", {"do": "take", "printed": "rhino, VPP 25.10"}, follow=True)
     assert "This is not the output of longline-agent calibrate -json" in text(answer)

@@ -66,7 +66,7 @@ def test_admins_hear_of_one_that_is_made_led_elsewhere_or_signed_otherwise(
     added, led, signed = texts(server)
     assert f"ada added the webhook Tickets: events are sent to {OLD} from now on." in added
     assert f"ada changed the address of the webhook Tickets from {OLD} to {NEW}." in led
-    assert f"ada gave the webhook Tickets ({NEW}) a new secret" in signed
+    assert f"ada created a new secret for the webhook Tickets ({NEW})" in signed
     assert all("It belongs to Alpine Dairy." in text for text in texts(server))
     assert "whsec" not in "".join(texts(server)) + str(list(Event.objects.values_list("data", flat=True)))
 
@@ -83,7 +83,7 @@ def test_the_mail_names_the_token_and_comes_although_the_webhook_is_gone(
     send_all()
     prefix = ada.api_tokens.get().prefix
     assert len(texts(server)) == 3
-    assert all(f"It was done with the API token test (ll_{prefix}_…)." in text for text in texts(server))
+    assert all(f"The API token test (ll_{prefix}_…) was used for this." in text for text in texts(server))
 
 
 def test_of_the_nocs_own_its_admins_hear(server: MailServer, ada: User, nora: User, nina: User) -> None:

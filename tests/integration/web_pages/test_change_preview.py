@@ -36,7 +36,7 @@ def test_possible_change_shows_differences_and_path(isp: Isp, alice: User, nora:
     assert "Bandwidth (CIR) 1 Gbit/s 4 Gbit/s A end: Outer VLAN 100 any" in shown
     assert "This change is possible." in shown
     assert "VXLAN" not in shown
-    assert "Path MTU 9000 bytes To spare 7450 bytes" in shown
+    assert "Path MTU 9000 bytes Spare 7450 bytes" in shown
     assert "Then left on rhino:host-cust1 6 Gbit/s of 10 Gbit/s" in shown
     assert Order.objects.count() == 1
     shown_to_noc = text(check(nora, isp, vll, cir="4", a_end__outer_vlan="any"))
@@ -62,7 +62,7 @@ def test_form_older_than_another_change_is_reported_immediately(isp: Isp, alice:
 
 
 def test_change_that_needs_approval_is_announced(isp: Isp, alice: User, dairy: Customer, vll: Vll) -> None:
-    sentence = "The NOC approves more bandwidth of this size first"
+    sentence = "An increase of this size needs the NOC's approval"
     assert sentence not in text(check(alice, isp, vll, cir="2"))
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     assert sentence in text(check(alice, isp, vll, cir="2"))

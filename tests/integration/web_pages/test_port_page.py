@@ -84,7 +84,7 @@ def test_used_and_free_vlans_are_shown_as_ranges(isp: Isp, alice: User, port: Po
     }
     order(isp, alice, cir_bps=10**6, **double)
     shown = text(read(alice, port))
-    assert "2 in use 1 in use with inner VLANs, with room for more" in shown
+    assert "2 in use 1 in use with inner VLANs; more inner VLANs are free" in shown
     assert "4 091 free" in shown.replace("\N{NO-BREAK SPACE}", " ")
     assert "Free 1–99 102–199 201–4094 In use 100–101 In use with inner VLANs 200" in shown
 
@@ -158,7 +158,7 @@ def test_losses_of_the_port_are_shown_with_their_cause(isp: Isp, alice: User, po
     assert "took in 2 000 frames and sent out 10." in shown
     assert "1 frame came in damaged." in shown
     assert "2 frames were lost because the router could not receive them fast enough." in shown
-    assert "20 frames that came in were dropped" in shown
+    assert "20 received frames were dropped" in shown
 
 
 def test_customers_see_no_internals_of_the_router(isp: Isp, alice: User, nora: User, port: Port) -> None:

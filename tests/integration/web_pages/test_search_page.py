@@ -48,12 +48,12 @@ def test_ports_and_ids_are_found_as_shown(placed: Order, alice: User) -> None:
 def test_empty_result_is_reported(placed: Order, alice: User, q: str) -> None:
     shown = looked_for(alice, q)
     assert "Milk run" not in shown
-    assert f"Nothing is called “{q}”" in shown
+    assert f"No match for “{q}”" in shown
 
 
 def test_other_customer_finds_neither_lines_nor_ports(placed: Order, charlie: User) -> None:
     for q in ("milk", "host-cust1", placed.pk, placed.vll_id):
-        assert f"Nothing is called “{q}”" in looked_for(charlie, q)
+        assert f"No match for “{q}”" in looked_for(charlie, q)
 
 
 def test_customer_finds_no_routers_sites_links_or_customers(isp: Isp, alice: User, nora: User) -> None:

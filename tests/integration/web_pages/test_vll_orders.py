@@ -198,7 +198,7 @@ def test_line_in_cooling_off_can_be_removed_immediately(alice: User, vll: Vll) -
     press(alice, vll, "remove", cooling_off=str(WEEK))
     activate(vll)
     question = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
-    assert ("At once." in question, "days:" in question) == (True, False)
+    assert ("Immediately." in question, "days:" in question) == (True, False)
     press(alice, vll, "remove", cooling_off="0", for_good="on")
     assert vll.wanted_present is False
 
@@ -273,7 +273,7 @@ class TestServiceabilityWhileTyping:
         assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in content.replace("(chosen", "( chosen")
         # 1500 B, the Ethernet header without tags, and the IP, UDP and VXLAN headers.
         assert "Largest carried frame 1514 bytes Overhead of VXLAN over IPv4 36 bytes" in content
-        assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in content
+        assert "IP MTU needed 1550 bytes Path MTU 9000 bytes Spare 7450 bytes" in content
         assert not Vll.objects.exists()
 
     def test_error_is_shown_below_its_field_during_typing(self, isp: Isp, alice: User) -> None:
@@ -344,7 +344,7 @@ class TestServiceabilityWhileTyping:
         assert "GENEVE over IPv6 72 bytes 8914 bytes" in content
 
     def test_order_that_needs_approval_is_announced(self, isp: Isp, alice: User, dairy: Customer) -> None:
-        sentence = "The NOC approves an order of this size first"
+        sentence = "An order of this size needs the NOC's approval"
         assert sentence not in text(self.check(alice, fields(isp)))
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
         assert sentence in text(self.check(alice, fields(isp)))

@@ -20,7 +20,7 @@ from portal.core.errors import DomainError
 
 class Command(BaseCommand):
     help = (
-        "Create a NOC admin. Prompts for the password, or reads it from a standard input that is no terminal."
+        "Creates a NOC admin. Prompts for the password, or reads it from standard input without a terminal."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -40,4 +40,4 @@ class Command(BaseCommand):
             raise CommandError("; ".join(error.messages)) from error
         except DomainError as error:
             raise CommandError(error.sentence) from error
-        self.stdout.write(f"made the NOC admin {user.username}")
+        self.stdout.write(f"created the NOC admin {user.username}")

@@ -36,10 +36,10 @@ class RouterActionSerializer(StrictSerializer):
         if attrs["do"] in ("declare-dead", "freeze") and "reason" not in attrs:
             wrong["reason"] = ErrorDetail(_("Give a reason: it is kept with the router."), code="required")
         if attrs["do"] == "freeze" and len(attrs.get("reason", "")) > LONGEST_REASON:
-            too_long = _("A freeze has a reason of up to {n} characters.").format(n=LONGEST_REASON)
+            too_long = _("Enter a reason for the freeze, of up to {n} characters.").format(n=LONGEST_REASON)
             wrong["reason"] = ErrorDetail(too_long, code="max_length")
         if attrs["do"] == "freeze" and "until" not in attrs:
-            wrong["until"] = ErrorDetail(_("Say when the freeze ends."), code="required")
+            wrong["until"] = ErrorDetail(_("Enter the end of the freeze."), code="required")
         if wrong:
             raise serializers.ValidationError({name: [detail] for name, detail in wrong.items()})
         return attrs

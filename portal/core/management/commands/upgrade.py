@@ -27,8 +27,9 @@ _OTHERS_EVERY_S = 1.0
 
 class Command(BaseCommand):
     help = (
-        "Runs the migrations under a lock; a second one waits, and then finds nothing to do. Where somebody "
-        "holds a table it gives way and tries again: what waits for a table makes everybody else wait."
+        "Runs the migrations, one upgrade at a time: a second upgrade waits, and then finds nothing to do. "
+        "If another transaction has locked a table, the upgrade stops waiting after --lock-timeout and "
+        "tries again later, because all other queries of the table wait behind it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,14 +38,14 @@ class Command(BaseCommand):
             type=float,
             default=5,
             metavar="SECONDS",
-            help="give way after having waited for a table this long; others wait behind us meanwhile (5)",
+            help="the longest wait for the lock of a table before a pause; other queries wait meanwhile (5)",
         )
         parser.add_argument(
             "--give-up-after",
             type=float,
             default=300,
             metavar="SECONDS",
-            help="try again until then, and say who holds the table (300)",
+            help="end with an error after this time, and name the transaction with the lock (300)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -57,9 +58,9 @@ class Command(BaseCommand):
             )
         if invalid := invalid_indexes():
             self.stderr.write(
-                f"These indexes are invalid, so that each write pays for them and no reader uses them: "
-                f"{', '.join(invalid)}. No migration makes them. REINDEX INDEX CONCURRENTLY repairs one, "
-                f"DROP INDEX CONCURRENTLY removes it."
+                f"These indexes are invalid: they make writes slower, and no query uses them: "
+                f"{', '.join(invalid)}. No pending migration creates them. REINDEX INDEX CONCURRENTLY "
+                f"repairs an index, DROP INDEX CONCURRENTLY removes it."
             )
 
     def _lock(self, holder: psycopg.Connection) -> None:
@@ -80,9 +81,9 @@ class Command(BaseCommand):
             session = patience.begin()
             if session != connection.connection.info.backend_pid:
                 raise CommandError(
-                    "DATABASE_URL leads through a pooler, and migrations need a session of their own: its "
-                    "settings and locks hold from one transaction to the next. Put the address of PostgreSQL "
-                    "itself into DATABASE_DIRECT_URL."
+                    "DATABASE_URL leads through a pooler, but migrations need a session whose settings and "
+                    "locks last longer than one transaction. Set DATABASE_DIRECT_URL to the address of "
+                    "PostgreSQL itself."
                 )
             watch = LockHolders(
                 holder,
@@ -102,13 +103,13 @@ class Command(BaseCommand):
             pause = backoff(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE).total_seconds()
             if monotonic() + pause > give_up_at:
                 raise CommandError(
-                    f"The upgrade gave up at {command.at}: after {give_up_after_s:g} s what it has to change "
-                    f"is still held by {watch.last}. What was applied before stays, and this was undone; an "
-                    f"index that was being made is dropped and created again by the next run. The release "
-                    f"that runs goes on. Wait until that transaction has ended, or end it with "
-                    f"pg_terminate_backend, and run `manage.py upgrade` again."
+                    f"The upgrade gave up at {command.at}: after {give_up_after_s:g} s, the table is still "
+                    f"locked by {watch.last}. Earlier migrations stay applied; this one was rolled back. The "
+                    f"next run drops an unfinished index and creates it again. The running release keeps "
+                    f"working. Wait until that transaction has ended, or end it with pg_terminate_backend. "
+                    f"Then run `manage.py upgrade` again."
                 )
-            self._print(f"Gave way at {command.at} to {watch.last}. Trying again in {pause:g} s.")
+            self._print(f"Gave way at {command.at} to {watch.last}. The upgrade tries again in {pause:g} s.")
             sleep(pause)
 
     def _print(self, what: str) -> None:
@@ -119,7 +120,7 @@ class Command(BaseCommand):
 class _NamedMigrate(migrate.Command):
     """Django's ``migrate``. ``at``: the current migration, for messages."""
 
-    at = "its beginning"
+    at = "the beginning"
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
         if action == "apply_start":
@@ -127,5 +128,5 @@ class _NamedMigrate(migrate.Command):
         elif action == "apply_success":
             # After the last migration, Django's post_migrate signal creates triggers, permissions and content
             # types.
-            self.at = f"what follows migration {migration}"
+            self.at = f"the steps after migration {migration}"
         super().migration_progress_callback(action, migration, fake)

@@ -21,7 +21,7 @@ _EVERY_S = 2.0
 
 
 class Command(BaseCommand):
-    help = "Imports changes from NetBox and exports lines to it; with --dry-run, it only shows the changes."
+    help = "Imports changes from NetBox and exports lines to it. With --dry-run: only show the changes."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="only show the changes")
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         changes = [difference.record(change) for change in difference.written]
         findings = [asdict(finding) for finding in difference.findings]
         self._print(changes, findings)
-        self.stdout.write(f"{len(changes)} changes, {len(findings)} findings; nothing was done")
+        self.stdout.write(f"{len(changes)} changes, {len(findings)} findings; nothing was changed")
 
     def _print(self, changes: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
         """Print changes and findings, which have the form in which a run stores them."""
