@@ -21,7 +21,7 @@ from portal.core.strict_json import (
 )
 from portal.vll.operations.router_answers import EndAnswer
 from provisioning.intent_document import RouterIntent
-from provisioning.permanent_refusals import is_for_good
+from provisioning.permanent_refusals import is_permanent
 
 Document = TypeVar("Document")
 
@@ -242,7 +242,7 @@ def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
             reason=reason,
             policed=end.policed,
             look=reply.look,
-            for_good=is_for_good(end.status, reason or {}),
+            permanent=is_permanent(end.status, reason or {}),
         )
         for end, reason in zip(reply.ends, reasons, strict=True)
     )

@@ -9,7 +9,7 @@ permanent code would fail a customer's order.
 from collections.abc import Mapping
 from typing import Any
 
-FOR_GOOD = {
+PERMANENT = {
     -7: "INVALID_VALUE",
     -8: "INVALID_VALUE_2",
     -9: "UNIMPLEMENTED",
@@ -30,11 +30,11 @@ FOR_GOOD = {
 }
 
 
-def is_for_good(status: str, reason: Mapping[str, Any]) -> bool:
+def is_permanent(status: str, reason: Mapping[str, Any]) -> bool:
     """Return whether a retry cannot improve this result (docs/reference/agent-api.md: status, reason).
 
     A conflict is permanent: its cause is a foreign object. ``pending`` can always improve.
     """
     if status == "conflict":
         return True
-    return status == "failed" and (reason["code"] == "unsupported" or reason["retval"] in FOR_GOOD)
+    return status == "failed" and (reason["code"] == "unsupported" or reason["retval"] in PERMANENT)

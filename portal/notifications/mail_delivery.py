@@ -151,7 +151,7 @@ def _settle(found: Mail, state: str, now: datetime, *, error: str = "") -> None:
 
 def _failed(found: Mail, error: Exception, now: datetime) -> None:
     text = f"{type(error).__name__}: {error}".replace("\0", "")[:300]
-    if _is_for_good(error) or found.tries >= len(_WAITS):
+    if _is_permanent(error) or found.tries >= len(_WAITS):
         _settle(found, Mail.State.FAILED, now, error=text)
         return
     again = now + _WAITS[found.tries]
@@ -160,7 +160,7 @@ def _failed(found: Mail, error: Exception, now: datetime) -> None:
     )
 
 
-def _is_for_good(error: Exception) -> bool:
+def _is_permanent(error: Exception) -> bool:
     """Return whether the error is permanent for this mail and recipient (RFC 5321, section 4.2.1).
 
     Errors about the sender or the portal's password are not permanent, because an operator can fix them.

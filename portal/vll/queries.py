@@ -116,7 +116,7 @@ def orderers_may_order(orders: Iterable[Order]) -> dict[UUID, bool]:
     )
 
 
-def failed_lately(orders: QuerySet[Order], *, now: datetime) -> QuerySet[Order]:
+def recently_failed(orders: QuerySet[Order], *, now: datetime) -> QuerySet[Order]:
     """Return the orders among ``orders`` that failed in the last day and have not been retried.
 
     A retry that was cancelled or rejected does not count.

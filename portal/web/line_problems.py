@@ -48,7 +48,7 @@ def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> li
     for that kind is left out.
     """
     lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
-    failed = queries.failed_lately(queries.orders(user), now=now)
+    failed = queries.recently_failed(queries.orders(user), now=now)
     found = [
         _worry(Trouble.DOWN, lines.filter(oper_status=OperStatus.DOWN)) if down else None,
         _worry(Trouble.FAILED, failed, lambda order: order.vll),
@@ -60,7 +60,7 @@ def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> li
 def lines_with(trouble: Trouble, rows: QuerySet[Vll], user: User, *, now: datetime) -> QuerySet[Vll]:
     """Return the lines in ``rows`` that have this kind of problem, by the rules of ``attention``."""
     if trouble == Trouble.FAILED:
-        failed = queries.failed_lately(queries.orders(user), now=now)
+        failed = queries.recently_failed(queries.orders(user), now=now)
         return rows.filter(pk__in=failed.order_by().values("vll"))
     rows = queries.in_service(rows)
     return queries.drifted(rows) if trouble == Trouble.DRIFT else rows.filter(oper_status=OperStatus.DOWN)

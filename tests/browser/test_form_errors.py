@@ -26,7 +26,7 @@ def on_the_site(reader: Callable[..., Reader], url: str, who: str, scripts: bool
     return person
 
 
-def expect_error_in_sight(page: Page, label: str, error: str) -> None:
+def expect_visible_error(page: Page, label: str, error: str) -> None:
     field = page.get_by_label(label, exact=True).and_(page.locator('[aria-invalid="true"]'))
     expect(field).to_be_focused()
     expect(field).to_be_in_viewport()
@@ -43,7 +43,7 @@ def test_a_rejection_without_a_reason_shows_its_error(
     person = on_the_site(reader, live_server.url, "nora", scripts)
     person.open(f"/noc/orders/{pending.pk}/")
     person.page.get_by_role("button", name="Reject this order").click()
-    expect_error_in_sight(person.page, "Reason", "Give a reason: the customer can read it.")
+    expect_visible_error(person.page, "Reason", "Give a reason: the customer can read it.")
     if scripts:
         # The page's own address, so that reloading leads back to the page.
         expect(person.page).to_have_url(re.compile(rf"/noc/orders/{pending.pk}/$"))
@@ -80,7 +80,7 @@ def test_a_folded_form_of_a_router_opens_at_its_error(
     person.open(f"/noc/routers/{isp.routers['rhino'].pk}/")
     person.page.get_by_text(fold).click()
     person.page.get_by_role("button", name=button).click()
-    expect_error_in_sight(person.page, label, error)
+    expect_visible_error(person.page, label, error)
     assert person.accessibility_violations() == []
 
 
@@ -94,7 +94,7 @@ def test_a_refused_calibration_keeps_what_was_pasted(
     label = "Everything that longline-agent calibrate -json printed on rhino"
     page.get_by_label(label).fill("rhino, VPP 25.10")
     page.get_by_role("button", name="Use it").click()
-    expect_error_in_sight(page, label, "This is not the output of longline-agent calibrate -json")
+    expect_visible_error(page, label, "This is not the output of longline-agent calibrate -json")
     expect(page.get_by_label(label)).to_have_value("rhino, VPP 25.10")
 
 
@@ -141,7 +141,7 @@ SUBMIT = """
 }
 """
 ERRORS = "#error-summary, main [aria-invalid='true'], main .ll-error, [data-form-error]"
-IN_SIGHT = f"""
+VISIBLE = f"""
 () => {{
   const shown = [...document.querySelectorAll("{ERRORS}")].filter((each) =>
     each.matches("input, select, textarea") || each.textContent.trim());
@@ -170,10 +170,10 @@ def result_of_invalid_form(page: Page, address: str, number: int) -> str | None:
     if status < 400:
         return ""
     try:
-        page.wait_for_function(f"() => ({IN_SIGHT})() === true", timeout=2000)
+        page.wait_for_function(f"() => ({VISIBLE})() === true", timeout=2000)
     except TimeoutError:
         return (
-            f"{status}: {page.evaluate(IN_SIGHT)}, {page.evaluate('document.activeElement.outerHTML')[:120]}"
+            f"{status}: {page.evaluate(VISIBLE)}, {page.evaluate('document.activeElement.outerHTML')[:120]}"
         )
     return "visible"
 
@@ -187,7 +187,7 @@ def test_every_form_that_is_refused_shows_its_first_error(
     nina: User,
     reader: Callable[..., Reader],
 ) -> None:
-    wrong, in_sight = {}, set()
+    wrong, visible = {}, set()
     for who, addresses in visits(lines).items():
         if not who:
             continue
@@ -199,7 +199,7 @@ def test_every_form_that_is_refused_shows_its_first_error(
                 if result is None:
                     break
                 if result == "visible":
-                    in_sight.add((who, resolve(address.split("?")[0]).view_name))
+                    visible.add((who, resolve(address.split("?")[0]).view_name))
                 elif result:
                     wrong[who, address, number] = result
                 else:
@@ -214,4 +214,4 @@ def test_every_form_that_is_refused_shows_its_first_error(
         ("nora", "web:noc-router"),
         ("nora", "web:noc-ports-add"),
         ("nina", "web:noc-adopt"),
-    } <= in_sight
+    } <= visible

@@ -11,7 +11,7 @@ from portal.vll.operations.router_answers import EndAnswer
 CONFLICT = {"code": "foreign_subinterface", "message": "VLAN 100 is taken", "object": "host-cust1.7"}
 
 
-def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: Any) -> None:
+def answer(vll: Vll, side: str, status: str, *, permanent: bool = False, **more: Any) -> None:
     """Let the router of ``side`` answer about the current revision, or about ``revision``."""
     vll.refresh_from_db()
     end = VllEnd.objects.select_related("port__router").get(vll=vll, side=side)
@@ -21,7 +21,7 @@ def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: 
         revision=more.get("revision", vll.revision),
         status=status,
         reason=more.get("reason"),
-        for_good=for_good,
+        permanent=permanent,
         policed=more.get("policed", False),
         look=more.get("look"),
     )
@@ -37,12 +37,12 @@ def activate(vll: Vll) -> None:
 
 def refuse(vll: Vll, side: str) -> None:
     """Let the router report a foreign object that conflicts with the end at ``side``."""
-    answer(vll, side, "conflict", for_good=True, reason=CONFLICT)
+    answer(vll, side, "conflict", permanent=True, reason=CONFLICT)
 
 
 def left(vll: Vll, side: str, router: Router, status: str = "removed") -> None:
     """Let the router that an end has left answer about its tombstone."""
     revision = VllTombstone.objects.get(vll=vll, side=side, router=router).revision
-    said = EndAnswer(vll=vll.pk, side=side, revision=revision, status=status, reason=None, for_good=False)
+    said = EndAnswer(vll=vll.pk, side=side, revision=revision, status=status, reason=None, permanent=False)
     answers_take(router=router, answers=[said], now=clock.now())
     vll.refresh_from_db()

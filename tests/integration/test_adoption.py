@@ -153,7 +153,7 @@ def test_refused_adoption_releases_the_line_and_deletes_nothing(isp: Isp, found:
     placed = adopt(nina, found())
     vll = Vll.objects.get(pk=placed.vll_id)
     answer(vll, "a", "verified")
-    answer(vll, "z", "conflict", reason=DIFFERS, for_good=True)
+    answer(vll, "z", "conflict", reason=DIFFERS, permanent=True)
     here = row(isp, "rhino")
     assert not here.wanted_present
     assert here.release == Release("vppcfg: ACME", None)

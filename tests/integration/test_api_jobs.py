@@ -56,7 +56,7 @@ def test_succeeded_job_links_to_its_result_and_never_changes(isp: Isp, alice: Us
 
 def test_failed_job_says_why_and_that_it_was_undone(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
-    answer(placed.vll, "a", "conflict", reason=CONFLICT, for_good=True)
+    answer(placed.vll, "a", "conflict", reason=CONFLICT, permanent=True)
     answer(placed.vll, "a", "removed")
     answer(placed.vll, "z", "removed")
     job = client(alice).get(f"/api/v1/jobs/{placed.pk}").json()

@@ -382,7 +382,7 @@ class TestRestoredDatabase:
         assert convergence(isp).failures == 3
 
     @pytest.mark.parametrize("ours", [0, 4])
-    def test_refused_generation_is_taken_back_after_every_attempt(
+    def test_refused_generation_is_undone_after_every_attempt(
         self, isp: Isp, rhino: StandInAgent, ours: int
     ) -> None:
         now = clock.now()

@@ -143,7 +143,7 @@ def test_refused_removal_ends_and_its_leases_wait(isp: Isp, alice: User, nina: U
         activate(vll)
         placed = order_delete(user=alice, vll=vll, now=clock.now())
     answer(vll, "z", "removed")
-    answer(vll, "a", "failed", for_good=True, reason={"code": "vpp_refused", "message": "…", "retval": -30})
+    answer(vll, "a", "failed", permanent=True, reason={"code": "vpp_refused", "message": "…", "retval": -30})
     ended = force_end(nina, placed)
     assert ended.state == ("cancelled" if action == "cancelled add" else "failed")
     vll.refresh_from_db()

@@ -127,7 +127,7 @@ def test_a_removal_that_a_router_refuses_stays_pending(isp: Isp, alice: User) ->
     vll = order(isp, alice).vll
     activate(vll)
     removal = order_delete(user=alice, vll=vll, now=clock.now())
-    answer(vll, "a", "failed", for_good=True, reason={"code": "vpp_refused", "message": "…", "retval": -1})
+    answer(vll, "a", "failed", permanent=True, reason={"code": "vpp_refused", "message": "…", "retval": -1})
     removal.refresh_from_db()
     assert (removal.state, vll.lifecycle) == ("inProgress", "pendingTerminate")
     assert BandwidthBooking.objects.filter(owner=vll.pk).count() == 2

@@ -66,7 +66,7 @@ def answer(path: TunnelPath, side: str, status: str, revision: int | None = None
         revision=path.probe_revision if revision is None else revision,
         status=status,
         reason=None,
-        for_good=False,
+        permanent=False,
     )
     probe_answers_take(router=path.router(side), answers=[report], now=clock.now())
     path.refresh_from_db()

@@ -65,11 +65,11 @@ def test_every_reason_that_the_contract_names_is_understood(reply: dict[str, Any
 
 def test_only_conflicts_and_listed_return_codes_are_permanent(reply: dict[str, Any]) -> None:
     decoded = reply_decode(json.dumps(reply).encode(), sent=sent_for(reply))
-    assert [end.for_good for end in decoded.ends] == [False, False, True]
+    assert [end.permanent for end in decoded.ends] == [False, False, True]
     refused = json.loads((REPLIES / "vpp-refused.json").read_text())
-    assert reply_decode(json.dumps(refused).encode(), sent=sent_for(refused)).ends[0].for_good
+    assert reply_decode(json.dumps(refused).encode(), sent=sent_for(refused)).ends[0].permanent
     refused["ends"][0]["reason"]["retval"] = -2  # a stale index: the next reading may be better
-    assert not reply_decode(json.dumps(refused).encode(), sent=sent_for(refused)).ends[0].for_good
+    assert not reply_decode(json.dumps(refused).encode(), sent=sent_for(refused)).ends[0].permanent
 
 
 @pytest.mark.parametrize(

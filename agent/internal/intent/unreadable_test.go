@@ -26,7 +26,7 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(folder, "intent.json"), c.content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for start := range 3 { // it stays so after restarts
+			for start := range 3 { // the file stays set aside after restarts
 				store := opened(t, folder)
 				if stored, _ := store.Current(); stored != nil {
 					t.Fatalf("start %d: stored %+v", start, stored)

@@ -23,7 +23,7 @@ def orders(now: datetime) -> Iterator[AlarmCondition]:
     overdue = every.exclude(state__in=TERMINAL_ORDER_STATES).filter(alarmed_at__isnull=False)
     for order in overdue.order_by("ordered_at"):
         yield _order(order, Kind.ORDER_OVERDUE, since=order.ordered_at)
-    for order in queries.failed_lately(every, now=now).order_by("state_at"):
+    for order in queries.recently_failed(every, now=now).order_by("state_at"):
         yield _order(order, Kind.ORDER_FAILED, since=order.state_at)
     for order in every.filter(state=OrderState.PENDING_APPROVAL).order_by("ordered_at"):
         yield _order(order, Kind.ORDER_PENDING_APPROVAL, since=order.ordered_at)

@@ -127,7 +127,7 @@ def _settle_present(
         _settle_verified(vll, order, now)
         return
     refusal = next(
-        (a for a in answers if a.for_good and a.status in _REFUSALS and a.revision == vll.revision), None
+        (a for a in answers if a.permanent and a.status in _REFUSALS and a.revision == vll.revision), None
     )
     giving_up = order.failure is not None or order.state == OrderState.PENDING_CANCELLATION
     if refusal is not None and not giving_up:

@@ -13,7 +13,7 @@ from portal.vll.models import VllEnd, VllTombstone
 class EndAnswer:
     """An agent's answer about one VLL end at one revision (docs/reference/agent-api.md).
 
-    ``for_good``: a retry cannot help. The caller decides that from VPP's return codes. ``look``: the number
+    ``permanent``: a retry cannot help. The caller decides that from VPP's return codes. ``look``: the number
     of the agent's observation of VPP on which the answer is based; None: not reported.
     """
 
@@ -22,7 +22,7 @@ class EndAnswer:
     revision: int
     status: str
     reason: dict[str, Any] | None
-    for_good: bool
+    permanent: bool
     policed: bool = False
     look: int | None = None
 

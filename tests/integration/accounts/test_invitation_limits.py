@@ -32,7 +32,7 @@ def sent(by: User, customer: Customer, count: int, *, now: datetime) -> None:
     )
 
 
-def invited_and_taken_back(by: User, customer: Customer, *, now: datetime) -> None:
+def invited_and_withdrawn(by: User, customer: Customer, *, now: datetime) -> None:
     made = invite(by=by, customer=customer, email=VICTIM, role="viewer", now=now)
     invitation_revoke(invitation=made, now=now)
 
@@ -47,7 +47,7 @@ def pressed(by: User, customer: Customer, email: str) -> tuple[int, str]:
 def test_an_address_is_invited_a_few_times_a_day_however_it_is_written(ada: User, dairy: Customer) -> None:
     now = clock.now()
     for minute in range(PER_ADDRESS):
-        invited_and_taken_back(ada, dairy, now=now + timedelta(minutes=minute))
+        invited_and_withdrawn(ada, dairy, now=now + timedelta(minutes=minute))
     again_at = now + WINDOW
     with pytest.raises(InvitedTooOften) as refused:
         invite(
@@ -61,7 +61,7 @@ def test_an_address_is_invited_a_few_times_a_day_however_it_is_written(ada: User
 def test_the_page_says_when_the_address_can_be_invited_again(ada: User, dairy: Customer) -> None:
     now = clock.now()
     for _ in range(PER_ADDRESS):
-        invited_and_taken_back(ada, dairy, now=now)
+        invited_and_withdrawn(ada, dairy, now=now)
     status, said = pressed(ada, dairy, VICTIM)
     assert status == 422
     again = f"{now + WINDOW + timedelta(minutes=1):%Y-%m-%d %H:%M} UTC"
@@ -74,7 +74,7 @@ def test_what_one_customer_sends_is_not_counted_for_another(
     ada: User, dairy: Customer, charlie: User, bakery: Customer
 ) -> None:
     for _ in range(PER_ADDRESS):
-        invited_and_taken_back(charlie, bakery, now=clock.now())
+        invited_and_withdrawn(charlie, bakery, now=clock.now())
     sent(charlie, bakery, PER_CUSTOMER, now=clock.now())
     assert pressed(ada, dairy, VICTIM)[0] == 302
 

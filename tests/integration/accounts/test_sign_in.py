@@ -152,7 +152,7 @@ class TestWithoutRedis:
         caches = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/1"}}
         settings.CACHES = caches
 
-    def test_alice_signs_in_all_the_same(self, alice: User, no_redis: None) -> None:
+    def test_alice_signs_in_without_redis(self, alice: User, no_redis: None) -> None:
         assert sign_in(Client(), "alice")["Location"] == "/"
 
     def test_guessing_still_ends(self, alice: User, no_redis: None) -> None:

@@ -85,9 +85,7 @@ def test_the_second_acknowledgement_names_the_first_user(alarm: Alarm, browser: 
         alarm_acknowledge(alarm=alarm, user=nina, now=NOW)
 
 
-def test_an_acknowledgement_is_taken_back_by_anybody_of_the_noc(
-    alarm: Alarm, browser: Client, nina: User
-) -> None:
+def test_anybody_of_the_noc_can_undo_an_acknowledgement(alarm: Alarm, browser: Client, nina: User) -> None:
     do(browser, alarm, "acknowledge", note="seen")
     assert "The acknowledgement is undone." in text(do(signed_in(nina), alarm, "unacknowledge"))
     said = OperatorState.objects.get()

@@ -268,7 +268,7 @@ class TestWhom:
         assert types(webhook)[-1] == "vll.down"
         assert deliveries_of(theirs) == []
 
-    def test_the_nocs_own_hears_of_all(
+    def test_the_nocs_own_webhook_receives_all(
         self, webhook: Webhook, receiver: Receiver, isp: Isp, alice: User, nina: User
     ) -> None:
         own = noc_webhook(nina, receiver)
@@ -276,7 +276,7 @@ class TestWhom:
         events_fan_out(now=clock.now())
         assert deliveries_of(own) == deliveries_of(webhook)
 
-    def test_it_hears_of_what_it_chose_alone(
+    def test_it_receives_only_selected_events(
         self, receiver: Receiver, isp: Isp, alice: User, nina: User
     ) -> None:
         own = noc_webhook(nina, receiver, types=["vll.active"])
@@ -284,7 +284,7 @@ class TestWhom:
         events_fan_out(now=clock.now())
         assert types(own) == ["vll.active"]
 
-    def test_it_hears_of_nothing_from_before_its_time(
+    def test_it_receives_nothing_from_before_its_time(
         self, receiver: Receiver, isp: Isp, alice: User, ada: User, dairy: Customer
     ) -> None:
         order(isp, alice)
@@ -292,7 +292,7 @@ class TestWhom:
         events_fan_out(now=clock.now())
         assert deliveries_of(made) == []
 
-    def test_it_hears_of_nothing_while_it_is_disabled_or_its_customer_retired(
+    def test_it_receives_nothing_while_it_is_disabled_or_its_customer_retired(
         self, webhook: Webhook, isp: Isp, alice: User, dairy: Customer
     ) -> None:
         webhook_disable(webhook=webhook, because="byHand", now=clock.now())

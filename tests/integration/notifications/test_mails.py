@@ -112,7 +112,7 @@ class TestAboutWhat:
         sent = [subject for subject in subjects(server) if not subject.startswith("Order accepted")]
         assert sent == [f"{what}: ZRH-AMS" for what in ("In service", "Suspended", "In service", "Removed")]
 
-    def test_the_noc_hears_of_overdue_orders_and_drift_and_of_nothing_else(
+    def test_the_noc_is_notified_only_of_overdue_orders_and_drift(
         self, server: MailServer, isp: Isp, alice: User, nora: User
     ) -> None:
         User.objects.filter(pk=alice.pk).update(email="")
@@ -125,7 +125,7 @@ class TestAboutWhat:
         assert sorted(subjects(server)) == ["Configuration drift: ZRH-AMS", "Order overdue: ZRH-AMS"]
         assert {to[0] for to in server.to} == {"nora@isp.example"}
 
-    def test_only_the_customers_own_people_hear_of_it(
+    def test_only_the_customers_own_people_are_notified(
         self, server: MailServer, isp: Isp, alice: User, charlie: User, bob: User
     ) -> None:
         User.objects.filter(pk=charlie.pk).update(email="charlie@bakery.example")
@@ -134,7 +134,7 @@ class TestAboutWhat:
         send_all()
         assert server.to == [["alice@dairy.example"]]
 
-    def test_admins_hear_of_a_webhook_that_was_disabled(
+    def test_admins_are_notified_of_a_disabled_webhook(
         self, server: MailServer, ada: User, alice: User, dairy: Customer
     ) -> None:
         from portal.notifications.webhook_operations import webhook_create, webhook_disable

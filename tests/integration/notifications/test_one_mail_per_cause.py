@@ -329,7 +329,7 @@ class TestSilentRouters:
         send_all(after=3 * MINUTE)
         assert mailed(server) == [("alice", "hippo does not answer"), ("nora", "hippo does not answer")]
 
-    def test_an_outage_that_the_living_end_sees_is_news_all_the_same(
+    def test_an_outage_that_the_living_end_sees_is_still_reported(
         self, server: MailServer, isp: Isp, lines: list[Vll]
     ) -> None:
         announce(SILENT, now=clock.now(), router_id=isp.routers["hippo"].pk)

@@ -45,7 +45,7 @@ def made(user: User, customer: Customer | None, **more: Any) -> Webhook:
     return webhook_create(user=user, customer=customer, url=OLD, now=clock.now(), **more)[0]
 
 
-def test_admins_hear_of_one_that_is_made_led_elsewhere_or_signed_otherwise(
+def test_admins_are_notified_of_a_new_webhook_address_or_secret(
     server: MailServer, ada: User, alice: User, nina: User, dairy: Customer
 ) -> None:
     page = signed_in(ada)
