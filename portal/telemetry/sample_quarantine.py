@@ -36,8 +36,8 @@ MAX_AHEAD = timedelta(seconds=60)
 # Two offsets are treated as the same if their difference is no larger than this. Equal clocks give different
 # offsets, because reports take different times to arrive and clocks drift. The value is a sixth of MAX_AHEAD.
 _SAME_OFFSET_MS = 10_000
-# If the agent sent a sample later than this after counting it, the clock may have had another error at the
-# time of counting.
+# If this time passed between the end of a sample and the report, the clock may have had another error at the
+# end of the sample.
 WAITED = timedelta(minutes=5)
 # The maximum number of undecided quarantines per router, and of examples of unusable samples per quarantine.
 MOST_UNDECIDED = 100
