@@ -352,8 +352,8 @@ def test_observation_replaces_the_previous_one(post: Post, isp: Isp) -> None:
 
 def test_unusable_files_stay_reported_until_the_agent_clears_them(post: Post, isp: Isp) -> None:
     unread = {"file": "/var/lib/longline/intent.json.set-aside", "why": "empty \x00"}
-    nothing_held = {"held": None, "applied": None}
-    assert post(OBSERVED, observed(set_aside=[unread], generation=nothing_held)).status_code == 200
+    nothing_stored = {"held": None, "applied": None}
+    assert post(OBSERVED, observed(set_aside=[unread], generation=nothing_stored)).status_code == 200
     row = ObservedRouter.objects.get(router=isp.routers["rhino"])
     assert row.set_aside == [{"file": unread["file"], "why": "empty \ufffd"}]
     assert post(OBSERVED, observed(sent_ms=row.sent_ms + 1)).status_code == 200

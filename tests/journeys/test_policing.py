@@ -22,7 +22,7 @@ def test_a_line_is_policed_at_its_cir(live_stack: Stack, port: str, access: dict
         for which, router in (("a_end", "rhino"), ("z_end", "hippo"))
     }
     accepted = alice.order(
-        description="Held to its rate", svc_mtu=1500, cir_bps=100_000, transport="auto", **ends
+        description="Limited to its rate", svc_mtu=1500, cir_bps=100_000, transport="auto", **ends
     )
     alice.wait_completed(accepted.order, timeout_s=30)
     assert alice.vll(accepted.vll)["policed"]

@@ -64,7 +64,7 @@ def test_a_reference_to_a_row_matched_now_is_no_difference() -> None:
 
 def test_a_link_matches_in_both_orders_of_its_sides() -> None:
     routers = [Wanted(ROUTER, n, (f"r{n}",), f"r{n}", {"site": 7}) for n in (1, 2)]
-    held_routers = [
+    existing_routers = [
         LocalRow(ROUTER, n * 10, f"r{n}", (f"r{n}",), {"site": 7}, n, {"site": 7}) for n in (1, 2)
     ]
     fields = {
@@ -85,7 +85,7 @@ def test_a_link_matches_in_both_orders_of_its_sides() -> None:
         "z_ip_mtu": 1500,
     }
     here = LocalRow(LINK, 50, "link", sides_place((2, "y"), (1, "x")), turned)
-    found = differences(wish(site(), *routers, link), {ROUTER: held_routers, LINK: [here]})
+    found = differences(wish(site(), *routers, link), {ROUTER: existing_routers, LINK: [here]})
     assert [change.fields for change in found.changes if change.kind == LINK] == [{}]
     assert [(finding.code, finding.facts) for finding in found.findings] == [
         ("kept", {"field": "z_ip_mtu", "ours": 1500, "theirs": 9000})

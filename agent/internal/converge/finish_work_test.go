@@ -84,7 +84,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 	})
 }
 
-func TestKilledConvergeIsFinishedUnderHold(t *testing.T) {
+func TestKilledConvergeIsFinishedUnderReportOnly(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = ReportOnly
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")

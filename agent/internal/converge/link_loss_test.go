@@ -90,8 +90,8 @@ func TestPortComesUpForAForeignUse(t *testing.T) {
 	})
 }
 
-// TestPortComesUpForAForeignUseUnderHold: the agent had shut down the port.
-func TestPortComesUpForAForeignUseUnderHold(t *testing.T) {
+// TestPortComesUpForAForeignUseUnderReportOnly: the agent had shut down the port.
+func TestPortComesUpForAForeignUseUnderReportOnly(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = ReportOnly
 		port := r.ports[0]

@@ -142,7 +142,7 @@ func TestRebuildAcceptsOnlySubInterfacesOfTheAgent(t *testing.T) {
 	})
 }
 
-func TestRebuildUnderHoldNeedsAnOperator(t *testing.T) {
+func TestRebuildUnderReportOnlyNeedsAnOperator(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.Repair = ReportOnly

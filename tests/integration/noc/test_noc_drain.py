@@ -200,8 +200,8 @@ def test_api_drains_a_router(isp: Isp, nora: User, vll: Vll) -> None:
     assert act("maintenance-end").status_code == 409
     assert act("drain-end").json()["maintenance_since"]
     assert act("maintenance-end").json()["maintenance_since"] is None
-    assert act("hold").json()["locked_since"]
-    assert act("release").json()["locked_since"] is None
+    assert act("hold").json()["held_since"]
+    assert act("release").json()["held_since"] is None
     assert act("retry").status_code == 200
     assert act("dance").status_code == 422
 
