@@ -34,7 +34,7 @@ class Kind(models.TextChoices):
     ROUTER_DIFFERS = "router_differs", _("Routers with configuration drift")
     LINE_DIFFERS = "line_differs", _("Lines with configuration drift")
     CONTESTED = "contested", _("Configuration of lines changed by somebody else")
-    VLAN_LOSS = "vlan_loss", _("Lines whose frames a router drops because it does not know their VLAN")
+    VLAN_LOSS = "vlan_loss", _("Lines whose frames a router drops as of an unknown VLAN")
     LOSSES = "losses", _("Backbone interfaces losing frames")
     ORDER_OVERDUE = "order_overdue", _("Overdue orders")
     ORDER_FAILED = "order_failed", _("Orders that failed in the last day and were not retried")
