@@ -21,7 +21,7 @@ GIVE_UP_S = 30
 _FIGURES = (
     ("order_to_frames_p50_s", "s"),
     ("order_to_frames_p95_s", "s"),
-    ("line_test_p95_ms", "ms"),
+    ("activation_test_p95_ms", "ms"),
 )
 STATIONS = {"rhino": bytes.fromhex("02000000000a"), "hippo": bytes.fromhex("02000000000b")}
 

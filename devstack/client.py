@@ -131,12 +131,12 @@ class Client:
 
     def tests(self, identity: str) -> list[Json]:
         """Return the line's activation tests, newest first."""
-        results: list[Json] = self._call("GET", f"/api/v1/vlls/{identity}/tests")["results"]
+        results: list[Json] = self._call("GET", f"/api/v1/vlls/{identity}/activation-tests")["results"]
         return results
 
     def test(self, identity: str) -> Json:
         """Request an activation test of a line in service."""
-        return self._call("POST", f"/api/v1/vlls/{identity}/tests", json={})
+        return self._call("POST", f"/api/v1/vlls/{identity}/activation-tests", json={})
 
     def diagnosis(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/diagnosis")

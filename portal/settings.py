@@ -13,10 +13,10 @@ import pghistory
 from csp.constants import NONE, SELF
 
 from portal.beat_schedule import EVERY_S
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.core.database_url import read_database_url
 from portal.core.environment import Environment
 from portal.core.integer_overflow import require_integers_to_fit
-from portal.core.line_test_mode import LineTestMode
 from portal.core.path_bfd import PathWatch
 from portal.core.provider import Provider
 from portal.core.redis_url import KEEPALIVE, read_redis_url
@@ -469,7 +469,7 @@ LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
 # How many days cleared alarms are kept.
 LONGLINE_ALARM_DAYS = env.int("LONGLINE_ALARM_DAYS", default=365)
 # Whether a line must pass an activation test before it is handed over: required, advisory or off.
-LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="required"))
+LONGLINE_LINE_TEST = ActivationTestMode.read(env.str("LONGLINE_LINE_TEST", default="required"))
 # The rate of test frames, in frames per second.
 LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
 # How paths between tunnel endpoints are watched. 300x3 sends a packet every 300 ms, and 3 lost packets mean

@@ -17,12 +17,12 @@ from portal.events.outbox import resend_tasks
 from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence
 from portal.vll.operations import (
+    activation_tests_give_up,
+    activation_tests_resend,
     coolings_off_end,
     dead_routers_settle,
-    line_tests_give_up,
-    line_tests_resend,
     orders_overdue_alarm,
-    scheduled_line_tests_begin,
+    scheduled_activation_tests_begin,
 )
 from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
 from portal.vll.router_operations.actions import reconciliations_resend
@@ -42,9 +42,9 @@ def sweep(*, now: datetime) -> None:
         coolings_off_end,
         dead_routers_settle,
         tombstones_of_retired_routers_settle,
-        line_tests_give_up,
-        line_tests_resend,
-        scheduled_line_tests_begin,
+        activation_tests_give_up,
+        activation_tests_resend,
+        scheduled_activation_tests_begin,
         routers_resend,
         reconciliations_resend,
         behind_agents_announce,

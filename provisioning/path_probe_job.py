@@ -5,11 +5,11 @@ from contextlib import ExitStack
 from uuid import UUID
 
 from portal.core import clock
-from portal.vll.line_test_procedure import SIZES, run
+from portal.vll.activation_test_procedure import SIZES, run
 from portal.vll.operations.path_probes import largest_frame, path_probe_claim, path_probe_finish
+from provisioning.activation_test_frames import End, FramesProbe, NotSent
+from provisioning.activation_test_job import rate_pps
 from provisioning.converge_job import Clock, agent_of
-from provisioning.line_test_frames import End, FramesProbe, NotSent
-from provisioning.line_test_job import rate_pps
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from provisioning import converge_job
 from provisioning import lost_work_sweep as sweeper
+from provisioning.activation_test_job import activation_test
 from provisioning.intent_generation_after_restore import generation_adopt_on_request
-from provisioning.line_test_job import line_test
 from provisioning.path_probe_job import path_probe
 from provisioning.plan_preview import plan_make
 from provisioning.rebuild_job import end_rebuild
@@ -50,7 +50,7 @@ def plan_order(plan_id: str) -> None:
 
 @shared_task(name=task_names.TEST_LINE)
 def test_line(test_id: str) -> None:
-    line_test(UUID(test_id))
+    activation_test(UUID(test_id))
 
 
 @shared_task(name=task_names.KEEP_TUNNEL_PATHS)

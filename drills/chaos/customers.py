@@ -161,7 +161,7 @@ class Customers:
                 order = self._orders[step.line or 0]
             return self._send("customer", "POST", f"/api/v1/orders/{order}/cancel", key)
         if step.do == "test":
-            return self._send("customer", "POST", f"{where}/tests", key, {})
+            return self._send("customer", "POST", f"{where}/activation-tests", key, {})
         if step.do == "adopt-again":
             end = self._get("noc", where)["a_end"]
             tags = (end["outer_vlan"], end["inner_vlan"])

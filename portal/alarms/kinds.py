@@ -42,7 +42,7 @@ class Kind(models.TextChoices):
     RELAY = "relay", _("Messages that the relay has not sent")
     QUEUE_UNSERVED = "queue_unserved", _("Queues without a worker")
     FEW_BUFFERS = "few_buffers", _("Routers short of buffers")
-    TEST_FAILED = "test_failed", _("Failed line tests")
+    TEST_FAILED = "test_failed", _("Failed activation tests")
     UNCONFIRMED = "unconfirmed", _("Removed lines that routers have not confirmed")
     LINK_MTU = "link_mtu", _("Links with conflicting MTUs")
     LINK_INTERFACE = "link_interface", _("Links with a missing interface")

@@ -20,7 +20,7 @@ from portal.netbox_sync.user_messages import error_sentence
 from portal.notifications.webhook_sentences import why_disabled
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
-from portal.vll.line_test_sentences import failure_sentence
+from portal.vll.activation_test_sentences import failure_sentence
 from portal.vll.path_sentences import black_hole_text
 from portal.vll.states import OrderAction, OrderState
 
@@ -50,7 +50,7 @@ HEADLINES: dict[str, str] = {
     Kind.RELAY: gettext_noop("The relay is not sending messages"),
     Kind.QUEUE_UNSERVED: gettext_noop("No worker takes the tasks of the queue {name}"),
     Kind.FEW_BUFFERS: gettext_noop("VPP on {name} is short of buffers"),
-    Kind.TEST_FAILED: gettext_noop("The line test {name} failed"),
+    Kind.TEST_FAILED: gettext_noop("The activation test {name} failed"),
     Kind.UNCONFIRMED: gettext_noop("No router has confirmed the removal of {name}"),
     Kind.LINK_MTU: gettext_noop("The MTUs of {name} conflict"),
     Kind.LINK_INTERFACE: gettext_noop("{name}: an interface is missing"),

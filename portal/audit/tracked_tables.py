@@ -157,7 +157,7 @@ NOT_AUDITED: dict[str, str] = {
     "vll.Attempt": "is itself a record that a trigger keeps from being changed",
     "vll.EndMove": _BY_ORDERS,
     "vll.ForwardedLinkLoss": "follows from what routers say, and the line's events tell of it",
-    "vll.LineTest": "is itself a record that a trigger keeps from being changed",
+    "vll.ActivationTest": "is itself a record that a trigger keeps from being changed",
     "vll.PlanResult": _BY_ROUTERS,
     "vll.RouterConvergence": _BY_THE_PORTAL,
     "vll.TombstoneTunnel": _BY_ORDERS,

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from portal.core.units import grouped_text, rate_text
 from portal.diagnosis.line_facts import EndFacts, LineFacts, SlowPort
-from portal.vll.line_test_procedure import Finding as FramesFinding
+from portal.vll.activation_test_procedure import Finding as FramesFinding
 from portal.vll.link_loss_decision import other
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
 

@@ -18,9 +18,9 @@ from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.models import Sample
 from portal.telemetry.router_events import VLAN_RESTORED
 from portal.telemetry.router_losses import drops_at_port
-from portal.vll.line_test_procedure import Finding as FramesFinding
-from portal.vll.line_test_sentences import line_test_sentence
-from portal.vll.models import LineTest, Order, Vll, VllEnd
+from portal.vll.activation_test_procedure import Finding as FramesFinding
+from portal.vll.activation_test_sentences import activation_test_sentence
+from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.path_sentences import black_hole_sentence
 from portal.vll.path_status import PathStatus, path_status
@@ -131,7 +131,7 @@ class PathMtuFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class LineTestFacts:
+class ActivationTestFacts:
     """The newest activation test of the line that sent frames."""
 
     passed: bool
@@ -164,7 +164,7 @@ class LineFacts:
     path: PathStatus | None
     # None if no probe has been sent.
     path_mtu: PathMtuFacts | None
-    last_test: LineTestFacts | None
+    last_test: ActivationTestFacts | None
     # The time since when the path has not carried the line's largest frames, according to the MTUs of its
     # links.
     not_carried_since: datetime | None = None
@@ -324,12 +324,14 @@ def _path_mtu(vll: Vll) -> PathMtuFacts | None:
     )
 
 
-def _last_test(vll: Vll) -> LineTestFacts | None:
-    ended = (LineTest.State.PASSED, LineTest.State.FAILED)
-    test = vll.line_tests.filter(state__in=ended).order_by("-finished_at").first()
+def _last_test(vll: Vll) -> ActivationTestFacts | None:
+    ended = (ActivationTest.State.PASSED, ActivationTest.State.FAILED)
+    test = vll.activation_tests.filter(state__in=ended).order_by("-finished_at").first()
     if test is None or test.finished_at is None:
         return None
-    return LineTestFacts(test.state == LineTest.State.PASSED, line_test_sentence(test), test.finished_at)
+    return ActivationTestFacts(
+        test.state == ActivationTest.State.PASSED, activation_test_sentence(test), test.finished_at
+    )
 
 
 def _order(newest: Order | None) -> OrderFacts | None:

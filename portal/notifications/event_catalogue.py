@@ -118,7 +118,7 @@ def _link_loss(name: str, about: str | Promise) -> EventType:
     )
 
 
-def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
+def _activation_test(state: str, about: str | Promise, **example: Any) -> EventType:
     """Return a type of events about an activation test of a line. The test is scheduled or has ended."""
     return EventType(
         name=f"line_test.{state}",
@@ -128,7 +128,7 @@ def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
             "line_test": {
                 "type": "string",
                 "format": "uuid",
-                "description": "GET /api/v1/vlls/<vll>/tests/<id>",
+                "description": "GET /api/v1/vlls/<vll>/activation-tests/<id>",
             },
             "order": {
                 "type": ["string", "null"],
@@ -245,27 +245,27 @@ TYPES: tuple[EventType, ...] = (
     _link_loss(
         "link_loss_over", _("A link that was taken down for link loss forwarding is to be set up again.")
     ),
-    _line_test(
+    _activation_test(
         "scheduled",
-        _("A test with frames was scheduled. It will interrupt a line for a few seconds."),
+        _("An activation test was scheduled. It will interrupt a line for a few seconds."),
         message="To be tested at 2026-11-24 03:00 UTC",
         order=None,
     ),
-    _line_test(
+    _activation_test(
         "passed",
         _("A line passed its test: frames of every size arrived in both directions."),
         message="All test frames of up to 1,514 bytes arrived, both ways.",
         largest_passed=1514,
     ),
-    _line_test(
+    _activation_test(
         "failed",
         _("Test frames were lost: the network carries smaller frames than promised, or none."),
         message="No test frame arrives at the other end: the underlay does not carry this tunnel.",
         reason="nothing-arrives",
     ),
-    _line_test(
+    _activation_test(
         "not_tested",
-        _("A line was not tested with frames; the event says why."),
+        _("A line had no activation test. The event contains the reason."),
         message="Both ends are on one router, and there is no tunnel.",
         reason="no-tunnel",
     ),

@@ -18,7 +18,7 @@ from portal.core.units import localized
 from portal.telemetry.models import OperInterval
 from portal.telemetry.throughput import RangeEmpty
 from portal.telemetry.time_spans import Span, length, within
-from portal.vll.models import LineTest, Vll
+from portal.vll.models import ActivationTest, Vll
 from portal.vll.states import OperStatus, OrderAction
 
 PERIODS = ("day", "month")
@@ -141,7 +141,7 @@ def reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
 
 def _interruptions(vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, list[Span]]:
     """Return the interruptions by requested tests, by line. A running test counts until ``until``."""
-    requested = LineTest.objects.filter(
+    requested = ActivationTest.objects.filter(
         Q(restored_at__isnull=True) | Q(restored_at__gt=since),
         vll__in=vlls,
         order__action=OrderAction.TEST,

@@ -187,17 +187,17 @@ TEXTS |= {
         "{routers} would not respond within seconds, so the line might stay interrupted; nothing was "
         "done. Try again later, or ask the NOC."
     ),
-    errors.LineTestFrameOutOfRange: gettext_noop(
+    errors.ActivationTestFrameOutOfRange: gettext_noop(
         "This line carries frames of {minimum} to {maximum} bytes, so frames of {value} cannot be "
         "sent. Enter a size in that range, or leave it out."
     ),
-    errors.LineTestTimeOutOfRange: gettext_noop(
+    errors.ActivationTestTimeOutOfRange: gettext_noop(
         "A test can be scheduled from now until {latest}. Choose a time in between."
     ),
-    errors.LineTestIsScheduled: gettext_noop(
+    errors.ActivationTestIsScheduled: gettext_noop(
         "A test of this line is already scheduled for {at}. Cancel that test first."
     ),
-    errors.WrongLineTestState: gettext_noop(
+    errors.WrongActivationTestState: gettext_noop(
         "This test is {state}: only a scheduled test can be cancelled here. To stop a running test,"
         " cancel its order."
     ),

@@ -225,34 +225,38 @@ class RouterDoesNotAnswer(Conflict):
     routers: str
 
 
-class LineTestFrameOutOfRange(DomainError):
+class ActivationTestFrameOutOfRange(DomainError):
     """A test frame larger than the line promises to carry, or too small, in bytes without FCS."""
 
+    code = "line-test-frame-out-of-range"
     value: int
     minimum: int
     maximum: int
     field: str = "frame"
 
 
-class LineTestTimeOutOfRange(DomainError):
+class ActivationTestTimeOutOfRange(DomainError):
     """A time for a test that is in the past, or too far in the future."""
 
+    code = "line-test-time-out-of-range"
     earliest: datetime
     latest: datetime
     field: str = "at"
 
 
-class LineTestIsScheduled(Conflict):
+class ActivationTestIsScheduled(Conflict):
     """The line has a test scheduled already."""
 
+    code = "line-test-is-scheduled"
     test: str
     at: datetime | None
     field: str = "at"
 
 
-class WrongLineTestState(Conflict):
+class WrongActivationTestState(Conflict):
     """A test that has begun is cancelled with its order. A test that has ended cannot be cancelled."""
 
+    code = "wrong-line-test-state"
     state: str
 
 

@@ -18,7 +18,7 @@ class OrderState(models.TextChoices):
 
 
 class OrderAction(models.TextChoices):
-    """MEF 57.2 order item actions, and ``test``: a test with frames, which does not change the line."""
+    """MEF 57.2 order item actions, and ``test``: an activation test, which does not change the line."""
 
     ADD = "add", _("Add")
     MODIFY = "modify", _("Modify")

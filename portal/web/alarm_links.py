@@ -49,5 +49,5 @@ def _address_of(alarm: Alarm) -> str:
     if what == "order":
         return reverse("web:noc-order", args=[about])
     if kind == Kind.TEST_FAILED:
-        return reverse("web:line-test", args=[alarm.facts["line"], alarm.facts["test"]])
+        return reverse("web:activation-test", args=[alarm.facts["line"], alarm.facts["test"]])
     return reverse(_OF_OBJECT[what], args=[about]) if what in _OF_OBJECT else ""

@@ -43,7 +43,7 @@ class Group:
     pages: tuple[Page, ...]
 
 
-_LINE_PAGES = ("web:vll", "web:diagnosis", "web:line-test")
+_LINE_PAGES = ("web:vll", "web:diagnosis", "web:activation-test")
 _ORDER_PAGES = ("web:order", "web:reservation")
 _TEAM = Page(_("Team"), "web:teams", "t", below=("web:team", "web:member", "web:invit"))
 _WEBHOOKS = Page(_("Webhooks"), "web:webhooks", "w", below=("web:webhook",))

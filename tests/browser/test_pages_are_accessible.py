@@ -38,7 +38,7 @@ from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.telemetry.reported_counters import EndCount
-from portal.vll.models import LineTest, Order, PlanResult, Reservation, Vll, VllEnd
+from portal.vll.models import ActivationTest, Order, PlanResult, Reservation, Vll, VllEnd
 from portal.vll.operations import order_delete, reservation_make
 from portal.web.inventory_kinds import KINDS
 from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader, german
@@ -62,7 +62,7 @@ _BUTTONS_AND_PARTS = {
     for name in (
         *("order-check", "order-ports", "order-reservation", "reservation-renew", "reservation-release"),
         *("live", "vll-status", "vll-change-check", "vll-resume", "vll-restore", "vll-cancel"),
-        *("line-test-call-off", "trouble-report", "trouble-close"),
+        *("activation-test-call-off", "trouble-report", "trouble-close"),
         *("account-language", "palette", "provider-logo", "provider-style"),
         *("vll-retry", "invite", "member-role", "invitation-revoke"),
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
@@ -194,7 +194,7 @@ def record_losses(isp: Isp, vll: Vll) -> None:
 def add_failed_test(vll: Vll) -> None:
     """Add a test with lost frames."""
     counts = [{"frame": frame, "sent": 100, "received": 100, "fragmented": False} for frame in (64, 1024)]
-    LineTest.objects.create(
+    ActivationTest.objects.create(
         vll=vll,
         order=vll.orders.get(),
         revision=1,
@@ -339,7 +339,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/vlls/{lines['active'].pk}/months/",
             f"/vlls/{lines['active'].pk}/test/",
             f"/vlls/{lines['active'].pk}/diagnosis/",
-            *(f"/vlls/{test.vll_id}/tests/{test.pk}/" for test in lines["active"].line_tests.all()),
+            *(f"/vlls/{test.vll_id}/tests/{test.pk}/" for test in lines["active"].activation_tests.all()),
         ],
         "ada": [
             "/account/notifications/",

@@ -43,7 +43,7 @@ def test_a_test_is_scheduled_in_the_zone_of_the_browser(
     at.press("Enter")
     expect(person.page.get_by_text("The test is scheduled.")).to_be_visible()
     expect(person.page.get_by_text(f"To be tested at {day} 02:00 {named}").first).to_be_attached()
-    scheduled = Vll.objects.get(pk=vll.pk).line_tests.get(state="scheduled").scheduled_for
+    scheduled = Vll.objects.get(pk=vll.pk).activation_tests.get(state="scheduled").scheduled_for
     local = datetime(day.year, day.month, day.day, 2, tzinfo=UTC)
     assert scheduled == local - timedelta(hours=offset_h)
     times = person.page.locator("time").all_text_contents()

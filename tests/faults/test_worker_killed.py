@@ -18,8 +18,9 @@ from tests.faults.converging_routers import claims, wait_until_converging
 # A sweep every 30 s queues an import again that has made no progress for 60 s.
 IMPORTED_WITHIN_S = 180
 SITES = 3000
-# A router's claim expires after 45 s and a line test's after 60 s, and a sweep comes at most 5 s later. Then
-# the orders continue, two line tests at a time: 40 take 25 s on an idle machine, 120 on a busy one.
+# A router's claim expires after 45 s and an activation test's after 60 s, and a sweep comes at most 5 s
+# later. Then the orders continue, two activation tests at a time: 40 take 25 s on an idle machine, 120 on a
+# busy one.
 RESUMED_WITHIN_S = 240
 
 

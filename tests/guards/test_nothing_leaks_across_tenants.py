@@ -21,7 +21,7 @@ from portal.api.openapi.examples import example_of
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
-from portal.vll.models import LineTest, Vll
+from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import reservation_make
 from tests.integration.circuits import found_line
 from tests.integration.imports.files import checked
@@ -64,7 +64,7 @@ def owned(module_rows: None) -> dict[str, Any]:
     isp = build_isp(owner=dairy)
     placed = order(isp, alice, description=f"{SECRET} line")
     activate(placed.vll)
-    LineTest.objects.create(
+    ActivationTest.objects.create(
         pk=TEST,
         vll=placed.vll,
         order=placed,

@@ -65,7 +65,7 @@ HARMLESS = {
     ("web:vll-restore", ""),
     ("web:vll-retry", ""),
     ("web:vll-cancel", ""),
-    ("web:line-test-call-off", ""),
+    ("web:activation-test-call-off", ""),
     # The list of alarms offers the reverse action.
     ("web:noc-alarm-acknowledge", "list"),
     ("web:noc-alarm-unsilence", "list"),

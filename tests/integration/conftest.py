@@ -12,11 +12,11 @@ from django.test import override_settings
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.line_test_mode import LineTestMode
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll
+from tests.integration.activation_testing import Underlay
 from tests.integration.isp import Isp, build_isp, member
-from tests.integration.line_testing import Underlay
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
@@ -87,11 +87,11 @@ def one_connection() -> Iterator[None]:
 @pytest.fixture
 def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underlay:
     """Return an underlay between routers that can send test frames; lines have to pass a test."""
-    settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
+    settings.LONGLINE_LINE_TEST = ActivationTestMode.REQUIRED
     ObservedRouter.objects.update(line_tests=True)
     underlay = Underlay()
-    monkeypatch.setattr("provisioning.line_test_job.agent_of", underlay.agent_of)
-    monkeypatch.setattr("provisioning.line_test_frames.TRAVEL_S", 0)
+    monkeypatch.setattr("provisioning.activation_test_job.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.activation_test_frames.TRAVEL_S", 0)
     return underlay
 
 

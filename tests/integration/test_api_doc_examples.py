@@ -29,7 +29,7 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.inventory.models import ObservedRouter
 from portal.notifications.webhook_operations import webhook_create, webhook_test
-from portal.vll.models import LineTest, PlanResult
+from portal.vll.models import ActivationTest, PlanResult
 from portal.vll.operations import reservation_make
 from tests.integration.imports.files import checked
 from tests.integration.isp import Isp
@@ -90,7 +90,7 @@ def ids(
     now = clock.now()
     line = order(isp, alice)
     activate(line.vll)
-    tested = LineTest.objects.create(
+    tested = ActivationTest.objects.create(
         vll=line.vll,
         order=line,
         revision=1,

@@ -97,6 +97,27 @@ def test_schema_names_the_required_scopes() -> None:
     assert paths["/api/v1/enroll"]["post"]["security"] == [{}]
 
 
+def test_old_paths_of_activation_tests_are_deprecated() -> None:
+    paths = document()["paths"]
+    for old, new in (("tests", "activation-tests"), ("tests/{test}", "activation-tests/{test}")):
+        current, deprecated = paths[f"/api/v1/vlls/{{id}}/{new}"], paths[f"/api/v1/vlls/{{id}}/{old}"]
+        assert set(deprecated) == set(current)
+        for method in current:
+            assert not current[method].get("deprecated")
+            assert deprecated[method]["deprecated"]
+            assert f"/{new}`" in deprecated[method]["description"]
+
+
+def test_generated_clients_keep_the_names_of_the_old_paths() -> None:
+    paths, components = document()["paths"], document()["components"]["schemas"]
+    assert paths["/api/v1/vlls/{id}/tests"]["post"]["operationId"] == "vlls_tests_create"
+    for old, new in (
+        ("LineTest", "ActivationTest"),
+        ("LineTestRequestRequest", "ActivationTestRequestRequest"),
+    ):
+        assert components[old]["properties"] == components[new]["properties"]
+
+
 def schemas(part: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Return every schema of the document with its location."""
     if isinstance(part, dict):

@@ -11,7 +11,7 @@ from portal.allocation import gre_key_leases
 from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted
 from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
-from portal.core.line_test_mode import LineTestMode
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.inventory.models import ObservedRouter, TunnelAddress
 from portal.netbox_sync.line_mapping import fields
 from portal.telemetry.observation_ingest import observation_take
@@ -286,15 +286,15 @@ def test_database_refuses_an_impossible_key(vll: Vll, encapsulation: str, key: i
 
 
 def test_line_that_gets_a_key_is_tested_again(isp: Isp, alice: User, settings: Any) -> None:
-    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
+    settings.LONGLINE_LINE_TEST = ActivationTestMode.OFF
     vll = line(isp, alice)
-    settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
+    settings.LONGLINE_LINE_TEST = ActivationTestMode.REQUIRED
     ObservedRouter.objects.update(gre_keys=True, line_tests=True)
     modify(alice, vll, cir_bps=GBIT)
-    assert vll.line_tests.count() == 0
+    assert vll.activation_tests.count() == 0
     activate(vll)
     modify(alice, vll, transport="gre6")
-    assert vll.line_tests.get().state == "waiting"
+    assert vll.activation_tests.get().state == "waiting"
 
 
 def test_key_is_shown_and_searchable(keyed: Isp, alice: User, nora: User) -> None:

@@ -28,7 +28,7 @@ from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.raised_alarms import alarm_texts, alarms_found
 from tests.integration.router_answers import activate
-from tests.integration.test_line_test import Underlay
+from tests.integration.test_activation_test import Underlay
 from tests.integration.test_vni_pool import lease
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -43,7 +43,7 @@ def underlay(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Underlay:
     ObservedRouter.objects.update(probes=True)
     underlay = Underlay()
     monkeypatch.setattr("provisioning.path_probe_job.agent_of", underlay.agent_of)
-    monkeypatch.setattr("provisioning.line_test_frames.TRAVEL_S", 0)
+    monkeypatch.setattr("provisioning.activation_test_frames.TRAVEL_S", 0)
     return underlay
 
 

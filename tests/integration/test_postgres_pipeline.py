@@ -10,8 +10,8 @@ from django.db.models import AutoField, Model
 from django.utils import timezone
 
 from portal.accounts.models import Customer, User
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.core.compiled_insert import insert
-from portal.core.line_test_mode import LineTestMode
 from portal.core.postgres_pipeline import pipelined
 from portal.events.models import Event
 from portal.vll.models import Order, Vll
@@ -30,7 +30,9 @@ def event(kind: str = "router.seen", **also: object) -> Event:
 def test_an_inserted_row_is_the_one_that_django_would_insert(
     isp: Isp, alice: User, settings: Any, model: type[Model]
 ) -> None:
-    settings.LONGLINE_LINE_TEST = LineTestMode.OFF  # Tests are kept permanently, and keep their order too.
+    settings.LONGLINE_LINE_TEST = (
+        ActivationTestMode.OFF
+    )  # Tests are kept permanently, and keep their order too.
     order(isp, alice, description="Zürich", eir_bps=5_000_000_000)
     row = model._default_manager.order_by("pk")[0]
     columns = [field.attname for field in model._meta.concrete_fields]

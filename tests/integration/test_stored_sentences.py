@@ -13,9 +13,9 @@ from portal.diagnosis.checks import Check, CheckState, Finding
 from portal.diagnosis.line_facts import facts_of
 from portal.diagnosis.verdict import stored_sentence, verdict_of
 from portal.events.models import Event
-from portal.vll.line_test_sentences import failure_sentence
-from portal.vll.models import LineTest, Order, Vll
-from portal.vll.operations.line_test_lifecycle import line_test_announce
+from portal.vll.activation_test_sentences import failure_sentence
+from portal.vll.models import ActivationTest, Order, Vll
+from portal.vll.operations.activation_test_lifecycle import activation_test_announce
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.web_pages.browser import signed_in, text
@@ -77,7 +77,7 @@ def test_stored_verdict_is_shown_with_its_end_and_time(vll: Vll) -> None:
 
 def test_alarm_of_a_failed_test_is_shown_in_the_readers_language(nina: User, vll: Vll) -> None:
     routers = {side: {"router": name} for side, name in (("a", "rhino"), ("z", "hippo"))}
-    LineTest.objects.create(
+    ActivationTest.objects.create(
         vll=vll,
         order=vll.orders.get(),
         revision=1,
@@ -95,9 +95,11 @@ def test_alarm_of_a_failed_test_is_shown_in_the_readers_language(nina: User, vll
 
 
 def test_webhooks_get_the_result_of_a_test_in_english(alice: User, vll: Vll) -> None:
-    test = LineTest(vll=vll, revision=1, frame=1518, state="failed", reason="frames-lost", conditions={})
+    test = ActivationTest(
+        vll=vll, revision=1, frame=1518, state="failed", reason="frames-lost", conditions={}
+    )
     with translation.override("de"):
-        line_test_announce(test, now=clock.now())
+        activation_test_announce(test, now=clock.now())
     assert Event.objects.get(kind="line_test.failed").data["reason"] == ENGLISH
 
 

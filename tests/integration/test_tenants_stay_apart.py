@@ -30,7 +30,7 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
-from portal.vll.models import LineTest, Order, Reservation, Vll, VllEnd
+from portal.vll.models import ActivationTest, Order, Reservation, Vll, VllEnd
 from portal.vll.operations import reservation_make
 from tests.integration.accounts.codes import with_totp
 from tests.integration.circuits import found_line
@@ -114,7 +114,7 @@ def dairys(module_rows: None, documentation_sites: None) -> Dairy:
         "webhook_id": webhook.pk,
         "delivery_id": webhook_test(webhook=webhook, now=clock.now()).pk,
         "vll_id": vll.pk,
-        "test_id": LineTest.objects.create(
+        "test_id": ActivationTest.objects.create(
             vll=vll,
             order=vll.orders.get(),
             revision=1,

@@ -19,8 +19,8 @@ from portal.inventory.models import ObservedRouter
 from portal.notifications.mail_delivery import mail_send, mails_call
 from portal.notifications.models import Delivery, Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
-from portal.vll.line_test_sentences import failure_sentence, line_test_sentence
-from portal.vll.models import LineTest, Order, Vll, VllEnd
+from portal.vll.activation_test_sentences import activation_test_sentence, failure_sentence
+from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.state_compare_and_swap import ForbiddenTransition, lifecycle_move, order_move
 from tests.integration.imports.files import staged
 from tests.integration.isp import Isp
@@ -137,8 +137,8 @@ def test_the_finding_of_a_verdict_that_was_kept() -> None:
     assert stored_sentence(verdict, facts) == "It is somewhere else."
 
 
-def test_the_reason_of_a_line_test(vll: Vll, now: datetime) -> None:
-    test = LineTest(vll=vll, frame=1514, created_at=now, state="failed", reason=UNKNOWN, conditions={})
-    assert UNKNOWN in line_test_sentence(test)
+def test_the_reason_of_an_activation_test(vll: Vll, now: datetime) -> None:
+    test = ActivationTest(vll=vll, frame=1514, created_at=now, state="failed", reason=UNKNOWN, conditions={})
+    assert UNKNOWN in activation_test_sentence(test)
     failure = {"code": f"line-test-{UNKNOWN}", "message": "It went too far.", "links": []}
     assert failure_sentence(failure) == "It went too far."

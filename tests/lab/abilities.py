@@ -8,7 +8,7 @@ from devstack.vpp import Vpp
 class Ability(Enum):
     """The messages that the ability needs."""
 
-    LINE_TESTS = ("cli_inband", "pg_create_interface_v3", "pg_delete_interface")
+    ACTIVATION_TESTS = ("cli_inband", "pg_create_interface_v3", "pg_delete_interface")
     PATH_WATCH = ("bfd_udp_enable_multihop",)
     GRE_KEYS = ("gre_tunnel_add_del_v2", "gre_tunnel_dump_v2")
 

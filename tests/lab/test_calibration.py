@@ -35,7 +35,7 @@ def test_calibration_in_service_is_refused_with_a_reason_and_changes_nothing(lab
 
 @pytest.mark.parametrize("options", [(), ("-with-lines",)], ids=["drained", "with a line"])
 def test_calibration_under_maintenance_updates_admission(lab: Lab, options: tuple[str, ...]) -> None:
-    lab.needs(Ability.LINE_TESTS)  # uses the same generator
+    lab.needs(Ability.ACTIVATION_TESTS)  # uses the same generator
     noc = lab.stack.client("noc")
     rhino = noc.router("rhino")
 

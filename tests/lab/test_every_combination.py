@@ -31,7 +31,7 @@ def test_the_largest_promised_packet_arrives_unchanged_both_ways_and_nothing_sta
         [test] = customer.tests(accepted.vll)
         if combination.transport == "l2xc":
             assert (test["state"], test["reason"]) == ("not_tested", "no-tunnel")
-        elif not lab.can(Ability.LINE_TESTS):
+        elif not lab.can(Ability.ACTIVATION_TESTS):
             assert (test["state"], test["reason"]) == ("not_tested", "router-cannot")
         else:
             assert (test["state"], test["largest_passed"]) == ("passed", vll["frame"])

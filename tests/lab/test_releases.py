@@ -18,7 +18,7 @@ def test_a_line_shows_whether_it_is_tested_watched_and_policed(lab: Lab) -> None
     customer = lab.stack.client("customer")
     with in_service(lab, LINE) as vll:
         [tested] = customer.tests(vll)
-        if lab.can(Ability.LINE_TESTS):
+        if lab.can(Ability.ACTIVATION_TESTS):
             assert (tested["state"], tested["reason"]) == ("passed", None)
         else:
             assert (tested["state"], tested["reason"]) == ("not_tested", "router-cannot")
@@ -78,7 +78,7 @@ def received(wire: Wire) -> list[bytes]:
 
 @pytest.mark.parametrize("line", [Combination("vxlan4", "untagged"), Combination("gre6", "dot1q")], ids=str)
 def test_no_test_frame_reaches_a_customer(lab: Lab, line: Combination) -> None:
-    lab.needs(Ability.LINE_TESTS)
+    lab.needs(Ability.ACTIVATION_TESTS)
     customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
     wires = [lab.wire(*where) for where in ends.values()]
 

@@ -71,7 +71,10 @@ def vrf(lab: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("line", LINES, ids=str)
 def test_frames_pass_in_the_table(vrf: Lab, line: Combination) -> None:
-    """The order waits until both agents report their addresses in the table, and its line test passes."""
+    """The order waits until both agents report their addresses in the table.
+
+    Its activation test passes.
+    """
     customer = vrf.stack.client("customer")
     with in_service(vrf, line) as vll:
         for vpp in vrf.dataplane.vpps.values():

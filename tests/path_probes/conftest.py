@@ -68,5 +68,5 @@ def probed(request: pytest.FixtureRequest) -> Iterator[Probed]:
             yield Probed(stack)
     else:
         with running_lab(request.config, settings=SETTINGS) as lab:
-            request.config.stash[_shown] = lab.can(Ability.LINE_TESTS)
+            request.config.stash[_shown] = lab.can(Ability.ACTIVATION_TESTS)
             yield Probed(lab.stack, lab)

@@ -21,7 +21,7 @@ def wait(probed: Probed, is_so: Callable[[], bool]) -> None:
 
 
 def test_a_black_hole_is_found_and_named_to_the_byte(probed: Probed) -> None:
-    probed.needs(Ability.LINE_TESTS)
+    probed.needs(Ability.ACTIVATION_TESTS)
     customer = probed.stack.client("customer")
     accepted = customer.order(**an_order(probed.stack, vlan=720, transport="vxlan4", svc_mtu=8900))
     customer.wait_completed(accepted.order, timeout_s=WAIT_S)

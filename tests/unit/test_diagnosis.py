@@ -9,9 +9,16 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 
 from portal.diagnosis.checks import CheckState, Finding, checks_of
-from portal.diagnosis.line_facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts, PathMtuFacts
+from portal.diagnosis.line_facts import (
+    ActivationTestFacts,
+    Counted,
+    EndFacts,
+    LineFacts,
+    OrderFacts,
+    PathMtuFacts,
+)
 from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, stored_sentence, verdict_of
-from portal.vll.line_test_procedure import Finding as FramesFinding
+from portal.vll.activation_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus
 
 NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
@@ -56,7 +63,7 @@ def line(a: dict[str, Any] | None = None, z: dict[str, Any] | None = None, **mor
         ends={"a": end("rhino", **(a or {})), "z": end("hippo", **(z or {}))},
         path=PathStatus("up", "The path has been up since {time}.", NOW),
         path_mtu=PathMtuFacts(1564, 1564, None, NOW, ""),
-        last_test=LineTestFacts(
+        last_test=ActivationTestFacts(
             True, "All test frames of up to 1,518 bytes arrived, in both directions.", NOW
         ),
     )
@@ -118,7 +125,11 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(order=OrderFacts("modify", "held", NOW)), "in-order"),
         (line(lifecycle="pendingActive", order=OrderFacts("add", "held", NOW)), "awaits-approval"),
         (
-            line(last_test=LineTestFacts(False, "Test frames are lost along the way, even small ones.", NOW)),
+            line(
+                last_test=ActivationTestFacts(
+                    False, "Test frames are lost along the way, even small ones.", NOW
+                )
+            ),
             "test-failed",
         ),
         (line(last_test=None), "in-order"),

@@ -146,9 +146,9 @@ const (
 	CanVXLAN   Capability = "vxlan"
 	CanGENEVE  Capability = "geneve"
 	CanGRE     Capability = "gre"
-	CanGREKeys Capability = "gre_keys"   // several GRE tunnels between two addresses, distinguished by their keys
-	CanTest    Capability = "line_tests" // send test frames
-	CanWatch   Capability = "path_watch" // monitor paths with multihop BFD
+	CanGREKeys Capability = "gre_keys"         // several GRE tunnels between two addresses, distinguished by their keys
+	CanTest    Capability = "activation_tests" // send test frames
+	CanWatch   Capability = "path_watch"       // monitor paths with multihop BFD
 	// CanPoliceHostInterfaces is false up to 24.02. In these versions, frames that af_packet receives bypass the
 	// input features of the port. VPP reports that a policer works there, but the policer does not work
 	// ("af_packet: fix the device input feature arc support", 24.06).

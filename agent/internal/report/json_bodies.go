@@ -135,7 +135,7 @@ type observedBody struct {
 	VPP               vppBody  `json:"vpp"`
 	Encapsulations    []string `json:"encapsulations"`
 	Policing          string   `json:"policing"`
-	LineTests         bool     `json:"line_tests"`
+	ActivationTests   bool     `json:"line_tests"`
 	GREKeys           bool     `json:"gre_keys"`
 	// UnderlayTables means that this agent creates tunnels in the table that the portal names.
 	UnderlayTables bool   `json:"underlay_tables"`

@@ -28,8 +28,8 @@ func (b *observedBody) fill(
 			b.Encapsulations = append(b.Encapsulations, string(can))
 		}
 	}
-	b.Policing, b.LineTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
-	b.Probes, b.UnderlayTables = b.LineTests, true // supported by this agent
+	b.Policing, b.ActivationTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
+	b.Probes, b.UnderlayTables = b.ActivationTests, true // supported by this agent
 	b.PathWatch, b.Watching = s.Supported[observe.CanWatch] && !neverWatch, watchingOf(p.Intent)
 	states := make(map[intent.Path]*endPathBody, len(paths))
 	for _, path := range paths {

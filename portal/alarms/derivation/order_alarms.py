@@ -10,8 +10,8 @@ from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.core.stored_text import in_english
 from portal.vll import queries
-from portal.vll.line_test_sentences import line_test_facts, line_test_sentence
-from portal.vll.models import LineTest, Order, Vll
+from portal.vll.activation_test_sentences import activation_test_facts, activation_test_sentence
+from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
 # A failed test causes an alarm until a later test between the same routers passes, at most for this time.
@@ -43,19 +43,19 @@ def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:
 
 def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
     """Yield the newest failed test of each pair of routers. The direction does not matter."""
-    newest: dict[tuple[str, ...], LineTest] = {}
+    newest: dict[tuple[str, ...], ActivationTest] = {}
     for test in _failed_tests(now).order_by("finished_at"):
         newest[tuple(sorted(test.conditions["routers"][side]["router"] for side in "az"))] = test
     for pair, test in newest.items():
         with in_english():
-            sentence = line_test_sentence(test)
+            sentence = activation_test_sentence(test)
         yield AlarmCondition(
             kind=Kind.TEST_FAILED,
             object="routers:" + ":".join(pair),
             name=" – ".join(test.conditions["routers"][side]["router"] for side in "az"),
             since=test.finished_at,
             facts={
-                **line_test_facts(test),
+                **activation_test_facts(test),
                 "code": f"line-test-{test.reason}",
                 "sentence": sentence,
                 "line": str(test.vll_id),
@@ -64,18 +64,20 @@ def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
         )
 
 
-def _failed_tests(now: datetime) -> QuerySet[LineTest]:
+def _failed_tests(now: datetime) -> QuerySet[ActivationTest]:
     """Return the failed tests after which no test between the same routers has passed with frames at least as
     large.
     """
     a, z = "conditions__routers__a__router", "conditions__routers__z__router"
-    passed = LineTest.objects.filter(
+    passed = ActivationTest.objects.filter(
         Q(**{a: OuterRef(a), z: OuterRef(z)}) | Q(**{a: OuterRef(z), z: OuterRef(a)}),
-        state=LineTest.State.PASSED,
+        state=ActivationTest.State.PASSED,
         finished_at__gt=OuterRef("finished_at"),
         frame__gte=OuterRef("frame"),
     )
-    failed = LineTest.objects.filter(state=LineTest.State.FAILED, finished_at__gte=now - FAILED_TESTS_FOR)
+    failed = ActivationTest.objects.filter(
+        state=ActivationTest.State.FAILED, finished_at__gte=now - FAILED_TESTS_FOR
+    )
     return failed.filter(~Exists(passed))
 
 

@@ -9,6 +9,7 @@ _LINK = {"a_ip_mtu": 9000, "z_ip_mtu": 9000}
 
 # Keyed by the name of the schema's component.
 BODIES: dict[str, dict[str, Any]] = {
+    "ActivationTestRequestRequest": {"frame": 1514},
     "CalibrationWriteRequest": {"calibration": None},
     "CustomerWriteRequest": {"name": "Basel Bakery", "approve_up_to_bps": 1_000_000_000},
     "DiscardRequest": {"reason": "The clock was a day ahead."},

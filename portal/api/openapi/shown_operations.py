@@ -18,12 +18,16 @@ _PLACES = ("path", "query", "header")
 
 @dataclass(frozen=True, slots=True)
 class OperationName:
-    """The name of an operation. ``id`` is its fragment on the page of its group. The id never changes."""
+    """The name of an operation. ``id`` is its fragment on the page of its group. The id never changes.
+
+    ``deprecated``: another operation replaces this one.
+    """
 
     id: str
     method: str
     path: str
     summary: str
+    deprecated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,13 @@ def _of(group: Group) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _name(path: str, method: str, operation: dict[str, Any]) -> OperationName:
-    return OperationName(operation["operationId"], method.upper(), path, operation.get("summary", ""))
+    return OperationName(
+        id=operation["operationId"],
+        method=method.upper(),
+        path=path,
+        summary=operation.get("summary", ""),
+        deprecated=operation.get("deprecated", False),
+    )
 
 
 def _scopes(operation: dict[str, Any]) -> list[list[str]] | None:

@@ -48,8 +48,19 @@ urlpatterns = [
     path("vlls/<uuid:pk>/let-go", lifecycle.LetGoView.as_view(), name="let-go"),
     path("vlls/<uuid:pk>/restore", lifecycle.RestoreView.as_view(), name="restore"),
     path("vlls/<uuid:pk>/history", audit_history.VllHistoryView.as_view(), name="history"),
-    path("vlls/<uuid:pk>/tests", activation_tests.ActivationTestsView.as_view(), name="line-tests"),
-    path("vlls/<uuid:pk>/tests/<uuid:test>", activation_tests.ActivationTestView.as_view(), name="line-test"),
+    path(
+        "vlls/<uuid:pk>/activation-tests",
+        activation_tests.ActivationTestsView.as_view(),
+        name="activation-tests",
+    ),
+    path(
+        "vlls/<uuid:pk>/activation-tests/<uuid:test>",
+        activation_tests.ActivationTestView.as_view(),
+        name="activation-test",
+    ),
+    # Deprecated: the paths of release 0.1.0.
+    path("vlls/<uuid:pk>/tests", activation_tests.LineTestsView.as_view(), name="line-tests"),
+    path("vlls/<uuid:pk>/tests/<uuid:test>", activation_tests.LineTestView.as_view(), name="line-test"),
     path("vlls/<uuid:pk>/diagnosis", diagnosis.DiagnosisView.as_view(), name="diagnosis"),
     path("vlls/<uuid:pk>/trouble-reports", diagnosis.TroubleReportsView.as_view(), name="trouble-reports"),
     path("trouble-reports/<uuid:pk>/close", diagnosis.TroubleCloseView.as_view(), name="trouble-close"),

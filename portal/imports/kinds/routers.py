@@ -63,7 +63,7 @@ class Routers(Kind):
         Column(
             name="line_test_pps",
             read=cells.whole,
-            meaning=_("The most that a line test sends; empty: the portal’s default"),
+            meaning=_("The most that an activation test sends; empty: the portal’s default"),
             unit=_("frames/s"),
             example="10000",
         ),

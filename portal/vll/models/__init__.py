@@ -1,6 +1,6 @@
+from portal.vll.models.activation_test import ActivationTest
 from portal.vll.models.attempt import Attempt, RouterConvergence, intent_is_wanted
 from portal.vll.models.forwarded_link_loss import ForwardedLinkLoss
-from portal.vll.models.line_test import LineTest
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
 from portal.vll.models.reservation import Reservation
@@ -9,10 +9,10 @@ from portal.vll.models.tunnel_path import TunnelPath
 from portal.vll.models.vll import Vll, VllEnd
 
 __all__ = [
+    "ActivationTest",
     "Attempt",
     "EndMove",
     "ForwardedLinkLoss",
-    "LineTest",
     "Order",
     "PlanResult",
     "Reservation",

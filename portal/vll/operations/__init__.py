@@ -1,5 +1,13 @@
 """All writes to VLLs and orders. Every write is in a transaction, and no function uses the network."""
 
+from portal.vll.operations.activation_test_lifecycle import activation_tests_resend
+from portal.vll.operations.activation_test_on_demand import (
+    activation_test_call_off,
+    activation_test_order,
+    activation_test_schedule,
+    activation_tests_give_up,
+    scheduled_activation_tests_begin,
+)
 from portal.vll.operations.add_line import order_add
 from portal.vll.operations.adopt_line import Adoption, line_adopt, lines_adopt
 from portal.vll.operations.attempt_log import attempt_record, attempts_forget
@@ -10,14 +18,6 @@ from portal.vll.operations.force_order_end import order_force_end, order_force_r
 from portal.vll.operations.line_description import vll_describe
 from portal.vll.operations.line_labels import customer_change
 from portal.vll.operations.line_request_check import LineRequest, request_of
-from portal.vll.operations.line_test_lifecycle import line_tests_resend
-from portal.vll.operations.line_test_on_demand import (
-    line_test_call_off,
-    line_test_order,
-    line_test_schedule,
-    line_tests_give_up,
-    scheduled_line_tests_begin,
-)
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.modify_line import Changes, check_may_order, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
@@ -48,6 +48,11 @@ __all__ = [
     "Changes",
     "EndRequest",
     "LineRequest",
+    "activation_test_call_off",
+    "activation_test_order",
+    "activation_test_schedule",
+    "activation_tests_give_up",
+    "activation_tests_resend",
     "agreed_cooling_off",
     "answers_take",
     "attempt_record",
@@ -59,11 +64,6 @@ __all__ = [
     "ends_observed",
     "line_adopt",
     "line_let_go",
-    "line_test_call_off",
-    "line_test_order",
-    "line_test_schedule",
-    "line_tests_give_up",
-    "line_tests_resend",
     "lines_adopt",
     "link_losses_forward",
     "oper_statuses_refresh",
@@ -87,7 +87,7 @@ __all__ = [
     "reservation_release",
     "reservation_renew",
     "reservations_expire",
-    "scheduled_line_tests_begin",
+    "scheduled_activation_tests_begin",
     "similar_orders_of",
     "stale_vlls_mark",
     "tunnel_paths_keep",

@@ -16,10 +16,10 @@ from portal.core.compiled_insert import insert
 from portal.core.postgres_pipeline import pipelined
 from portal.vll.errors import SimilarOrder
 from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.operations.activation_test_lifecycle import activation_test_plan
 from portal.vll.operations.convergence_requests import converge_routers
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line
-from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.reservations import reservation_take
 from portal.vll.operations.resource_leases import (
@@ -94,7 +94,7 @@ def order_add(
     )
     tunnel = transport_lease(accepted=accepted, owner=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, tunnel=tunnel)
-    test = line_test_plan(None, content, (port.router for port in accepted.ports.values()))
+    test = activation_test_plan(None, content, (port.router for port in accepted.ports.values()))
     pending_approval = needs_approval(user, accepted.customer, cir_bps + eir_bps)
     with pipelined():
         vll = vll_create(vll_id, accepted, test.first, description, now)

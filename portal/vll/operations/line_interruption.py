@@ -6,7 +6,7 @@ after their answers.
 
 from datetime import datetime
 
-from portal.vll.models import LineTest, Order, Vll
+from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.states import Lifecycle
 
 
@@ -20,6 +20,6 @@ def interruption_begins(vll: Vll, now: datetime) -> datetime | None:
 
 def interruption_ends(order: Order, *, now: datetime) -> None:
     """Record that an interruption is over: both ends are reconnected, or the portal has stopped waiting."""
-    LineTest.objects.filter(order=order, interrupted_at__isnull=False, restored_at__isnull=True).update(
+    ActivationTest.objects.filter(order=order, interrupted_at__isnull=False, restored_at__isnull=True).update(
         restored_at=now
     )

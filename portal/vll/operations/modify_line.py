@@ -14,6 +14,7 @@ from portal.accounts.models import Customer, User
 from portal.core.encapsulations import Transport
 from portal.inventory.models import Port, Router
 from portal.underlay.transport_selection import SelectedTransport
+from portal.vll.activation_test_rules import takes_another_way
 from portal.vll.errors import (
     ChangeWhileFrozen,
     EndsSwapped,
@@ -24,13 +25,12 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
-from portal.vll.line_test_rules import takes_another_way
 from portal.vll.models import Order, Vll, VllTombstone
+from portal.vll.operations.activation_test_lifecycle import activation_test_plan
 from portal.vll.operations.add_line import content_for
 from portal.vll.operations.end_validation import EndRequest, end_request_of
 from portal.vll.operations.line_description import describe_locked
 from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line, request_of
-from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
 from portal.vll.operations.revision_create import revise
@@ -173,7 +173,7 @@ def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) ->
     before = content_of(vll)
     if takes_another_way(before, after) and (frozen := _frozen_router(before, after)):
         raise ChangeWhileFrozen(router=frozen)
-    test = line_test_plan(before, after, _routers(after).select_related("observed"))
+    test = activation_test_plan(before, after, _routers(after).select_related("observed"))
     revise(vll, test.first, now=now)
     test.note(vll, order, now=now)
 

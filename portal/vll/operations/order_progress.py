@@ -9,9 +9,9 @@ from django.db.models import Q
 
 from portal.inventory.models import Router
 from portal.vll.models import Order, Vll, VllEnd, VllTombstone
+from portal.vll.operations.activation_test_lifecycle import activation_test_not_possible, activation_test_send
 from portal.vll.operations.force_order_end import forced_settle
 from portal.vll.operations.line_interruption import interruption_ends
-from portal.vll.operations.line_test_lifecycle import line_test_not_possible, line_test_send
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import leases_settle
 from portal.vll.operations.revision_create import revise
@@ -146,9 +146,9 @@ def _settle_testing(vll: Vll, now: datetime) -> None:
     if len(statuses) < 2:
         return
     if VllEnd.Status.VERIFIED in statuses:
-        line_test_not_possible(vll, now=now)
+        activation_test_not_possible(vll, now=now)
     else:
-        line_test_send(vll, now=now)
+        activation_test_send(vll, now=now)
 
 
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:

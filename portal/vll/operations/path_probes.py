@@ -14,7 +14,7 @@ from portal.core.required_mtu import MtuPolicy, overhead
 from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.inventory.models import Router
-from portal.vll.line_test_procedure import Finding, Findings
+from portal.vll.activation_test_procedure import Finding, Findings
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.paths_in_use import lines_beyond

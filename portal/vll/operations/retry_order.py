@@ -9,9 +9,9 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, WrongOrderState
 from portal.vll.models import Order, Vll
+from portal.vll.operations.activation_test_on_demand import activation_test_order
 from portal.vll.operations.add_line import order_add
 from portal.vll.operations.line_request_check import request_of
-from portal.vll.operations.line_test_on_demand import line_test_order
 from portal.vll.operations.modify_line import changes_of, order_modify
 from portal.vll.operations.suspend_line import order_resume, order_suspend
 from portal.vll.operations.terminate_line import order_delete, order_restore
@@ -40,8 +40,8 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     if again := retries.first():
         raise AlreadyRetried(order_id=str(again.pk))
     if order.action == OrderAction.TEST:
-        frame = min(order.line_tests.get().frame, vll.frame)
-        line_test_order(user=user, vll=vll, now=now, frame=frame, retry_of=order)
+        frame = min(order.activation_tests.get().frame, vll.frame)
+        activation_test_order(user=user, vll=vll, now=now, frame=frame, retry_of=order)
         return retries.get()
     if order.action == OrderAction.MODIFY:
         return _change_again(user, order, vll, now)

@@ -5,7 +5,7 @@ from typing import Any
 
 from portal.events.outbox import send_task
 from portal.inventory.models import Port
-from portal.vll.line_test_rules import loses_no_frame
+from portal.vll.activation_test_rules import loses_no_frame
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.state_compare_and_swap import changed_in_place

@@ -25,7 +25,7 @@ from portal.vll.errors import (
     RouterCannotBeFrozen,
     RouterIsNotFrozen,
 )
-from portal.vll.models import LineTest
+from portal.vll.models import ActivationTest
 from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.states import OrderAction
 
@@ -222,6 +222,6 @@ def _close(freeze: RouterFreeze, *, acknowledged_by: str, now: datetime) -> None
 
 def _tested_line(router: Router) -> str | None:
     """Return the name of a line in service whose test uses this router, or None."""
-    tests = LineTest.objects.filter(state=LineTest.State.WAITING, order__action=OrderAction.TEST)
+    tests = ActivationTest.objects.filter(state=ActivationTest.State.WAITING, order__action=OrderAction.TEST)
     test = tests.filter(vll__ends__port__router=router).select_related("vll").first()
     return None if test is None else str(test.vll)

@@ -153,7 +153,7 @@ class RouterChangeForm(VersionedForm):
     line_test_pps = _number(
         label=_("Test frames a second"),
         required=False,
-        help_text=_("The most that a line test sends to or from it; empty: the portal's default"),
+        help_text=_("The most that an activation test sends to or from it; empty: the portal's default"),
     )
     accept_affected = forms.BooleanField(
         label=_("Even if fewer cores remain than are booked"),

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_noop
 
 from portal.core.reader_zone import stored_text_shown
 from portal.events.models import Event
-from portal.vll.line_test_sentences import announced_sentence
+from portal.vll.activation_test_sentences import announced_sentence
 from portal.vll.states import OrderAction
 
 register = template.Library()
@@ -52,10 +52,10 @@ _SENTENCES = {
     "vll.link_loss_over": gettext_noop("Link loss is over"),
     "trouble.reported": gettext_noop("Trouble was reported to the NOC"),
     "trouble.closed": gettext_noop("The NOC closed the trouble report"),
-    "line_test.scheduled": gettext_noop("A test with frames is scheduled"),
-    "line_test.passed": gettext_noop("Tested with frames"),
-    "line_test.failed": gettext_noop("Tested with frames, which were lost"),
-    "line_test.not_tested": gettext_noop("Not tested with frames"),
+    "line_test.scheduled": gettext_noop("An activation test is scheduled"),
+    "line_test.passed": gettext_noop("Activation test passed"),
+    "line_test.failed": gettext_noop("Activation test failed: frames were lost"),
+    "line_test.not_tested": gettext_noop("No activation test was made"),
     "hold.made": gettext_noop("Resources reserved for an order"),
     "hold.renewed": gettext_noop("Reservation renewed"),
     "hold.released": gettext_noop("Reservation released"),

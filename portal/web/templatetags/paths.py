@@ -8,7 +8,7 @@ from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from portal.vll.line_test_procedure import Finding
+from portal.vll.activation_test_procedure import Finding
 from portal.vll.models import TunnelPath
 from portal.vll.path_status import TIME, PathStatus
 

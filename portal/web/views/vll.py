@@ -42,7 +42,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "profile": vll.profile,
         "orders": vll.orders.order_by("-ordered_at", "-id")[:_ORDERS_SHOWN],
         "history": vll_history(vll) if request.user.is_noc else [],
-        "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],
+        "tests": vll.activation_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],
         "path": _path(vll, now),
         "policed": policed(vll=vll, since=now - _RECENT, until=now, now=now),
         "drops": end_drops(vll=vll, since=now - _RECENT, until=now, now=now),

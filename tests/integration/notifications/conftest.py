@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.line_test_mode import LineTestMode
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.events.models import Event
 from portal.notifications.models import Webhook
 from portal.notifications.webhook_operations import webhook_create
@@ -17,9 +17,9 @@ from tests.integration.notifications.receiver import Receiver, receiving
 
 
 @pytest.fixture(autouse=True)
-def no_line_tests(settings: Any) -> None:
+def no_activation_tests(settings: Any) -> None:
     """Orders here announce only events of orders."""
-    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
+    settings.LONGLINE_LINE_TEST = ActivationTestMode.OFF
 
 
 @pytest.fixture

@@ -5,14 +5,17 @@ from django.db import models
 from django.db.models import F, Q
 
 from portal.accounts.models import Customer
-from portal.vll.line_test_procedure import Finding
+from portal.vll.activation_test_procedure import Finding
 from portal.vll.models.order import Order
 from portal.vll.models.vll import Vll
 from portal.vll.states import AdminStatus
 
 
-class LineTest(models.Model):
-    """A test of a line with frames, at one revision. A trigger keeps its result permanently."""
+class ActivationTest(models.Model):
+    """An activation test of a line (ITU-T Y.1564), at one revision. A trigger keeps its result permanently.
+
+    The table keeps the name that release 0.1.0 uses.
+    """
 
     class State(models.TextChoices):
         """The states of a test.
@@ -42,9 +45,9 @@ class LineTest(models.Model):
     OPEN = (State.SCHEDULED, State.WAITING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="line_tests", db_index=False)
+    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="activation_tests", db_index=False)
     # Null, like the revision, until a scheduled test begins.
-    order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, related_name="line_tests")
+    order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, related_name="activation_tests")
     # The revision of the line during the test. The next revision is handed over.
     revision = models.PositiveIntegerField(null=True)
     # The admin status of the line after the test has passed.
@@ -86,6 +89,7 @@ class LineTest(models.Model):
     resent_at = models.DateTimeField(null=True)
 
     class Meta:
+        db_table = "vll_linetest"
         constraints = [
             models.UniqueConstraint(
                 fields=["vll"], condition=Q(state="waiting"), name="a_vll_has_one_waiting_test"

@@ -8,27 +8,27 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.line_test_mode import LineTestMode
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.core.reader_zone import COOKIE
 from portal.inventory.models import ObservedRouter, Router
 from portal.telemetry.availability import availability
 from portal.telemetry.models import OperInterval
 from portal.vll.errors import LineBeingTested, OrderIsOpen
-from portal.vll.models import LineTest, Order, RouterConvergence, Vll
+from portal.vll.models import ActivationTest, Order, RouterConvergence, Vll
 from portal.vll.operations import (
-    line_test_order,
-    line_test_schedule,
-    line_tests_give_up,
+    activation_test_order,
+    activation_test_schedule,
+    activation_tests_give_up,
     order_cancel,
     order_retry,
     order_suspend,
-    scheduled_line_tests_begin,
+    scheduled_activation_tests_begin,
 )
-from portal.vll.operations.line_test_on_demand import LATEST_BEGIN, LONGEST_INTERRUPTION
+from portal.vll.operations.activation_test_on_demand import LATEST_BEGIN, LONGEST_INTERRUPTION
 from portal.vll.router_operations.freeze import router_freeze
-from provisioning.line_test_job import line_test
+from provisioning.activation_test_job import activation_test
+from tests.integration.activation_testing import Underlay, apart, built, carry_out, event_data
 from tests.integration.isp import Isp
-from tests.integration.line_testing import Underlay, apart, built, carry_out, event_data
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_api_v1 import client
@@ -51,13 +51,13 @@ def line(isp: Isp, alice: User, underlay: Underlay) -> Vll:
 
 def order_test(alice: User, vll: Vll, **more: Any) -> Order:
     """Order a test of the line now."""
-    test = line_test_order(user=alice, vll=vll, now=clock.now(), **more)
+    test = activation_test_order(user=alice, vll=vll, now=clock.now(), **more)
     vll.refresh_from_db()
     assert test.order is not None
     return test.order
 
 
-def carried_through(vll: Vll, placed: Order) -> LineTest:
+def carried_through(vll: Vll, placed: Order) -> ActivationTest:
     """Let the routers build, send and count, and join the line again."""
     built(vll)
     found = carry_out(vll)
@@ -97,7 +97,7 @@ def test_router_is_not_frozen_during_a_test(isp: Isp, alice: User, nora: User, l
 def test_failed_line_is_joined_again_and_its_order_fails(
     isp: Isp, alice: User, line: Vll, underlay: Underlay, settings: Any
 ) -> None:
-    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
+    settings.LONGLINE_LINE_TEST = ActivationTestMode.OFF
     underlay.largest = 1000
     placed = order_test(alice, line)
     found = carried_through(line, placed)
@@ -152,13 +152,13 @@ def test_interruption_is_maintenance_and_no_outage(alice: User, line: Vll) -> No
 def test_test_that_takes_too_long_ends_and_the_line_is_joined_again(isp: Isp, alice: User, line: Vll) -> None:
     placed = order_test(alice, line)
     answer(line, "a", "testing")
-    line_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION)
+    activation_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION)
     assert apart(isp, "rhino") == [True]
-    line_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION + timedelta(seconds=1))
+    activation_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION + timedelta(seconds=1))
     assert apart(isp, "rhino") == [False]
     activate(line)
     placed.refresh_from_db()
-    found = line.line_tests.get(order=placed)
+    found = line.activation_tests.get(order=placed)
     assert (placed.state, found.state, found.reason) == ("failed", "not_tested", "took-too-long")
     assert (line.lifecycle, line.admin_status) == ("active", "admin-up")
 
@@ -167,8 +167,8 @@ def test_cancelling_the_order_stops_the_test(alice: User, line: Vll) -> None:
     placed = order_test(alice, line)
     built(line)
     order_cancel(user=alice, order=placed, now=clock.now())
-    stale = line.line_tests.get(order=placed)
-    line_test(stale.pk)
+    stale = line.activation_tests.get(order=placed)
+    activation_test(stale.pk)
     activate(line)
     placed.refresh_from_db()
     assert (placed.state, line.admin_status) == ("cancelled", "admin-up")
@@ -190,7 +190,7 @@ def test_refusal_during_separation_joins_the_line_again(alice: User, line: Vll) 
 def test_untestable_line_is_refused_and_left_alone(
     isp: Isp, alice: User, bob: User, charlie: User, line: Vll
 ) -> None:
-    address = f"/api/v1/vlls/{line.pk}/tests"
+    address = f"/api/v1/vlls/{line.pk}/activation-tests"
 
     def refused(user: User, body: dict[str, Any], at: str = address) -> tuple[int, str]:
         response = client(user).post(at, body, format="json")
@@ -238,9 +238,9 @@ def test_untestable_line_is_refused_and_left_alone(
         isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "rhino:host-cust2")
     ).vll
     activate(local)
-    assert refused(alice, {}, f"/api/v1/vlls/{local.pk}/tests") == (409, "line-has-no-tunnel")
+    assert refused(alice, {}, f"/api/v1/vlls/{local.pk}/activation-tests") == (409, "line-has-no-tunnel")
     line.refresh_from_db()
-    assert (line.revision, line.admin_status, line.line_tests.count()) == (revision, "admin-up", 1)
+    assert (line.revision, line.admin_status, line.activation_tests.count()) == (revision, "admin-up", 1)
 
     assert client(alice).post(address, {}, format="json").status_code == 202
     assert refused(alice, {}) == (409, "order-is-open")
@@ -248,11 +248,15 @@ def test_untestable_line_is_refused_and_left_alone(
         modify(alice, line, cir_bps=1)
 
 
-def test_api_orders_a_test_and_shows_it(alice: User, line: Vll) -> None:
-    response = client(alice).post(f"/api/v1/vlls/{line.pk}/tests", {}, format="json")
+@pytest.mark.parametrize("path", ["activation-tests", "tests"])
+def test_api_orders_a_test_and_shows_it(alice: User, line: Vll, path: str) -> None:
+    """``tests`` is the path of release 0.1.0."""
+    address = f"/api/v1/vlls/{line.pk}/{path}"
+    response = client(alice).post(address, {}, format="json")
     assert response.status_code == 202
     ordered = response.json()
-    assert response["Location"].endswith(f"/api/v1/vlls/{line.pk}/tests/{ordered['id']}")
+    assert response["Location"].endswith(f"{address}/{ordered['id']}")
+    assert [each["id"] for each in client(alice).get(address).json()["results"]][:1] == [ordered["id"]]
     assert (ordered["state"], ordered["asked_by"], ordered["interruption_ms"]) == ("waiting", "alice", None)
     line.refresh_from_db()
     carried_through(line, Order.objects.get(pk=ordered["order"]))
@@ -263,7 +267,7 @@ def test_api_orders_a_test_and_shows_it(alice: User, line: Vll) -> None:
 
 def test_scheduled_test_begins_at_its_time(isp: Isp, alice: User, line: Vll) -> None:
     at = clock.now() + timedelta(hours=2)
-    address = f"/api/v1/vlls/{line.pk}/tests"
+    address = f"/api/v1/vlls/{line.pk}/activation-tests"
     scheduled = client(alice).post(address, {"at": at.isoformat()}, format="json").json()
     assert (scheduled["state"], scheduled["order"], scheduled["message"]) == ("scheduled", None, None)
     assert [each["reason"] for each in event_data("line_test.scheduled")] == [
@@ -271,29 +275,29 @@ def test_scheduled_test_begins_at_its_time(isp: Isp, alice: User, line: Vll) -> 
     ]
     twice = client(alice).post(address, {"at": at.isoformat()}, format="json")
     assert (twice.status_code, twice.json()["type"].endswith("line-test-is-scheduled")) == (409, True)
-    scheduled_line_tests_begin(now=at - timedelta(seconds=1))
+    scheduled_activation_tests_begin(now=at - timedelta(seconds=1))
     assert apart(isp, "rhino") == [False]
     ObservedRouter.objects.update(reported_at=at)
-    scheduled_line_tests_begin(now=at)
+    scheduled_activation_tests_begin(now=at)
     line.refresh_from_db()
     assert apart(isp, "rhino") == [True]
     placed = line.orders.get(action="test")
-    assert (placed.ordered_by, placed.line_tests.get().pk) == (
+    assert (placed.ordered_by, placed.activation_tests.get().pk) == (
         "alice",
-        line.line_tests.latest("created_at").pk,
+        line.activation_tests.latest("created_at").pk,
     )
     assert carried_through(line, placed).state == "passed"
 
 
 def test_scheduled_test_waits_for_another_order_for_a_limited_time(alice: User, line: Vll) -> None:
     at = clock.now() + timedelta(hours=2)
-    test = line_test_schedule(user=alice, vll=line, at=at, now=clock.now())
+    test = activation_test_schedule(user=alice, vll=line, at=at, now=clock.now())
     ObservedRouter.objects.update(reported_at=at + LATEST_BEGIN)
     modify(alice, line, cir_bps=10**9 // 2)
-    scheduled_line_tests_begin(now=at + LATEST_BEGIN)
+    scheduled_activation_tests_begin(now=at + LATEST_BEGIN)
     test.refresh_from_db()
     assert test.state == "scheduled"
-    scheduled_line_tests_begin(now=at + LATEST_BEGIN + timedelta(seconds=1))
+    scheduled_activation_tests_begin(now=at + LATEST_BEGIN + timedelta(seconds=1))
     test.refresh_from_db()
     assert (test.state, test.reason, test.order) == ("not_tested", "not-begun", None)
     [event] = event_data("line_test.not_tested")
@@ -305,7 +309,7 @@ def test_scheduled_test_does_not_begin_after_its_customer_or_orderer_left(
     isp: Isp, alice: User, bob: User, line: Vll, loses: str
 ) -> None:
     at = clock.now() + timedelta(hours=2)
-    test = line_test_schedule(user=alice, vll=line, at=at, now=clock.now())
+    test = activation_test_schedule(user=alice, vll=line, at=at, now=clock.now())
     ObservedRouter.objects.update(reported_at=at)
     if loses == "membership":
         alice.memberships.all().delete()
@@ -313,18 +317,21 @@ def test_scheduled_test_does_not_begin_after_its_customer_or_orderer_left(
         User.objects.filter(pk=alice.pk).update(is_active=False)
     else:
         Customer.objects.filter(pk=line.customer_id).update(retired_at=clock.now())
-    scheduled_line_tests_begin(now=at)
+    scheduled_activation_tests_begin(now=at)
     test.refresh_from_db()
     assert (test.state, test.reason) == ("not_tested", "not-begun")
     assert "not order for it" in test.conditions["refusal"]
     assert apart(isp, "rhino") == [False]
 
 
+@pytest.mark.parametrize("path", ["activation-tests", "tests"])
 def test_only_a_scheduled_test_can_be_cancelled_that_way(
-    alice: User, bob: User, charlie: User, line: Vll
+    alice: User, bob: User, charlie: User, line: Vll, path: str
 ) -> None:
-    test = line_test_schedule(user=alice, vll=line, at=clock.now() + timedelta(hours=2), now=clock.now())
-    address = f"/api/v1/vlls/{line.pk}/tests/{test.pk}"
+    test = activation_test_schedule(
+        user=alice, vll=line, at=clock.now() + timedelta(hours=2), now=clock.now()
+    )
+    address = f"/api/v1/vlls/{line.pk}/{path}/{test.pk}"
     assert client(charlie).delete(address).status_code == 404
     assert client(bob).delete(address).status_code == 403
     assert client(alice).delete(address).status_code == 204
@@ -352,7 +359,7 @@ def test_page_warns_asks_and_shows_the_interruption(alice: User, bob: User, line
 
     at = clock.now() + timedelta(days=1)
     assert pages.post(page, {"at": f"{at:%Y-%m-%dT%H:%M}"}).status_code == 302
-    scheduled = line.line_tests.get(state="scheduled")
+    scheduled = line.activation_tests.get(state="scheduled")
     call_off = f"/vlls/{line.pk}/tests/{scheduled.pk}/call-off/"
     assert call_off in pages.get(f"/vlls/{line.pk}/").content.decode()
     assert call_off not in signed_in(bob).get(f"/vlls/{line.pk}/").content.decode()
@@ -369,7 +376,7 @@ def test_page_shows_and_reads_times_in_the_readers_zone(alice: User, line: Vll) 
     day = (clock.now() + timedelta(days=3)).date()
     sent = {"at": f"{day}T02:00", "at_zone": "Asia/Kathmandu"}
     assert reader.post(address, sent).status_code == 302
-    scheduled = line.line_tests.get(state="scheduled").scheduled_for
+    scheduled = line.activation_tests.get(state="scheduled").scheduled_for
     assert scheduled == datetime(day.year, day.month, day.day, 2, tzinfo=UTC) - timedelta(hours=5, minutes=45)
     page = text(reader.get(f"/vlls/{line.pk}/"))
     assert f"To be tested at {day} 02:00 UTC+05:45" in page
@@ -377,7 +384,9 @@ def test_page_shows_and_reads_times_in_the_readers_zone(alice: User, line: Vll) 
     # Programs read UTC in every browser zone.
     api = client(alice)
     api.cookies[COOKIE] = "Asia/Kathmandu"
-    shown = api.get(f"/api/v1/vlls/{line.pk}/tests/{line.line_tests.get(state='scheduled').pk}").json()
+    shown = api.get(
+        f"/api/v1/vlls/{line.pk}/activation-tests/{line.activation_tests.get(state='scheduled').pk}"
+    ).json()
     assert datetime.fromisoformat(shown["scheduled_for"]) == scheduled
     assert shown["scheduled_for"].endswith("Z")
 
@@ -390,4 +399,4 @@ def test_ambiguous_time_needs_a_choice_on_the_page(alice: User, line: Vll) -> No
     assert "the first, 02:30 CEST the second, 02:30 CET" in text(refused)
     skipped = reader.post(address, {"at": "2027-03-28T02:30", "at_zone": "Europe/Berlin"})
     assert "The clocks in Europe/Berlin skip 02:30 that night." in text(skipped)
-    assert not line.line_tests.filter(state="scheduled").exists()
+    assert not line.activation_tests.filter(state="scheduled").exists()

@@ -1,14 +1,14 @@
-"""The rules that decide whether a line is tested with frames before it is handed over."""
+"""The rules that decide whether a line gets an activation test before it is handed over."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.conf import settings
 
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.core.encapsulations import Encapsulation
-from portal.core.line_test_mode import LineTestMode
 from portal.inventory.models import ObservedRouter, Router
-from portal.vll.models import LineTest
+from portal.vll.models import ActivationTest
 from portal.vll.revision_content import Content
 
 
@@ -19,16 +19,16 @@ class Untested:
     ``routers``: the names of the routers that cannot send test frames.
     """
 
-    reason: LineTest.Reason
+    reason: ActivationTest.Reason
     routers: tuple[str, ...] = ()
 
 
 def needs_test(before: Content | None, after: Content) -> bool:
     """Return whether frames will take another path: the line is new, or its tunnel or its routers change.
 
-    Return False if line tests are switched off.
+    Return False if activation tests are switched off.
     """
-    if settings.LONGLINE_LINE_TEST is LineTestMode.OFF:
+    if settings.LONGLINE_LINE_TEST is ActivationTestMode.OFF:
         return False
     return before is None or takes_another_way(before, after)
 
@@ -58,9 +58,9 @@ def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
     Select ``observed`` together with the routers.
     """
     if content.encapsulation == Encapsulation.L2XC:
-        return Untested(LineTest.Reason.NO_TUNNEL)
+        return Untested(ActivationTest.Reason.NO_TUNNEL)
     unable = {router.name for router in routers if not _sends_test_frames(router)}
-    return Untested(LineTest.Reason.ROUTER_CANNOT, tuple(sorted(unable))) if unable else None
+    return Untested(ActivationTest.Reason.ROUTER_CANNOT, tuple(sorted(unable))) if unable else None
 
 
 def _sends_test_frames(router: Router) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from portal.vll.line_test_procedure import Count, Direction
+from portal.vll.activation_test_procedure import Count, Direction
 from provisioning.agent_client import AgentClient, Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent
 
@@ -50,7 +50,7 @@ class NotSent(Exception):
 
 @dataclass(slots=True)
 class FramesProbe:
-    """A Probe (portal.vll.line_test_procedure) with two agents; ``ends`` by side."""
+    """A Probe (portal.vll.activation_test_procedure) with two agents; ``ends`` by side."""
 
     ends: Mapping[str, End]
     rate_pps: int

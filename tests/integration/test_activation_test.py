@@ -11,26 +11,26 @@ from django.db.models import Q
 from portal.accounts.models import Customer, User
 from portal.alarms.kinds import Kind
 from portal.core import clock
-from portal.core.line_test_mode import LineTestMode
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
-from portal.vll.line_test_sentences import line_test_sentence
-from portal.vll.models import LineTest, Vll
+from portal.vll.activation_test_sentences import activation_test_sentence
+from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import (
-    line_test_lifecycle,
-    line_tests_resend,
+    activation_test_lifecycle,
+    activation_tests_resend,
     order_approve,
     order_cancel,
     order_retry,
     order_suspend,
 )
-from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
+from portal.vll.operations.activation_test_lifecycle import CLAIM, TRY_AGAIN
+from provisioning.activation_test_job import CANNOT, activation_test
 from provisioning.agent_client import Refused, Unreachable
-from provisioning.line_test_job import CANNOT, line_test
 from provisioning.plan_preview import pending_order_preview
 from provisioning.routers_due import routers_due
+from tests.integration.activation_testing import Underlay, apart, built, carry_out, event_data, requests_for
 from tests.integration.isp import GBIT, Isp
-from tests.integration.line_testing import Underlay, apart, built, carry_out, event_data, requests_for
 from tests.integration.orders import end, modify, order
 from tests.integration.raised_alarms import alarm_texts
 from tests.integration.router_answers import activate, answer, refuse
@@ -78,7 +78,7 @@ def test_new_line_is_built_apart_tested_and_handed_over(isp: Isp, alice: User, u
     }
     assert found.round_trip_us == {"sent": 5, "received": 4, "min": 710, "avg": 805, "max": 1200}
     assert (
-        line_test_sentence(found)
+        activation_test_sentence(found)
         == f"All test frames of up to {vll.frame:,} bytes arrived, in both directions."
     )
     assert (vll.admin_status, vll.revision, apart(isp, "rhino")) == ("admin-up", 2, [False])
@@ -86,7 +86,7 @@ def test_new_line_is_built_apart_tested_and_handed_over(isp: Isp, alice: User, u
         {
             "line_test": str(found.pk),
             "code": "",
-            "reason": line_test_sentence(found),
+            "reason": activation_test_sentence(found),
             "frame": vll.frame,
             "largest_passed": vll.frame,
         }
@@ -178,7 +178,7 @@ def test_fragmented_frames_do_not_pass(
 def test_advisory_test_hands_the_line_over_with_any_result(
     isp: Isp, alice: User, underlay: Underlay, settings: Any
 ) -> None:
-    settings.LONGLINE_LINE_TEST = LineTestMode.ADVISORY
+    settings.LONGLINE_LINE_TEST = ActivationTestMode.ADVISORY
     underlay.largest = 0
     vll = order(isp, alice).vll
     built(vll)
@@ -191,9 +191,9 @@ def test_advisory_test_hands_the_line_over_with_any_result(
 def test_no_test_is_recorded_where_tests_are_off(
     isp: Isp, alice: User, underlay: Underlay, settings: Any
 ) -> None:
-    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
+    settings.LONGLINE_LINE_TEST = ActivationTestMode.OFF
     vll = order(isp, alice).vll
-    assert (vll.admin_status, vll.line_tests.count()) == ("admin-up", 0)
+    assert (vll.admin_status, vll.activation_tests.count()) == ("admin-up", 0)
 
 
 def test_router_that_cannot_send_test_frames_is_named_and_the_line_is_handed_over(
@@ -201,9 +201,9 @@ def test_router_that_cannot_send_test_frames_is_named_and_the_line_is_handed_ove
 ) -> None:
     ObservedRouter.objects.filter(router__name="hippo").update(line_tests=False)
     vll = order(isp, alice).vll
-    [found] = vll.line_tests.all()
+    [found] = vll.activation_tests.all()
     assert (vll.admin_status, found.state, found.reason) == ("admin-up", "not_tested", "router-cannot")
-    assert line_test_sentence(found).startswith("hippo cannot send test frames")
+    assert activation_test_sentence(found).startswith("hippo cannot send test frames")
     activate(vll)
     vll.refresh_from_db()
     assert vll.lifecycle == "active"
@@ -211,7 +211,7 @@ def test_router_that_cannot_send_test_frames_is_named_and_the_line_is_handed_ove
 
 def test_line_on_one_router_has_no_tunnel_to_test(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice, z_end=end(isp, "rhino:host-cust2")).vll
-    [found] = vll.line_tests.all()
+    [found] = vll.activation_tests.all()
     assert (vll.encapsulation, found.state, found.reason) == ("l2xc", "not_tested", "no-tunnel")
 
 
@@ -243,7 +243,7 @@ def test_moved_end_is_tested_and_other_changes_are_not(isp: Isp, alice: User, un
     modify(alice, vll, cir_bps=2 * GBIT)
     assert vll.admin_status == "admin-up"
     activate(vll)
-    assert vll.line_tests.count() == 1
+    assert vll.activation_tests.count() == 1
 
 
 def test_suspended_line_is_suspended_again_after_its_test(isp: Isp, alice: User, underlay: Underlay) -> None:
@@ -296,12 +296,12 @@ def test_plan_of_an_order_pending_approval_shows_the_state_after_the_test(
 def test_order_cancelled_before_its_test_is_not_tested(isp: Isp, alice: User, underlay: Underlay) -> None:
     placed = order(isp, alice)
     built(placed.vll)
-    [test] = placed.vll.line_tests.all()
+    [test] = placed.vll.activation_tests.all()
     order_cancel(user=alice, order=placed, now=clock.now())
-    line_test(test.pk)
+    activation_test(test.pk)
     test.refresh_from_db()
     assert test.state == "waiting"
-    line_tests_resend(now=clock.now())
+    activation_tests_resend(now=clock.now())
     test.refresh_from_db()
     assert (test.state, test.reason) == ("not_tested", "called-off")
     for side in "az":
@@ -330,7 +330,7 @@ def test_refused_change_can_be_retried_immediately(isp: Isp, alice: User, underl
     changed.refresh_from_db()
     assert changed.state == "failed"
     again = order_retry(user=alice, order=changed, now=clock.now())
-    assert [test.state for test in vll.line_tests.order_by("created_at")] == [
+    assert [test.state for test in vll.activation_tests.order_by("created_at")] == [
         "passed",
         "not_tested",
         "waiting",
@@ -352,7 +352,7 @@ def test_agent_that_became_too_old_hands_the_line_over_untested(
     answer(vll, "a", "testing")
     answer(vll, "z", "verified")
     vll.refresh_from_db()
-    [found] = vll.line_tests.all()
+    [found] = vll.activation_tests.all()
     assert (found.state, found.routers, vll.admin_status) == ("not_tested", ["hippo"], "admin-up")
     activate(vll)
     vll.refresh_from_db()
@@ -377,12 +377,12 @@ def test_failed_attempt_is_repeated_with_growing_pauses(
     test = carry_out(vll, now=lambda: now)
     assert (test.state, test.failures) == ("waiting", 1)
     before = requests_for(vll)
-    line_tests_resend(now=now)
+    activation_tests_resend(now=now)
     assert requests_for(vll) == before
-    line_tests_resend(now=now + TRY_AGAIN)
+    activation_tests_resend(now=now + TRY_AGAIN)
     assert requests_for(vll) == before + 1
     underlay.outcome = None
-    assert line_test(test.pk, now=lambda: now + TRY_AGAIN)
+    assert activation_test(test.pk, now=lambda: now + TRY_AGAIN)
     test.refresh_from_db()
     assert test.state == "passed"
 
@@ -400,22 +400,22 @@ def test_dead_worker_is_replaced_and_two_never_test_together(
 ) -> None:
     vll = order(isp, alice).vll
     built(vll)
-    [test] = vll.line_tests.all()
+    [test] = vll.activation_tests.all()
     now = clock.now()
 
     def kill_worker(*args: Any, **kwargs: Any) -> Any:
-        assert not line_test(test.pk, now=lambda: now)
+        assert not activation_test(test.pk, now=lambda: now)
         raise SystemExit
 
     with monkeypatch.context() as patched:
         patched.setattr(underlay, "send_test_frames", kill_worker)
         with pytest.raises(SystemExit):
-            line_test(test.pk, now=lambda: now)
-    assert not line_test(test.pk, now=lambda: now + CLAIM - timedelta(seconds=1))
+            activation_test(test.pk, now=lambda: now)
+    assert not activation_test(test.pk, now=lambda: now + CLAIM - timedelta(seconds=1))
     before = requests_for(vll)
-    line_tests_resend(now=now + CLAIM + timedelta(seconds=1))
+    activation_tests_resend(now=now + CLAIM + timedelta(seconds=1))
     assert requests_for(vll) == before + 1
-    assert line_test(test.pk, now=lambda: now + CLAIM + timedelta(seconds=1))
+    assert activation_test(test.pk, now=lambda: now + CLAIM + timedelta(seconds=1))
     test.refresh_from_db()
     assert test.state == "passed"
 
@@ -424,27 +424,27 @@ def test_lost_message_is_replaced(isp: Isp, alice: User, underlay: Underlay) -> 
     vll = order(isp, alice).vll
     built(vll)
     Outbox.objects.all().delete()
-    [test] = vll.line_tests.all()
-    line_tests_resend(now=test.created_at + TRY_AGAIN - timedelta(microseconds=1))
+    [test] = vll.activation_tests.all()
+    activation_tests_resend(now=test.created_at + TRY_AGAIN - timedelta(microseconds=1))
     assert requests_for(vll) == 0
-    line_tests_resend(now=test.created_at + TRY_AGAIN)
+    activation_tests_resend(now=test.created_at + TRY_AGAIN)
     assert requests_for(vll) == 1
 
 
 def test_waiting_message_is_not_sent_again_by_each_sweep(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
-    [test] = vll.line_tests.all()
+    [test] = vll.activation_tests.all()
     now, before = clock.now() + 2 * TRY_AGAIN, requests_for(vll)
     for seconds in (0, 5, 25):
-        line_tests_resend(now=now + timedelta(seconds=seconds))
+        activation_tests_resend(now=now + timedelta(seconds=seconds))
     assert requests_for(vll) == before + 1
-    line_tests_resend(now=now + timedelta(seconds=31))
+    activation_tests_resend(now=now + timedelta(seconds=31))
     assert requests_for(vll) == before + 2
     underlay.outcome = Unreachable("ConnectError: [Errno 111] Connection refused")
     taken = now + timedelta(seconds=32)
-    assert line_test(test.pk, now=lambda: taken)
-    line_tests_resend(now=taken + TRY_AGAIN)
+    assert activation_test(test.pk, now=lambda: taken)
+    activation_tests_resend(now=taken + TRY_AGAIN)
     assert requests_for(vll) == before + 3
 
 
@@ -455,17 +455,17 @@ def test_test_that_ends_during_the_sweep_is_not_sent_again(
     built(vll)
     now, queries = clock.now() + 2 * TRY_AGAIN, 0
     sent = Outbox.objects.count()
-    free = line_test_lifecycle._free
+    free = activation_test_lifecycle._free
 
     def end_before_the_lock(now: datetime) -> Q:
         nonlocal queries
         queries += 1
         if queries == 2:
-            LineTest.objects.update(state="not_tested", reason="called-off", finished_at=now)
+            ActivationTest.objects.update(state="not_tested", reason="called-off", finished_at=now)
         return free(now)
 
-    monkeypatch.setattr(line_test_lifecycle, "_free", end_before_the_lock)
-    line_tests_resend(now=now)
+    monkeypatch.setattr(activation_test_lifecycle, "_free", end_before_the_lock)
+    activation_tests_resend(now=now)
     assert (queries, Outbox.objects.count()) == (2, sent)
 
 
@@ -474,19 +474,21 @@ def test_result_is_kept_permanently(isp: Isp, alice: User, underlay: Underlay) -
     built(vll)
     test = carry_out(vll)
     changes: list[Callable[[], object]] = [
-        lambda: LineTest.objects.filter(pk=test.pk).update(state="failed", reason="frames-lost"),
-        lambda: LineTest.objects.filter(pk=test.pk).delete(),
+        lambda: ActivationTest.objects.filter(pk=test.pk).update(state="failed", reason="frames-lost"),
+        lambda: ActivationTest.objects.filter(pk=test.pk).delete(),
     ]
     for change in changes:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             change()
 
 
+@pytest.mark.parametrize("path", ["activation-tests", "tests"])
 def test_api_shows_the_tests_of_a_line_to_its_readers(
-    isp: Isp, alice: User, charlie: User, underlay: Underlay
+    isp: Isp, alice: User, charlie: User, underlay: Underlay, path: str
 ) -> None:
+    """``tests`` is the path of release 0.1.0."""
     vll = order(isp, alice).vll
-    address = f"/api/v1/vlls/{vll.pk}/tests"
+    address = f"/api/v1/vlls/{vll.pk}/{path}"
     [waiting] = client(alice).get(address).json()["results"]
     assert (waiting["state"], waiting["message"], waiting["routers"]) == ("waiting", None, None)
     underlay.largest = 1400
@@ -518,14 +520,14 @@ def test_api_shows_the_tests_of_a_line_to_its_readers(
     assert client(charlie).get(f"{address}/{found['id']}").status_code == 404
     ends = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "hippo:host-cust1", outer=7)}
     other = order(isp, alice, **ends).vll
-    assert client(alice).get(f"/api/v1/vlls/{other.pk}/tests/{found['id']}").status_code == 404
+    assert client(alice).get(f"/api/v1/vlls/{other.pk}/{path}/{found['id']}").status_code == 404
 
 
 def test_test_has_a_printable_page_for_the_lines_readers(
     isp: Isp, alice: User, charlie: User, nora: User, underlay: Underlay
 ) -> None:
     vll = order(isp, alice).vll
-    page = f"/vlls/{vll.pk}/tests/{vll.line_tests.get().pk}/"
+    page = f"/vlls/{vll.pk}/tests/{vll.activation_tests.get().pk}/"
     assert signed_in(alice).get(page).status_code == 404, "the test has not ended"
     built(vll)
     carry_out(vll)
@@ -574,7 +576,7 @@ def test_failed_test_is_an_alarm_until_a_test_between_the_same_routers_passes(
 def test_lines_page_shows_the_test_results(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     page = f"/vlls/{vll.pk}/"
-    assert "Tests with frames Being tested" in text(signed_in(alice).get(page))
+    assert "Activation tests Being tested" in text(signed_in(alice).get(page))
     built(vll)
     carry_out(vll)
     shown = text(signed_in(alice).get(page))

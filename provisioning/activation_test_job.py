@@ -9,53 +9,55 @@ from django.conf import settings
 
 from portal.core import clock
 from portal.inventory.models import Router
+from portal.vll.activation_test_procedure import run
+from portal.vll.activation_test_rules import Untested
 from portal.vll.line_mtu_check import path_assumed
-from portal.vll.line_test_procedure import run
-from portal.vll.line_test_rules import Untested
-from portal.vll.models import LineTest, VllEnd
-from portal.vll.operations.line_test_lifecycle import (
+from portal.vll.models import ActivationTest, VllEnd
+from portal.vll.operations.activation_test_lifecycle import (
     Tested,
-    line_test_claim,
-    line_test_finish,
-    line_test_put_off,
+    activation_test_claim,
+    activation_test_finish,
+    activation_test_put_off,
 )
+from provisioning.activation_test_frames import End, FramesProbe, NotSent
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.converge_job import Clock, agent_of
-from provisioning.line_test_frames import End, FramesProbe, NotSent
 
 log = logging.getLogger(__name__)
 
 CANNOT = "urn:longline:error:cannot-test"
 
 
-def line_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
+def activation_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
     """Send the test's frames and store the counts; return False if there is nothing to do.
 
     A test that cannot be carried out now is retried later. If a router does not support the test, the test
     ends.
     """
-    test = line_test_claim(test_id, now=now())
+    test = activation_test_claim(test_id, now=now())
     if test is None:
         return False
     ends = {end.side: end for end in test.vll.ends.select_related("port__router")}
     try:
         tested = _carry_out(test, ends)
     except NotSent as error:
-        log.warning("line test", extra={"vll": str(test.vll_id), "side": error.side, "error": str(error)})
+        log.warning(
+            "activation test", extra={"vll": str(test.vll_id), "side": error.side, "error": str(error)}
+        )
         if isinstance(error.outcome, Refused) and error.outcome.type == CANNOT:
-            why_not = Untested(LineTest.Reason.ROUTER_CANNOT, (ends[error.side].port.router.name,))
-            line_test_finish(test, Tested(None, why_not), now=now())
+            why_not = Untested(ActivationTest.Reason.ROUTER_CANNOT, (ends[error.side].port.router.name,))
+            activation_test_finish(test, Tested(None, why_not), now=now())
         else:
-            line_test_put_off(test, now=now())
+            activation_test_put_off(test, now=now())
         return True
     except Exception:
-        line_test_put_off(test, now=now())
+        activation_test_put_off(test, now=now())
         raise
-    line_test_finish(test, tested, now=now())
+    activation_test_finish(test, tested, now=now())
     return True
 
 
-def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
+def _carry_out(test: ActivationTest, ends: dict[str, VllEnd]) -> Tested:
     with ExitStack() as conversations:
         probe = FramesProbe(
             ends={
@@ -90,7 +92,7 @@ def rate_pps(routers: Iterable[Router]) -> int:
     return min(router.line_test_pps or settings.LONGLINE_LINE_TEST_PPS for router in routers)
 
 
-def _round_trip(end: End, test: LineTest) -> dict[str, int] | None:
+def _round_trip(end: End, test: ActivationTest) -> dict[str, int] | None:
     """Return the round-trip times of small packets, in µs; None if none returned, or they were not measured.
 
     A missing result is no fault of the line, because test frames have passed.

@@ -1,4 +1,4 @@
-"""Template filters for tests of a line with frames."""
+"""Template filters for activation tests of a line."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -7,8 +7,8 @@ from django import template
 from django.utils.translation import gettext as _
 
 from portal.core.units import decimal_text
-from portal.vll.line_test_sentences import failure_sentence, line_test_sentence
-from portal.vll.models import LineTest
+from portal.vll.activation_test_sentences import activation_test_sentence, failure_sentence
+from portal.vll.models import ActivationTest
 
 register = template.Library()
 
@@ -21,12 +21,12 @@ class SizeRow(NamedTuple):
     z_to_a: str
 
 
-register.filter("outcome", line_test_sentence)
+register.filter("outcome", activation_test_sentence)
 register.filter("failure_sentence", failure_sentence)
 
 
 @register.filter
-def round_trip(test: LineTest) -> str:
+def round_trip(test: ActivationTest) -> str:
     """Return a sentence with the round-trip time of small packets between the routers; "" if not measured."""
     if test.round_trip_us is None:
         return ""
@@ -35,7 +35,7 @@ def round_trip(test: LineTest) -> str:
 
 
 @register.filter
-def interruption(test: LineTest) -> str:
+def interruption(test: ActivationTest) -> str:
     """Return a sentence with the time of the interruption; "" if the line was not, or still is,
     interrupted.
     """
@@ -47,7 +47,7 @@ def interruption(test: LineTest) -> str:
 
 
 @register.filter
-def sizes(test: LineTest) -> list[SizeRow]:
+def sizes(test: ActivationTest) -> list[SizeRow]:
     """Return a row for each tested frame size, smallest first."""
     ways = {way: _by_size(test.directions.get(way, ())) for way in ("a_to_z", "z_to_a")}
     tried = sorted({size for counts in ways.values() for size in counts})

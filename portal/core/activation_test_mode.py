@@ -6,8 +6,8 @@ from typing import Self
 from django.core.exceptions import ImproperlyConfigured
 
 
-class LineTestMode(StrEnum):
-    """Whether a line must pass an activation test with frames before the portal hands it over.
+class ActivationTestMode(StrEnum):
+    """Whether a line must pass an activation test before the portal hands it over.
 
     ``required``: the line must pass. ``advisory``: the line is tested, and also handed over if it fails.
     ``off``: no test.

@@ -1,4 +1,4 @@
-"""The form to order a test of a line with frames."""
+"""The form to order an activation test of a line."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from portal.web.forms.base import TablerForm
 from portal.web.forms.moments import MomentField
 
 
-class LineTestForm(TablerForm):
+class ActivationTestForm(TablerForm):
     """The form to order a test, with its start. The largest test frame always follows from the line's MTU."""
 
     at = MomentField(

@@ -1,4 +1,4 @@
-"""The pages to order a test of a line with frames, to call it off, and to print its result."""
+"""The pages to order an activation test of a line, to call it off, and to print its result."""
 
 from uuid import UUID
 
@@ -12,35 +12,37 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll.models import LineTest, Vll
-from portal.vll.operations import line_test_call_off, line_test_order, line_test_schedule
+from portal.vll.models import ActivationTest, Vll
+from portal.vll.operations import activation_test_call_off, activation_test_order, activation_test_schedule
 from portal.web.flash_messages import result_message
-from portal.web.forms.line_test import LineTestForm
+from portal.web.forms.activation_test import ActivationTestForm
 from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 UNPROCESSABLE = 422
 
 
-def _visible_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
+def _visible_test(user: User, vll_id: UUID, test_id: UUID) -> ActivationTest:
     """Return a test of a line that the user may see. Raises Http404."""
     lines = Vll.objects.visible_to(user).filter(pk=vll_id)
-    return get_object_or_404(LineTest.objects.select_related("vll__customer"), pk=test_id, vll__in=lines)
+    return get_object_or_404(
+        ActivationTest.objects.select_related("vll__customer"), pk=test_id, vll__in=lines
+    )
 
 
 @requires(permissions.may_order, of=visible_vll)
 def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Show the form with a warning about the interruption (GET), or order a test for now or later (POST)."""
     is_order = request.method == "POST"
-    form, status = LineTestForm(request.POST if is_order else None), None
+    form, status = ActivationTestForm(request.POST if is_order else None), None
     if is_order:
         if form.is_valid() and (done := _ordered(request.user, vll, form)):
             messages.success(request, done)
             return redirect("web:vll", vll_id=vll.pk)
         status = UNPROCESSABLE
-    return render(request, "vll/start_line_test.html", {"vll": vll, "form": form}, status=status)
+    return render(request, "vll/start_activation_test.html", {"vll": vll, "form": form}, status=status)
 
 
-def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
+def _ordered(user: User, vll: Vll, form: ActivationTestForm) -> str:
     """Order the test, and return the message for the user.
 
     If the order is refused, return "", and add the error to the form.
@@ -48,9 +50,9 @@ def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
     at, now = form.cleaned_data["at"], clock.now()
     try:
         if at is None:
-            line_test_order(user=user, vll=vll, now=now)
+            activation_test_order(user=user, vll=vll, now=now)
             return _("The line is being tested.")
-        line_test_schedule(user=user, vll=vll, at=at, now=now)
+        activation_test_schedule(user=user, vll=vll, at=at, now=now)
         return _("The test is scheduled.")
     except DomainError as error:
         form.refuse(error)
@@ -59,22 +61,22 @@ def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
 
 @requires(permissions.may_order, of=_visible_test)
 @require_POST
-def call_off(request: SignedInRequest, test: LineTest) -> HttpResponse:
+def call_off(request: SignedInRequest, test: ActivationTest) -> HttpResponse:
     """Call off a scheduled test."""
     with result_message(request, done=_("The test is cancelled.")):
-        line_test_call_off(user=request.user, test=test, now=clock.now())
+        activation_test_call_off(user=request.user, test=test, now=clock.now())
     return redirect("web:vll", vll_id=test.vll_id)
 
 
-def _ended_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
+def _ended_test(user: User, vll_id: UUID, test_id: UUID) -> ActivationTest:
     """Return a test that has ended, of a line that the user may see. Raises Http404."""
     test = _visible_test(user, vll_id, test_id)
-    if test.state in LineTest.OPEN:
+    if test.state in ActivationTest.OPEN:
         raise Http404
     return test
 
 
 @requires(permissions.may_see, of=_ended_test)
-def certificate(request: SignedInRequest, test: LineTest) -> HttpResponse:
+def certificate(request: SignedInRequest, test: ActivationTest) -> HttpResponse:
     """Show the result of a test as a page to print: frames sent and received, round-trip time, and path."""
-    return render(request, "vll/line_test.html", {"test": test, "vll": test.vll})
+    return render(request, "vll/activation_test.html", {"test": test, "vll": test.vll})

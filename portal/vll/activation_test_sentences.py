@@ -1,4 +1,4 @@
-"""Sentences for the outcome of a line test."""
+"""Sentences for the outcome of an activation test."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,42 +8,42 @@ from django.utils.translation import gettext_noop
 
 from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text
+from portal.vll.activation_test_procedure import SIZES
 from portal.vll.end_failure_messages import router_reason_sentence
-from portal.vll.line_test_procedure import SIZES
-from portal.vll.models import LineTest
+from portal.vll.models import ActivationTest
 
 _REASONS: dict[str, str] = {
-    LineTest.Reason.NOTHING_ARRIVES: gettext_noop(
+    ActivationTest.Reason.NOTHING_ARRIVES: gettext_noop(
         "No test frames reach the other end: the underlay does not carry this tunnel."
     ),
-    LineTest.Reason.LARGE_FRAMES_LOST: gettext_noop(
+    ActivationTest.Reason.LARGE_FRAMES_LOST: gettext_noop(
         "Frames of {small} bytes pass, those of {frame} do not; the largest that passed had {passed}:"
         " a link on this path carries less than its MTU allows ({links})."
     ),
-    LineTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost along the way, even small ones."),
-    LineTest.Reason.NO_TUNNEL: gettext_noop("Both ends are on one router, and there is no tunnel."),
-    LineTest.Reason.ROUTER_CANNOT: gettext_noop("{routers} cannot send test frames."),
-    LineTest.Reason.CALLED_OFF: gettext_noop("It was cancelled."),
-    LineTest.Reason.TOOK_TOO_LONG: gettext_noop(
+    ActivationTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost along the way, even small ones."),
+    ActivationTest.Reason.NO_TUNNEL: gettext_noop("Both ends are on one router, and there is no tunnel."),
+    ActivationTest.Reason.ROUTER_CANNOT: gettext_noop("{routers} cannot send test frames."),
+    ActivationTest.Reason.CALLED_OFF: gettext_noop("It was cancelled."),
+    ActivationTest.Reason.TOOK_TOO_LONG: gettext_noop(
         "The test could not be carried out within a minute, so the line was joined again without it."
     ),
-    LineTest.Reason.NOT_BEGUN: gettext_noop("It could not start on time. {refusal}"),
+    ActivationTest.Reason.NOT_BEGUN: gettext_noop("It could not start on time. {refusal}"),
 }
 
 
-def line_test_sentence(test: LineTest) -> str:
+def activation_test_sentence(test: ActivationTest) -> str:
     """Return the sentence for a reader; frames in bytes, without FCS."""
-    if test.state == LineTest.State.WAITING:
+    if test.state == ActivationTest.State.WAITING:
         return _("Being tested")
-    if test.state == LineTest.State.SCHEDULED:
+    if test.state == ActivationTest.State.SCHEDULED:
         assert test.scheduled_for is not None  # noqa: S101 - a scheduled test has a time
         return _("To be tested at {at}").format(at=moment_text(test.scheduled_for))
     if not test.reason:
         return _passed_sentence(test.frame)
-    return _reason_sentence(test.reason, line_test_facts(test))
+    return _reason_sentence(test.reason, activation_test_facts(test))
 
 
-def line_test_facts(test: LineTest) -> dict[str, Any]:
+def activation_test_facts(test: ActivationTest) -> dict[str, Any]:
     """Return the facts for the sentence, as JSON values that events and failed orders store."""
     sizes = {"frame": test.frame, "largest_passed": test.largest_passed}
     if not test.reason:
@@ -61,7 +61,7 @@ def failure_sentence(failure: Mapping[str, Any] | None) -> str:
     if not failure:
         return ""
     of_test, _dash, reason = str(failure.get("code", "")).partition("line-test-")
-    if of_test == "" and reason in LineTest.Reason.values and "links" in failure:
+    if of_test == "" and reason in ActivationTest.Reason.values and "links" in failure:
         return _reason_sentence(reason, failure)
     if failure.get("router"):
         return router_reason_sentence(failure, router=failure["router"])
@@ -70,9 +70,9 @@ def failure_sentence(failure: Mapping[str, Any] | None) -> str:
 
 def announced_sentence(kind: str, data: Mapping[str, Any]) -> str:
     """Return the sentence that a reader sees next to the kind of an event; "" if there is none."""
-    if kind == f"line_test.{LineTest.State.PASSED}":
+    if kind == f"line_test.{ActivationTest.State.PASSED}":
         return _passed_sentence(data["frame"])
-    if data.get("code") in LineTest.Reason.values and "links" in data:
+    if data.get("code") in ActivationTest.Reason.values and "links" in data:
         return _reason_sentence(data["code"], data)
     return str(data.get("reason") or "")
 

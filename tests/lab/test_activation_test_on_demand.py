@@ -36,7 +36,7 @@ def out_drops(lab: Lab, vll: str) -> int:
 
 @pytest.mark.parametrize("line", [Combination("vxlan6", "dot1q"), Combination("gre4", "untagged")], ids=str)
 def test_a_line_loses_only_the_frames_of_the_interruption_that_is_shown(lab: Lab, line: Combination) -> None:
-    lab.needs(Ability.LINE_TESTS)
+    lab.needs(Ability.ACTIVATION_TESTS)
     ends, customer = lab.ends(line.transport, line.tagging), lab.stack.client("customer")
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     with in_service(lab, line) as vll, flowing(line, a, z) as stream:

@@ -1,4 +1,4 @@
-"""An underlay for tests that carries test frames up to a size, and the steps of a line test through it."""
+"""An underlay that carries test frames up to a size, and the steps of an activation test through it."""
 
 import json
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from typing import Any, Literal, Self
 
 from portal.core import clock
 from portal.events.models import Event, Outbox
-from portal.vll.models import LineTest, Vll
+from portal.vll.models import ActivationTest, Vll
 from portal.vll.task_names import TEST_LINE
+from provisioning.activation_test_job import activation_test
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters
 from provisioning.intent_generations import router_intent
-from provisioning.line_test_job import line_test
 from tests.integration.isp import Isp
 from tests.integration.router_answers import answer
 
@@ -80,9 +80,9 @@ def built(vll: Vll) -> None:
     vll.refresh_from_db()
 
 
-def carry_out(vll: Vll, *, now: Callable[[], datetime] = clock.now) -> LineTest:
-    [test] = vll.line_tests.filter(state="waiting")
-    line_test(test.pk, now=now)
+def carry_out(vll: Vll, *, now: Callable[[], datetime] = clock.now) -> ActivationTest:
+    [test] = vll.activation_tests.filter(state="waiting")
+    activation_test(test.pk, now=now)
     test.refresh_from_db()
     vll.refresh_from_db()
     return test
@@ -90,7 +90,7 @@ def carry_out(vll: Vll, *, now: Callable[[], datetime] = clock.now) -> LineTest:
 
 def requests_for(vll: Vll) -> int:
     """Return how often the portal requested the line's waiting test from a worker."""
-    [test] = vll.line_tests.filter(state="waiting")
+    [test] = vll.activation_tests.filter(state="waiting")
     return Outbox.objects.filter(task=TEST_LINE, args=[str(test.pk)]).count()
 
 

@@ -1,4 +1,4 @@
-"""The procedure of a line test: the frames to send, and the findings from their counts.
+"""The procedure of an activation test: the frames to send, and the findings from their counts.
 
 The functions do no input or output themselves: the caller's probe sends the frames.
 """
@@ -107,8 +107,8 @@ def run(
 ) -> Findings:
     """Test every size in both directions. If only large frames are lost, search for the largest that passes.
 
-    ``sizes`` (bytes) are tested in addition to ``largest``; None selects the sizes of a line test. ``count``:
-    the number of frames of each size.
+    ``sizes`` (bytes) are tested in addition to ``largest``; None selects the sizes of an activation test.
+    ``count``: the number of frames of each size.
     """
     silent = [direction for direction in Direction if not _warm_up(probe, direction, warm_up_rounds)]
     if silent:

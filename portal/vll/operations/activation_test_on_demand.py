@@ -13,27 +13,27 @@ from portal.core.each_row import each_row
 from portal.core.errors import DomainError
 from portal.core.stored_text import in_english
 from portal.inventory.models import Router
+from portal.vll.activation_test_procedure import SIZES
+from portal.vll.activation_test_rules import Untested, untested
 from portal.vll.errors import (
+    ActivationTestFrameOutOfRange,
+    ActivationTestIsScheduled,
+    ActivationTestTimeOutOfRange,
     LineHasNoTunnel,
-    LineTestFrameOutOfRange,
-    LineTestIsScheduled,
-    LineTestTimeOutOfRange,
     NotAllowedToOrder,
     OrderIsOpen,
     RouterDoesNotAnswer,
     RouterSendsNoTestFrames,
-    WrongLineTestState,
+    WrongActivationTestState,
 )
-from portal.vll.line_test_procedure import SIZES
-from portal.vll.line_test_rules import Untested, untested
-from portal.vll.models import LineTest, Order, Vll
-from portal.vll.operations.line_interruption import interruption_begins
-from portal.vll.operations.line_test_lifecycle import (
+from portal.vll.models import ActivationTest, Order, Vll
+from portal.vll.operations.activation_test_lifecycle import (
     Tested,
-    line_test_announce,
-    line_test_finish,
-    line_tests_call_off,
+    activation_test_announce,
+    activation_test_finish,
+    activation_tests_call_off,
 )
+from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.modify_line import check_in_service, vll_lock
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.order_record import order_acknowledge
@@ -49,89 +49,96 @@ LATEST_BEGIN = timedelta(minutes=15)
 
 
 @transaction.atomic
-def line_test_order(
+def activation_test_order(
     *, user: User, vll: Vll, now: datetime, frame: int | None = None, retry_of: Order | None = None
-) -> LineTest:
+) -> ActivationTest:
     """Test a line in service now, which interrupts it.
 
     ``frame`` is the largest frame to send, in bytes without FCS; None: the largest that the line promises.
     Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, LineHasNoTunnel, RouterSendsNoTestFrames,
-    RouterDoesNotAnswer, LineTestFrameOutOfRange.
+    RouterDoesNotAnswer, ActivationTestFrameOutOfRange.
     """
     vll = vll_lock(vll, user)
-    test = LineTest(vll=vll, frame=_frame(vll, frame), requested_by=user.username, created_at=now)
+    test = ActivationTest(vll=vll, frame=_frame(vll, frame), requested_by=user.username, created_at=now)
     return _begin(test, vll, retry_of=retry_of, now=now)
 
 
 @transaction.atomic
-def line_test_schedule(
+def activation_test_schedule(
     *, user: User, vll: Vll, at: datetime, now: datetime, frame: int | None = None
-) -> LineTest:
+) -> ActivationTest:
     """Schedule a test of the line.
 
     Some conditions are checked only when the test begins, for example that no other order is open. Raises
-    NotAllowedToOrder, WrongLifecycle, LineHasNoTunnel, LineTestFrameOutOfRange, LineTestTimeOutOfRange,
-    LineTestIsScheduled.
+    NotAllowedToOrder, WrongLifecycle, LineHasNoTunnel, ActivationTestFrameOutOfRange,
+    ActivationTestTimeOutOfRange, ActivationTestIsScheduled.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     check_in_service(vll)
     why_not = _untested(content_of(vll))
-    if why_not is not None and why_not.reason == LineTest.Reason.NO_TUNNEL:
+    if why_not is not None and why_not.reason == ActivationTest.Reason.NO_TUNNEL:
         raise LineHasNoTunnel
     if not now <= at <= now + LATEST_SCHEDULE:
-        raise LineTestTimeOutOfRange(earliest=now, latest=now + LATEST_SCHEDULE)
-    if scheduled := vll.line_tests.filter(state=LineTest.State.SCHEDULED).first():
-        raise LineTestIsScheduled(test=str(scheduled.pk), at=scheduled.scheduled_for)
-    test = LineTest.objects.create(
+        raise ActivationTestTimeOutOfRange(earliest=now, latest=now + LATEST_SCHEDULE)
+    if scheduled := vll.activation_tests.filter(state=ActivationTest.State.SCHEDULED).first():
+        raise ActivationTestIsScheduled(test=str(scheduled.pk), at=scheduled.scheduled_for)
+    test = ActivationTest.objects.create(
         vll=vll,
-        state=LineTest.State.SCHEDULED,
+        state=ActivationTest.State.SCHEDULED,
         frame=_frame(vll, frame),
         requested_by=user.username,
         scheduled_for=at,
         created_at=now,
     )
-    line_test_announce(test, actor=user.username, now=now)
+    activation_test_announce(test, actor=user.username, now=now)
     return test
 
 
 @transaction.atomic
-def line_test_call_off(*, user: User, test: LineTest, now: datetime) -> None:
-    """Cancel a scheduled test. Raises NotAllowedToOrder and, once the test has begun, WrongLineTestState."""
+def activation_test_call_off(*, user: User, test: ActivationTest, now: datetime) -> None:
+    """Cancel a scheduled test.
+
+    Raises NotAllowedToOrder and, once the test has begun, WrongActivationTestState.
+    """
     vll = Vll.objects.locked().select_related("customer").get(pk=test.vll_id)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
-    test = LineTest.objects.select_for_update().get(pk=test.pk)
-    if test.state != LineTest.State.SCHEDULED:
-        raise WrongLineTestState(state=test.state)
-    _not_begun(test, LineTest.Reason.CALLED_OFF, actor=user.username, now=now)
+    test = ActivationTest.objects.select_for_update().get(pk=test.pk)
+    if test.state != ActivationTest.State.SCHEDULED:
+        raise WrongActivationTestState(state=test.state)
+    _not_begun(test, ActivationTest.Reason.CALLED_OFF, actor=user.username, now=now)
 
 
-def scheduled_line_tests_begin(*, now: datetime) -> None:
+def scheduled_activation_tests_begin(*, now: datetime) -> None:
     """Begin the scheduled tests that are due (for the sweeper). Each has its own transaction."""
-    due = LineTest.objects.filter(state=LineTest.State.SCHEDULED, scheduled_for__lte=now)
+    due = ActivationTest.objects.filter(state=ActivationTest.State.SCHEDULED, scheduled_for__lte=now)
     each_row(
-        due.values_list("pk", "vll"), lambda row: _begin_scheduled(*row, now), what="a scheduled line test"
+        due.values_list("pk", "vll"),
+        lambda row: _begin_scheduled(*row, now),
+        what="a scheduled activation test",
     )
 
 
-def line_tests_give_up(*, now: datetime) -> None:
+def activation_tests_give_up(*, now: datetime) -> None:
     """Give up tests on demand that take too long and reconnect their lines (for the sweeper)."""
-    late = LineTest.objects.filter(
-        state=LineTest.State.WAITING,
+    late = ActivationTest.objects.filter(
+        state=ActivationTest.State.WAITING,
         order__action=OrderAction.TEST,
         order__ordered_at__lt=now - LONGEST_INTERRUPTION,
     )
-    gave_up = Tested(None, Untested(LineTest.Reason.TOOK_TOO_LONG))
-    each_row(late, lambda test: line_test_finish(test, gave_up, now=now), what="giving up a line test")
+    gave_up = Tested(None, Untested(ActivationTest.Reason.TOOK_TOO_LONG))
+    each_row(
+        late, lambda test: activation_test_finish(test, gave_up, now=now), what="giving up an activation test"
+    )
 
 
 @transaction.atomic
 def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
     vll = Vll.objects.locked().select_related("customer").get(pk=vll_id)
-    test = LineTest.objects.select_for_update().get(pk=pk)
-    if test.state != LineTest.State.SCHEDULED or test.scheduled_for is None:
+    test = ActivationTest.objects.select_for_update().get(pk=pk)
+    if test.state != ActivationTest.State.SCHEDULED or test.scheduled_for is None:
         return
     user = User.objects.filter(username=test.requested_by).first()
     try:
@@ -141,12 +148,12 @@ def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
             _begin(test, vll_lock(vll, user), now=now)
     except OrderIsOpen as refusal:
         if now > test.scheduled_for + LATEST_BEGIN:
-            _not_begun(test, LineTest.Reason.NOT_BEGUN, refusal=refusal, now=now)
+            _not_begun(test, ActivationTest.Reason.NOT_BEGUN, refusal=refusal, now=now)
     except DomainError as refusal:
-        _not_begun(test, LineTest.Reason.NOT_BEGUN, refusal=refusal, now=now)
+        _not_begun(test, ActivationTest.Reason.NOT_BEGUN, refusal=refusal, now=now)
 
 
-def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = None) -> LineTest:
+def _begin(test: ActivationTest, vll: Vll, *, now: datetime, retry_of: Order | None = None) -> ActivationTest:
     """Order the test: the routers must disconnect the customer.
 
     The caller has locked the VLL and checked that it has no open order.
@@ -164,12 +171,12 @@ def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = 
         after=content.as_json(),
         retry_of=retry_of,
     )
-    line_tests_call_off(vll.line_tests.all(), now=now)
+    activation_tests_call_off(vll.activation_tests.all(), now=now)
     # The line's largest frame may have become smaller since the test was scheduled.
     test.frame = min(test.frame, content.frame)
     test.interrupted_at = interruption_begins(vll, now)
     revise(vll, replace(content, admin_status=AdminStatus.TESTING), now=now)
-    test.state, test.order, test.revision = LineTest.State.WAITING, order, vll.revision
+    test.state, test.order, test.revision = ActivationTest.State.WAITING, order, vll.revision
     test.admin_status_after = content.admin_status
     test.save()
     return test
@@ -179,7 +186,7 @@ def _check_testable(content: Content, now: datetime) -> None:
     """Check that routers can disconnect, test and reconnect the line within seconds."""
     why_not = _untested(content)
     if why_not is not None:
-        if why_not.reason == LineTest.Reason.NO_TUNNEL:
+        if why_not.reason == ActivationTest.Reason.NO_TUNNEL:
             raise LineHasNoTunnel
         raise RouterSendsNoTestFrames(routers=", ".join(why_not.routers))
     away = (
@@ -204,22 +211,22 @@ def _routers(content: Content) -> QuerySet[Router]:
 
 def _frame(vll: Vll, requested: int | None) -> int:
     if requested is not None and not SIZES[0] <= requested <= vll.frame:
-        raise LineTestFrameOutOfRange(value=requested, minimum=SIZES[0], maximum=vll.frame)
+        raise ActivationTestFrameOutOfRange(value=requested, minimum=SIZES[0], maximum=vll.frame)
     return vll.frame if requested is None else requested
 
 
 def _not_begun(
-    test: LineTest,
-    reason: LineTest.Reason,
+    test: ActivationTest,
+    reason: ActivationTest.Reason,
     *,
     now: datetime,
     actor: str = "",
     refusal: DomainError | None = None,
 ) -> None:
     """End the test without an order; ``refusal`` is the reason."""
-    test.state, test.reason, test.finished_at = LineTest.State.NOT_TESTED, reason, now
+    test.state, test.reason, test.finished_at = ActivationTest.State.NOT_TESTED, reason, now
     if refusal is not None:
         with in_english():
             test.conditions = {"refusal": refusal.sentence}
     test.save()
-    line_test_announce(test, actor=actor, now=now)
+    activation_test_announce(test, actor=actor, now=now)

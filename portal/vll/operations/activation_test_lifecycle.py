@@ -1,4 +1,4 @@
-"""The life cycle of a line test: plan it, carry it out, then hand the line over or undo its order."""
+"""The life cycle of an activation test: plan it, carry it out, then hand the line over or undo its order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,16 +10,16 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
+from portal.core.activation_test_mode import ActivationTestMode
 from portal.core.backoff import backoff
 from portal.core.compiled_insert import insert
-from portal.core.line_test_mode import LineTestMode
 from portal.core.stored_text import in_english
 from portal.events.outbox import announce, resend_tasks, send_task
 from portal.inventory.models import Router
-from portal.vll.line_test_procedure import Findings
-from portal.vll.line_test_rules import Untested, needs_test, untested
-from portal.vll.line_test_sentences import line_test_facts, line_test_sentence
-from portal.vll.models import LineTest, Order, Vll, VllEnd
+from portal.vll.activation_test_procedure import Findings
+from portal.vll.activation_test_rules import Untested, needs_test, untested
+from portal.vll.activation_test_sentences import activation_test_facts, activation_test_sentence
+from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.undo_order import order_undo
@@ -37,7 +37,10 @@ LONGEST_WAIT = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The outcome of a test: ``findings``, or why there are none. The other fields are as in LineTest."""
+    """The outcome of a test: ``findings``, or why there are none.
+
+    The other fields are as in ActivationTest.
+    """
 
     findings: Findings | None
     why_not: Untested | None = None
@@ -63,8 +66,8 @@ class TestPlan:
         if not self.needed:
             return
         if vll.revision > 1:
-            line_tests_call_off(LineTest.objects.filter(vll=vll), now=now)
-        test = LineTest(
+            activation_tests_call_off(ActivationTest.objects.filter(vll=vll), now=now)
+        test = ActivationTest(
             vll=vll,
             order=order,
             revision=vll.revision,
@@ -75,14 +78,14 @@ class TestPlan:
         if self.why_not is None:
             test.interrupted_at = interruption_begins(vll, now)
         else:
-            test.state, test.reason = LineTest.State.NOT_TESTED, self.why_not.reason
+            test.state, test.reason = ActivationTest.State.NOT_TESTED, self.why_not.reason
             test.routers, test.finished_at = list(self.why_not.routers), now
         insert(test)
         if self.why_not is not None:
-            line_test_announce(test, now=now)
+            activation_test_announce(test, now=now)
 
 
-def line_test_plan(before: Content | None, after: Content, routers: Iterable[Router]) -> TestPlan:
+def activation_test_plan(before: Content | None, after: Content, routers: Iterable[Router]) -> TestPlan:
     """Return the plan for a line between ``routers`` that changes from ``before`` to ``after``."""
     needed = needs_test(before, after)
     why_not = untested(after, routers) if needed else None
@@ -91,10 +94,10 @@ def line_test_plan(before: Content | None, after: Content, routers: Iterable[Rou
     return TestPlan(first, after, needed, why_not)
 
 
-def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> None:
+def activation_test_announce(test: ActivationTest, *, now: datetime, actor: str = "") -> None:
     """Announce a test that is scheduled or has ended."""
     with in_english():
-        sentence = line_test_sentence(test)
+        sentence = activation_test_sentence(test)
     announce(
         f"line_test.{test.state}",
         now=now,
@@ -106,19 +109,19 @@ def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> Non
             "line_test": str(test.pk),
             "code": test.reason,
             "reason": sentence,
-            **line_test_facts(test),
+            **activation_test_facts(test),
         },
     )
 
 
-def line_test_send(vll: Vll, *, now: datetime) -> None:
+def activation_test_send(vll: Vll, *, now: datetime) -> None:
     """Send the task for the line's waiting test, now that its routers have the tunnel."""
     test = _waiting(vll)
     if test is not None and test.claimed_until is None and test.failures == 0:
         send_task(TEST_LINE, str(test.pk), now=now)
 
 
-def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
+def activation_test_not_possible(vll: Vll, *, now: datetime) -> None:
     """End the line's waiting test, because a router can no longer test. The caller has locked the VLL.
 
     The line is handed over untested. If its order is only a test, that order fails.
@@ -128,25 +131,25 @@ def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
         return
     joined = vll.ends.filter(status=VllEnd.Status.VERIFIED, status_revision=vll.revision)
     routers = tuple(sorted(joined.values_list("port__router__name", flat=True)))
-    _end(test, vll, Tested(None, Untested(LineTest.Reason.ROUTER_CANNOT, routers)), now=now)
+    _end(test, vll, Tested(None, Untested(ActivationTest.Reason.ROUTER_CANNOT, routers)), now=now)
 
 
-def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
+def activation_test_claim(test_id: UUID, *, now: datetime) -> ActivationTest | None:
     """Claim a waiting test for one worker, and return it.
 
     Return None if the test has ended, another worker has it, or its pause is not over.
     """
-    waiting = LineTest.objects.filter(
-        _free(now), pk=test_id, state=LineTest.State.WAITING, revision=F("vll__revision")
+    waiting = ActivationTest.objects.filter(
+        _free(now), pk=test_id, state=ActivationTest.State.WAITING, revision=F("vll__revision")
     )
     if not waiting.update(claimed_until=now + CLAIM, started_at=now, resent_at=None):
         return None
-    return LineTest.objects.select_related("vll").get(pk=test_id)
+    return ActivationTest.objects.select_related("vll").get(pk=test_id)
 
 
-def line_test_put_off(test: LineTest, *, now: datetime) -> None:
+def activation_test_put_off(test: ActivationTest, *, now: datetime) -> None:
     """Schedule another attempt after a test that could not be carried out."""
-    LineTest.objects.filter(pk=test.pk, state=LineTest.State.WAITING).update(
+    ActivationTest.objects.filter(pk=test.pk, state=ActivationTest.State.WAITING).update(
         claimed_until=None,
         failures=F("failures") + 1,
         retry_at=now + backoff(test.failures, first=TRY_AGAIN, longest=LONGEST_WAIT),
@@ -154,26 +157,26 @@ def line_test_put_off(test: LineTest, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
+def activation_test_finish(test: ActivationTest, tested: Tested, *, now: datetime) -> None:
     """Store the outcome of a test. Depending on it, hand the line over or undo its order.
 
     Do nothing if the test has ended already, or if the line has another revision now.
     """
     vll = Vll.objects.locked().get(pk=test.vll_id)
-    current = LineTest.objects.select_for_update().get(pk=test.pk)
-    if current.state == LineTest.State.WAITING and current.revision == vll.revision:
+    current = ActivationTest.objects.select_for_update().get(pk=test.pk)
+    if current.state == ActivationTest.State.WAITING and current.revision == vll.revision:
         _end(current, vll, tested, now=now)
 
 
 @transaction.atomic
-def line_tests_resend(*, now: datetime) -> None:
+def activation_tests_resend(*, now: datetime) -> None:
     """Send tasks again for tests whose message or worker was lost, or whose pause is over (for the sweeper).
 
     First end the tests whose line has another revision, for example because the order was cancelled or given
     up. A message is not sent again while it may still wait for a worker.
     """
-    waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
-    line_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
+    waiting = ActivationTest.objects.filter(state=ActivationTest.State.WAITING)
+    activation_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
     just_created = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
     built = Q(vll__ends__status=VllEnd.Status.TESTING, vll__ends__status_revision=F("revision"))
     due = (
@@ -184,14 +187,14 @@ def line_tests_resend(*, now: datetime) -> None:
     )
     found = list(due.values_list("pk", flat=True))
     # Check the tests again under their locks: meanwhile a worker may have claimed a test, or ended it.
-    tests = LineTest.objects.filter(_free(now), pk__in=found, state=LineTest.State.WAITING)
+    tests = ActivationTest.objects.filter(_free(now), pk__in=found, state=ActivationTest.State.WAITING)
     resend_tasks(TEST_LINE, tests, named_by="pk", now=now)
 
 
-def line_tests_call_off(tests: QuerySet[LineTest], *, now: datetime) -> None:
+def activation_tests_call_off(tests: QuerySet[ActivationTest], *, now: datetime) -> None:
     """End the waiting tests among these, because their revision is no longer wanted."""
-    tests.filter(state=LineTest.State.WAITING).update(
-        state=LineTest.State.NOT_TESTED, reason=LineTest.Reason.CALLED_OFF, finished_at=now
+    tests.filter(state=ActivationTest.State.WAITING).update(
+        state=ActivationTest.State.NOT_TESTED, reason=ActivationTest.Reason.CALLED_OFF, finished_at=now
     )
 
 
@@ -201,50 +204,53 @@ def _free(now: datetime) -> Q:
     )
 
 
-def _waiting(vll: Vll) -> LineTest | None:
-    return vll.line_tests.filter(state=LineTest.State.WAITING, revision=vll.revision).first()
+def _waiting(vll: Vll) -> ActivationTest | None:
+    return vll.activation_tests.filter(state=ActivationTest.State.WAITING, revision=vll.revision).first()
 
 
-def _end(test: LineTest, vll: Vll, tested: Tested, *, now: datetime) -> None:
+def _end(test: ActivationTest, vll: Vll, tested: Tested, *, now: datetime) -> None:
     findings, why_not = tested.findings, tested.why_not
     if findings is not None:
-        test.state = LineTest.State.PASSED if findings.passed else LineTest.State.FAILED
+        test.state = ActivationTest.State.PASSED if findings.passed else ActivationTest.State.FAILED
         test.reason = "" if findings.finding is None else findings.finding.value
         test.largest_passed, test.directions = findings.largest_passed, findings.as_json()
     elif why_not is not None:
-        test.state, test.reason = LineTest.State.NOT_TESTED, why_not.reason
+        test.state, test.reason = ActivationTest.State.NOT_TESTED, why_not.reason
         test.routers = list(why_not.routers)
     test.conditions, test.finished_at = dict(tested.conditions), now
     test.round_trip_us = None if tested.round_trip_us is None else dict(tested.round_trip_us)
     test.claimed_until = None
     test.save()
-    line_test_announce(test, now=now)
-    order = vll.orders.get(line_tests=test)
+    activation_test_announce(test, now=now)
+    order = vll.orders.get(activation_tests=test)
     if _order_fails(order, test):
         order_undo(order, vll, failure=_failure(test), now=now)
     else:
         _hand_over(order, test, vll, now=now)
 
 
-def _order_fails(order: Order, test: LineTest) -> bool:
+def _order_fails(order: Order, test: ActivationTest) -> bool:
     """Return whether this outcome fails the order. An order for a test succeeds only if the test passed."""
     if order.action == OrderAction.TEST:
-        return test.state != LineTest.State.PASSED
-    return test.state == LineTest.State.FAILED and settings.LONGLINE_LINE_TEST is LineTestMode.REQUIRED
+        return test.state != ActivationTest.State.PASSED
+    return (
+        test.state == ActivationTest.State.FAILED
+        and settings.LONGLINE_LINE_TEST is ActivationTestMode.REQUIRED
+    )
 
 
-def _hand_over(order: Order, test: LineTest, vll: Vll, *, now: datetime) -> None:
+def _hand_over(order: Order, test: ActivationTest, vll: Vll, *, now: datetime) -> None:
     """Connect the customer: make the tested content the next revision, with the ordered admin status."""
     revise(vll, replace(content_of(vll), admin_status=test.admin_status_after), now=now)
     Order.objects.filter(pk=order.pk).update(revision=vll.revision)
 
 
-def _failure(test: LineTest) -> dict[str, Any]:
+def _failure(test: ActivationTest) -> dict[str, Any]:
     with in_english():
-        message = line_test_sentence(test)
+        message = activation_test_sentence(test)
     return {
         "code": f"line-test-{test.reason}",
         "message": message,
-        **line_test_facts(test),
+        **activation_test_facts(test),
         "line_test": str(test.pk),
     }

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from portal.vll.line_test_procedure import (
+from portal.vll.activation_test_procedure import (
     COUNT,
     SEARCH_COUNT,
     Count,
