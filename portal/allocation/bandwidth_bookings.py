@@ -14,7 +14,8 @@ from portal.inventory.models import Port
 from portal.inventory.port_link_state import with_link_speed
 
 # One statement, to save round trips. The constraint port_bandwidth_is_never_overbooked limits the sum by the
-# agreed speed. While the link is slower than agreed, less can be booked, but existing bookings stay.
+# agreed speed. While the link is slower than agreed, new bookings must fit its present speed. Existing
+# bookings stay.
 _BOOK = """
 WITH booked AS (
     UPDATE inventory_port SET booked_bps = booked_bps + %(cir_bps)s
@@ -48,8 +49,9 @@ def bandwidth_book(*, port: Port, owner: UUID, side: str, cir_bps: int, own_bps:
 
 
 def bandwidth_check(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
-    """Raise ``PortFull`` if a booking in addition to ``booked_besides`` (bit/s) would fail. Writes nothing.
+    """Raise ``PortFull`` if a booking would fail. Writes nothing.
 
+    ``booked_besides``: a rate (bit/s) that counts as booked on the port already, in addition to all bookings.
     ``cir_bps`` and ``own_bps`` are as in ``bandwidth_book``.
     """
     if cir_bps <= own_bps:
@@ -68,9 +70,9 @@ def bandwidth_settle(
 ) -> None:
     """Make ``owner`` book exactly ``wanted``, from the bookings of ``owner`` and ``spare``.
 
-    ``wanted``: side -> (port id, bit/s). Both owners together have booked at least that. Other bookings are
-    released. If ``leftover`` names an owner for a side, that owner gets this side's booking on another port
-    than the wanted one. Locks the ports, in id order.
+    ``wanted``: side -> (port id, bit/s). Both owners together have booked at least these rates. Other
+    bookings are released. If ``leftover`` names an owner for a side, that owner gets the side's booking on
+    any port other than the wanted one. Locks the ports, in id order.
     """
     bookings = list(BandwidthBooking.objects.filter(owner__in=(owner, spare)).order_by("pk"))
     changes: dict[int, int] = defaultdict(int)
@@ -108,7 +110,7 @@ def bandwidth_forget(*, port: Port) -> None:
 
 
 def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
-    """Return the refusal.
+    """Return the error for a booking that does not fit.
 
     ``given_back``: the line's bookings on the port minus the bookings of all lines there (bit/s).
     """

@@ -1,9 +1,10 @@
 """The weights of transports on a calibrated router.
 
-The figures are clocks of VPP's nodes. They were measured with frames that are warm in the caches and come
-from no network card, so they do not give the packet rate of real traffic. The difference between a tunnel and
-a cross-connect is also valid for frames from a card, because they pass the same code. The cost of a frame in
-a tunnel is therefore the table value of a cross-connect for the router's CPU plus the measured difference.
+A calibration contains the CPU clocks that VPP's nodes use per frame. The measured frames were already in the
+CPU's caches and did not come from a network card, so these figures do not give the packet rate of real
+traffic. The difference between a tunnel and a cross-connect is also valid for frames from a card, because
+they pass the same code. The cost of a frame in a tunnel is therefore the table value of a cross-connect for
+the router's CPU plus the measured difference.
 """
 
 from fractions import Fraction
@@ -22,9 +23,9 @@ def weights_of(router: Router) -> Weights:
 
 
 def calibrated_weights(calibration: Calibration, *, cpu: str) -> Weights:
-    """Return the weights from these figures; table weights for transports that could not be measured.
+    """Return the weights from a calibration; table weights for transports that could not be measured.
 
-    A tunnel never counts as cheaper than a cross-connect. A measurement that shows this is noise.
+    A tunnel never counts as cheaper than a cross-connect. A lower measured cost is noise.
     """
     clocks = {transport: Fraction(str(each)) for transport, each in calibration.clocks.items()}
     frame = Fraction(str(calibration.clock_hz)) / Fraction(packets_per_core(Transport.L2XC, cpu=cpu))

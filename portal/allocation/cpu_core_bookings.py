@@ -74,8 +74,8 @@ def cores_book(
 ) -> None:
     """Book the load of ``ends``, by side, minus the load that the owners in ``own`` have booked there.
 
-    Raises ``RouterFull``. This is the last lease of an order, because the routers' sums stay locked from here
-    on.
+    Raises ``RouterFull``. Call it after all other leases of an order, because the routers' sums stay locked
+    from here on.
     """
     missing = _missing(ends, own)
     wanted = [(ends[side].router.pk, side, load) for side, load in missing.items() if load]
@@ -144,7 +144,7 @@ def cores_settle(
     """Make ``owner`` book exactly ``wanted``, from the bookings of ``owner`` and ``spare``.
 
     ``wanted``: side -> (router id, load). Other bookings are released. If ``leftover`` names an owner for a
-    side, that owner gets this side's booking on another router than the wanted one.
+    side, that owner gets the side's booking on any router other than the wanted one.
     """
     bookings = list(CoreBooking.objects.filter(owner__in=(owner, spare)))
     left = [b for b in bookings if b.side in leftover and b.router_id != wanted[b.side][0]]
@@ -222,7 +222,9 @@ def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> l
 
 
 def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, int]:
-    """Return, by side, the load that ``own`` has not booked on the end's router yet; 0 if it booked more."""
+    """Return, by side, the load that ``own`` has not booked on the end's router yet; 0 if ``own`` has booked
+    more.
+    """
     own_loads: dict[tuple[str, int], int] = defaultdict(int)
     if own:
         for side, router, load in CoreBooking.objects.filter(owner__in=own).values_list(
@@ -257,7 +259,7 @@ def _full(
     transport: Transport,
     ends: Mapping[str, EndLoad],
 ) -> RouterFull:
-    """Return the refusal, with figures for the whole line.
+    """Return the error for a load that does not fit, with figures for the whole line.
 
     ``load``: the part of the line's load that is not booked yet. ``booked``: the router's sum without that
     part.

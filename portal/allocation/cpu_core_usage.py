@@ -26,7 +26,7 @@ class CoreUse:
 def core_use_of(routers: Collection[Router]) -> dict[int, CoreUse]:
     """Return the use of cores by router id, in one statement.
 
-    Select ``observed`` together with the routers.
+    Read the routers with ``select_related("observed")``.
     """
     booked = booked_on(routers)
     return {router.pk: _use(router, booked[router.pk]) for router in routers}

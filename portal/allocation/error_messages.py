@@ -1,4 +1,4 @@
-"""Messages of refused leases, with the facts of the errors."""
+"""Error messages for refused leases, composed from the facts of the errors."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

@@ -1,4 +1,4 @@
-"""Refusals of the allocators. Each carries the facts for its message."""
+"""Errors of the allocators. Each error has the facts for its message."""
 
 from uuid import UUID
 
@@ -67,7 +67,7 @@ class CoresBelowBooked(Conflict):
 
 
 class RouterFull(Conflict):
-    """The router's free cores do not carry the packets of this rate.
+    """The router's free cores cannot forward the packets of the requested rate.
 
     The values are in cores of this router, except ``free_bps`` (bit/s), the rate that would fit with this
     transport.

@@ -57,8 +57,8 @@ def gre_pair_settle(
 ) -> None:
     """Make ``owner`` have exactly the pair ``wanted``, from the leases of ``owner`` and ``spare``.
 
-    The order of the two addresses does not matter. Any other pair begins its cool-down, or its quarantine if
-    it is among ``kept`` (``portal.allocation.tunnel_lease_cooldown``).
+    The order of the two addresses does not matter. Any other pair of the two owners begins its cool-down, or
+    its quarantine if it is among ``kept`` (``portal.allocation.tunnel_lease_cooldown``).
     """
     active = GrePairLease.objects.filter(owner__in=(owner, spare), released_at__isnull=True)
     stays = is_pair(wanted) if wanted else Q(pk=None)

@@ -45,7 +45,7 @@ class VniLease(Lease):
 
 
 class ReservedVniRange(models.Model):
-    """VNIs that the operator reserves for other uses, both ends included."""
+    """VNIs that the operator reserves for other uses, from ``first`` to ``last``, both included."""
 
     first = models.IntegerField()
     last = models.IntegerField()

@@ -28,8 +28,8 @@ def lease_settle(
 ) -> None:
     """Make ``owner`` have exactly the number ``wanted``, from the leases of ``owner`` and ``spare``.
 
-    ``column``: the column of the number. Any other number begins its cool-down, or its quarantine if it is
-    among ``kept``.
+    ``column``: the column of the number. Any other number of the two owners begins its cool-down, or its
+    quarantine if it is among ``kept``.
     """
     active = of._default_manager.filter(owner__in=(owner, spare), released_at__isnull=True)
     others = active if wanted is None else active.exclude(**{column: wanted})
@@ -46,8 +46,8 @@ def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> 
 def cooling_down_take(leases: QuerySet[Any], *, owner: UUID, now: datetime) -> bool:
     """Give ``owner`` the lease among ``leases`` that is in cool-down; return whether there was one.
 
-    A lease in quarantine is not given away. Use this only for a found line, which already uses the number on
-    the routers.
+    A lease in quarantine is not taken. Use this only for a found line, which already uses the number on the
+    routers.
     """
     cooling_down = leases.filter(released_at__isnull=False, free_at__isnull=False)
     return bool(cooling_down.update(owner=owner, leased_at=now, released_at=None, free_at=None))

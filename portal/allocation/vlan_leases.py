@@ -61,9 +61,9 @@ def vlan_lease(
     Raises VlanTaken, VlanInForeignUse, NoVlanFree.
 
     ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free.
-    ``own``: the owner of the line's present leases. If its lease of this end overlaps the new tags, that
-    lease is widened to both. ``vlans_settle`` later narrows it to one of the two values. ``foreign``: the
-    port's ``foreign_frames``.
+    ``own``: the owner of the line's present leases. If its lease of this end overlaps the new tags, the lease
+    is widened to include the old and the new tags. Later, ``vlans_settle`` narrows it to the old or to the
+    new tags. ``foreign``: the port's ``foreign_frames``.
 
     The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
     uniqueness and needs no lock.
@@ -187,7 +187,7 @@ def free_outer_vlans(
     inner: int | None,
     exact_match: bool,
 ) -> list[int]:
-    """Return the outer VLANs that a service of this kind could still have.
+    """Return the outer VLANs that an end with this tagging could still have.
 
     VLANs from 100 come first, then 2 to 99, then 1, because switches often use low VLANs for themselves.
     """
@@ -195,7 +195,7 @@ def free_outer_vlans(
     for others in taken:
         if others == WHOLE_PORT:
             return []
-        # Every other lease has exactly one outer VLAN.
+        # A lease of less than the whole port has exactly one outer VLAN.
         outer = (others[0] >> 12) & 0xFFF
         if overlap(tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match), others):
             blocked.add(outer)
@@ -265,7 +265,9 @@ def _refuse_foreign(
 
 
 def _named(side: str, tagging: Tagging, outer: int | None, inner: int | None) -> tuple[str, str | None]:
-    """Return the field for a refusal, and the VLANs as text; None for a whole port."""
+    """Return the name of the wrong field for an error, and the requested VLANs as text. For a whole port, the
+    text is None.
+    """
     if tagging is Tagging.UNTAGGED:
         return f"{side}_end.port", None
     return f"{side}_end.outer_vlan", ".".join(str(vlan) for vlan in (outer, inner) if vlan)

@@ -1,4 +1,4 @@
-"""The numbers of PostgreSQL's advisory locks that have a fixed number.
+"""The fixed numbers of the portal's advisory locks in PostgreSQL.
 
 The numbers are arbitrary, but two locks with the same number would wait for each other. The previous release
 uses these numbers while it runs next to this release. Change the number of a lock only if both releases may
@@ -14,7 +14,7 @@ class AdvisoryLock(IntEnum):
 
     UPGRADE = 0x4C4F4E47
     PARTITIONS = 7_305_001
-    # Only one process at a time may roll up lines, and only one may roll up losses. Otherwise a slower
+    # Only one process at a time may roll up lines (ROLL_UPS) or losses (LOSS_ROLL_UPS). Otherwise a slower
     # process could overwrite newer results with older ones.
     ROLL_UPS = 7_305_002
     # The second key is the number of a 5-minute bucket, counted from the epoch. A process that stores samples

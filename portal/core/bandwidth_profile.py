@@ -55,8 +55,8 @@ def bandwidth_profile(
 ) -> BandwidthProfile:
     """Return the profile that a router polices for a line with frames of up to ``frame`` bytes.
 
-    A CIR below 1 kbit/s becomes 1 kbit/s. A burst of None or 0 becomes the bytes of 10 ms at its rate, but at
-    least 10 of the largest frames. Without an EIR, the EBS is 0.
+    A CIR below 1 kbit/s becomes 1 kbit/s. A burst of None or 0 becomes the number of bytes that its rate
+    allows in 10 ms, but at least 10 of the largest frames. Without an EIR, the EBS is 0.
     """
     cir_bps = max(cir_bps, MIN_RATE_BPS)
     ebs = 0 if eir_bps == 0 else ebs_bytes or _default_burst(eir_bps, frame)

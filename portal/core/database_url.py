@@ -28,8 +28,8 @@ _FORM = "postgres://user:password@host:5432,other:5432/name?option=value"
 def read_database_url(url: str, *, variable: str, takes_writes: bool = True) -> dict[str, Any]:
     """Return an entry of Django's DATABASES. ``variable``: the setting that contains ``url``, for errors.
 
-    If the URL names several hosts, libpq connects only to a host that takes writes. A
-    ``target_session_attrs`` in the URL overrides this, and ``takes_writes`` False allows any host. Raises
+    If the URL names several hosts, libpq connects only to a host that takes writes. If ``takes_writes`` is
+    False, libpq may use any host. A ``target_session_attrs`` in the URL overrides both. Raises
     ImproperlyConfigured. Its message never contains the password.
     """
     given = _parsed(url, variable)

@@ -15,9 +15,10 @@ R = TypeVar("R")
 def each_row(rows: Iterable[T], do: Callable[[T], R], *, what: str) -> list[R]:
     """Return the results of ``do(row)`` for all rows.
 
-    If rows fail, the loop continues. It then raises all failures as one ExceptionGroup. A lost database
-    connection ends the loop, because all further rows would fail too. ``do`` should use its own transaction,
-    so that a failed row leaves nothing behind. ``what``: the name of the work, for the log and the error.
+    If a row fails, the loop continues. After the last row, the function raises all failures as one
+    ExceptionGroup. A lost database connection ends the loop, because all further rows would fail too. ``do``
+    should use its own transaction, so that a failed row leaves nothing behind. ``what``: the name of the
+    work, for the log and the error.
     """
     done: list[R] = []
     failures: list[Exception] = []

@@ -29,7 +29,7 @@ class DomainError(Exception):
     field = ""
 
     def __init_subclass__(cls) -> None:
-        # A class that has been renamed names its old code, because programs know it.
+        # A class that has been renamed keeps its old code, because programs know the code.
         if "code" not in vars(cls):
             cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
         dataclass(eq=False, kw_only=True)(cls)

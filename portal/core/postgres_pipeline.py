@@ -26,7 +26,7 @@ def pipelined() -> Iterator[None]:
 
 @contextmanager
 def pipelined_transaction() -> Iterator[None]:
-    """Run the block in a transaction, and send its statements in a pipeline, with COMMIT.
+    """Run the block in a transaction, and send its statements, including COMMIT, in a pipeline.
 
     An error of a statement is raised later: by the next call that waits, or at the end of the block. Do not
     catch errors inside the block. Within the transaction of a caller, no pipeline is used.

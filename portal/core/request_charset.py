@@ -1,4 +1,4 @@
-"""Requests that are always decoded as UTF-8, as all pages and responses of the portal are encoded."""
+"""Requests that are always decoded as UTF-8, the encoding of all pages and responses of the portal."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 class RequestLogMiddleware:
     """Log each request, but not its query string, which may contain text that people typed.
 
-    In the setting MIDDLEWARE, it must stand before RequestIdMiddleware, which sets the id.
+    The setting MIDDLEWARE must list it before RequestIdMiddleware, which sets the id.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

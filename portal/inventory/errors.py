@@ -1,4 +1,4 @@
-"""Errors of inventory writes: types with facts, worded by ``portal.inventory.error_messages``."""
+"""Errors of inventory writes, with their facts. Their messages are in ``portal.inventory.error_messages``."""
 
 from portal.core.errors import Conflict, DomainError
 

@@ -79,7 +79,7 @@ _STANDING_OF = {
 
 
 # Subqueries for the circuit of an outer query: the circuits of other routers whose tunnels lead back to this
-# circuit. _PARTNERS have the same VNI or key too. _BEST_PARTNER prefers a tunnel in the matching table.
+# circuit. _PARTNERS also have the same VNI or key. _BEST_PARTNER prefers a tunnel in the matching table.
 _AT_THE_FAR_END = ObservedCircuit.objects.filter(
     encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
 ).exclude(router=OuterRef("router"))

@@ -1,4 +1,4 @@
-"""Match the two halves of one line that have different VNIs or GRE keys. Pure functions."""
+"""Match the two halves of a line if their VNIs or GRE keys differ. Pure functions."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator

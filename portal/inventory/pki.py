@@ -108,7 +108,7 @@ def rollover_switch(
     addresses: Sequence[IPv4Address | IPv6Address] = (),
     now: datetime,
 ) -> None:
-    """Sign the portal's own certificate with the next authority, and make it the signing authority.
+    """Sign the portal's own certificate with the next authority, and make this authority the signing one.
 
     An interrupted run can be repeated. The key of the old authority is kept until the last step. Raises
     NoRollover, NotAnAuthority.
@@ -227,7 +227,7 @@ def _builder(
 
 
 def _name(common_name: str) -> x509.Name:
-    # RFC 5280 limits a common name to 64 characters; no check uses it.
+    # RFC 5280 limits a common name to 64 characters. No check uses the common name.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 

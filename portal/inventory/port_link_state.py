@@ -56,8 +56,8 @@ class PortLink:
 def port_link(port: Port, *, reported_since: datetime) -> PortLink:
     """Return the state of a port's link.
 
-    The state is unknown if the last report is older than ``reported_since`` or VPP is away. Select
-    ``router.observed`` together with the port.
+    The state is unknown if the last report is older than ``reported_since`` or VPP is away. Read the port
+    with ``select_related("router__observed")``.
     """
     router = getattr(port.router, "observed", None)
     observed = ObservedInterface.objects.filter(router=port.router_id, name=port.interface).first()

@@ -291,7 +291,7 @@ class VppReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GenerationReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The numbers of the intents that the agent has stored and has applied; None: none."""
+    """The generations of the intents that the agent has stored and applied; None without such an intent."""
 
     stored: Positive63 | None = field(name="held")
     applied: Positive63 | None
@@ -340,7 +340,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def __post_init__(self) -> None:
         require_unique(self.interfaces, "name", at="/interfaces")
-        # No port and no link can have another name, so no query uses such an interface.
+        # Skip interfaces whose names no port or link can have, because no query would use them.
         named = tuple(each for each in self.interfaces if is_interface_name(each.name))
         force_setattr(self, "interfaces", named)
 

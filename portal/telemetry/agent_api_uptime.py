@@ -1,8 +1,9 @@
-"""The times when the agent API received reports. At other times, a missing report is no sign of a fault.
+"""The times when the agent API was able to receive reports. At other times, a missing report is no sign of a
+fault.
 
-A process of the agent API counts as listening if one of its threads is free from time to time. While all
-threads are busy all the time, reports wait longer and longer. During such a time, a missing report does not
-make a router silent.
+A process of the agent API counts as listening if one of its threads is free from time to time. If all threads
+are permanently busy, reports wait longer and longer. During this time, a missing report does not make a
+router silent.
 """
 
 import logging
@@ -21,9 +22,10 @@ from portal.telemetry.time_spans import Span, merged
 log = logging.getLogger(__name__)
 
 _BEAT = timedelta(seconds=10)
-# How often a process checks in each heartbeat whether one of its threads is free.
+# The number of times per heartbeat that a process checks for a free thread.
 _CHECKS = 20
-# A restart of the server does not interrupt the uptime, because agents send lost reports again.
+# A gap of up to this length, such as a restart of the server, does not interrupt the uptime, because agents
+# send lost reports again.
 _RESTART = timedelta(seconds=30)
 _lock = threading.Lock()
 _answering = 0
@@ -37,7 +39,9 @@ def uptime_note(*, now: datetime) -> None:
 
 
 def listened(since: datetime, until: datetime) -> list[Span]:
-    """Return the parts of the time from ``since`` to ``until`` in which the agent API received reports."""
+    """Return the parts of the time from ``since`` to ``until`` in which the agent API was able to receive
+    reports.
+    """
     rows = AgentApiUptime.objects.filter(last_recorded_at__gt=since - _BEAT, began_at__lt=until)
     return merged(
         (max(began_at, since), min(last_recorded_at + _BEAT, until))
@@ -80,7 +84,7 @@ def _note_repeatedly(threads: int) -> None:
 
 
 def is_one_free(threads: int) -> bool:
-    """Return whether a thread was free at any check within one heartbeat. Blocks until the heartbeat ends."""
+    """Check repeatedly for one heartbeat. Return whether a thread was free at one check or more."""
     free = False
     for _ in range(_CHECKS):
         time.sleep(_BEAT.total_seconds() / _CHECKS)

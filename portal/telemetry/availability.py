@@ -1,4 +1,4 @@
-"""Op-status availability: the part of its time in service that a VLL was op-up.
+"""Op-status availability: the share of a VLL's time in service during which the VLL was op-up.
 
 Time with unknown status and time of maintenance are counted separately. Maintenance includes requested tests
 that interrupt the line.
@@ -26,7 +26,7 @@ PERIODS = ("day", "month")
 
 @dataclass(slots=True)
 class Times:
-    """The seconds in each status, and the seconds of maintenance, which are in none of the statuses."""
+    """The seconds in each status, and the seconds of maintenance, which do not count for any status."""
 
     up_s: float = 0.0
     down_s: float = 0.0
@@ -79,7 +79,7 @@ def availability(
     """Return the response of ``GET /vlls/<id>/availability``: per day or month (UTC), and for the whole
     range.
 
-    * ``availability``: seconds up / (up + down), from 0 to 1; None if no status is known.
+    * ``availability``: seconds up / (up + down), from 0 to 1; None if both are 0.
     * ``known_ratio``: the part of the time in service with a known status, from 0 to 1; None without time in
       service.
 
@@ -140,7 +140,9 @@ def reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
 
 
 def _interruptions(vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, list[Span]]:
-    """Return the interruptions by requested tests, by line. A running test counts until ``until``."""
+    """Return, for each line, the times when requested tests interrupted it. A test that still runs counts
+    until ``until``.
+    """
     requested = ActivationTest.objects.filter(
         Q(restored_at__isnull=True) | Q(restored_at__gt=since),
         vll__in=vlls,

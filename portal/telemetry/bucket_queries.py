@@ -1,7 +1,7 @@
 """Queries for counted buckets. The queries read the rollups; for stale buckets they read the next finer
 table.
 
-The result always equals a count from the samples alone. A bucket at the edge of the range is read as a whole.
+A result always equals a count from the samples alone. A bucket at the edge of the range is read as a whole.
 The same bucket therefore has the same value in every graph.
 """
 
@@ -38,7 +38,9 @@ def starts_of(since: datetime, until: datetime, step_s: int) -> range:
 def buckets_of(
     vll: Vll, since: datetime, until: datetime, step_s: int, unit: Unit = Unit.BITS
 ) -> tuple[dict[str, dict[int, Bucket]], bool]:
-    """Return the non-empty buckets of each side by their start (epoch s), and whether any is simulated."""
+    """Return the non-empty buckets of each side by their start (epoch s), and whether any bucket is
+    simulated.
+    """
     starts = starts_of(since, until, step_s)
     table = coarsest_for(step_s)
     if table is SAMPLES:
@@ -63,7 +65,8 @@ def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
     If the step of ``starts`` is longer than that of ``table``, rows are merged.
     """
     with connection.cursor() as cursor:
-        # Read the marks first: a bucket that is rolled up later can still be read from the finer rows.
+        # Read the marks first: a bucket that is rolled up after this read can still be read from the finer
+        # rows.
         stale = _stale(cursor, vll, starts, table)
         if starts.step == table.step_s:
             return _read(cursor, vll, starts, table, stale, columns)
@@ -163,8 +166,7 @@ def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> 
         "until": _time(starts.stop),
     }
     with transaction.atomic(), connection.cursor() as cursor:
-        # Read the marks first, as for a single line: a bucket that is rolled up later can still be read from
-        # the samples.
+        # Read the marks first: a bucket that is rolled up after this read can still be read from the samples.
         cursor.execute(_MARKED, parameters)
         marked = set(cursor.fetchall())
         cursor.execute(_FIVE_MINUTES.format(columns=", ".join(columns)), parameters)

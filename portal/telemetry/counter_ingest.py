@@ -41,7 +41,7 @@ from portal.telemetry.sample_quarantine import (
 from portal.vll.models import EndMove
 
 DROPS = ("in_drops", "out_drops")
-# Inserts the rows of any number of samples. Each row has its own number and times.
+# Inserts the rows of any number of samples. Each row has its own sample number and times.
 _ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
                               conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
@@ -57,7 +57,7 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
                   conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
                   violate_packets, in_drops, out_drops)
 """
-# Inserts the ends of a single new sample. All ends have the number and times of the sample.
+# Inserts the ends of a single new sample. All rows have the number and times of this sample.
 _NEW_ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
                               conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets,
@@ -99,7 +99,7 @@ WHERE (vll_id, side) NOT IN (
 class Stored:
     """The result of storing a report: numbers of ends, added up over the samples of the report.
 
-    ``rejected``: ends that were not on this router when they were counted.
+    ``rejected``: ends that were not on this router at the time of the sample.
     """
 
     accepted: int
@@ -117,7 +117,7 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
         return _store(router, report, now)
     except IntegrityError as error:
         if _lacks_partition(error):
-            # Partitions are created days ahead, but not for late samples.
+            # Partitions for the next days always exist. A late sample may need an earlier one.
             good = (sample for sample in report.samples if not contradiction(sample, now))
             days = {to_time(sample.to_ms).date() for sample in good}
             for table in (SAMPLES, LOSS_SAMPLES):
@@ -162,8 +162,8 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
 def _lock_and_read(
     router: Router, report: CounterReport, reasons: Sequence[str | None], now: datetime
 ) -> tuple[LastCounters | None, "_Ends"]:
-    """Lock the router's AgentClock and the buckets. Return the data of the last report, and the ends that the
-    router may report.
+    """Lock the router's AgentClock and the buckets. Return the data of the last report, and the reported ends
+    that are not on the router.
     """
     times_ms = {
         (sample.from_ms, sample.to_ms)

@@ -36,7 +36,7 @@ class Marks(NamedTuple):
     ends: str
 
     def exist(self, now: datetime) -> bool:
-        """Return whether the marks still exist for certain, which is so until the end of their bucket.
+        """Return whether the marks certainly still exist. They do until their bucket ends.
 
         A roll-up removes a mark only if the bucket ended at least REPORTING_DELAY ago. The clocks of the
         portal's machines differ by less than REPORTING_DELAY.
@@ -83,7 +83,7 @@ def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
 
 
 def clock_read(cursor: Any, router: Router) -> None:
-    """Select the router's row and lock it, so that reports of a router are stored one after the other."""
+    """Select and lock the router's AgentClock, so that its reports are stored one after the other."""
     cursor.execute(_READ, [router.pk])
 
 

@@ -1,4 +1,4 @@
-"""Messages of refused graphs and decisions."""
+"""Error messages about graphs, and about decisions on quarantined samples."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

@@ -38,8 +38,8 @@ def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> d
     """Return the drops by side, over all buckets that touch the range.
 
     The buckets are the finest ones that are stored for the range, but not shorter than 5 minutes. If an end
-    has a policer, its incoming drops only include buckets with counts of the policer. In another bucket, the
-    policer may have caused the drops.
+    has a policer, its incoming drops only include buckets with counts of the policer. In a bucket without
+    these counts, the policer may have caused the drops.
     """
     finest = finest_kept(since, now=now)
     table = finest if finest in ROLLUPS else FIVE_MINUTES

@@ -3,8 +3,8 @@ other end.
 
 Only buckets that were counted without a gap at both ends are compared. A bucket lasts 5 minutes, or an hour
 or a day if no shorter buckets are stored. Frames that the line's own policer dropped at the entrance exceeded
-the bandwidth profile and do not count as lost (MEF 10.4 counts qualified frames). A bucket has a gap if its
-policer was counted for only a part of the bucket.
+the bandwidth profile and do not count as lost (MEF 10.4 counts qualified frames). A bucket also has a gap if
+the policer was counted for only a part of the bucket.
 
 The two ends are never read at the same instant. A sample that crosses the border of a bucket is divided
 between the two buckets in proportion to time, and the two ends have different sampling intervals. Each end
@@ -13,9 +13,9 @@ most the frames of one sample, at the end whose sample has more frames. The reas
 the two ends differ by less than one. The positive and the negative differences each add up to less than one.
 
 The error at a border between two compared buckets cancels out. A range therefore has two borders with an
-error, and each gap adds two. Offsets between the agents' clocks also move the borders. ``bound_ratio`` is the
-sum of these errors, as a share of the frames. A measured loss below ``bound_ratio`` only shows that the loss
-is less than ``bound_ratio``. If more frames left than entered, the loss is 0.
+error, and each gap in it adds two more. Offsets between the agents' clocks also move the borders.
+``bound_ratio`` is the sum of these errors, as a share of the frames. A measured loss below ``bound_ratio``
+only shows that the loss is less than ``bound_ratio``. If more frames left than entered, the loss is 0.
 """
 
 from collections.abc import Collection, Mapping
@@ -90,7 +90,8 @@ class Direction:
     """The frame counts of one direction.
 
     ``policed``: frames that the policer dropped at the entrance because they exceeded the profile.
-    ``astray``: the most frames that may count outside the range at one end and inside it at the other end.
+    ``astray``: the largest possible number of frames that count outside the range at one end, and inside the
+    range at the other end.
     """
 
     sent: float = 0.0
@@ -104,8 +105,8 @@ class Direction:
         self.delivered += exit.out
 
     def add_border(self, entrance: _End, exit: _End, step_s: int, clocks_apart_s: float) -> None:
-        """Add the possible error at a border of this bucket, if the bucket on the other side of the border is
-        not compared.
+        """Add the possible error at one border of a bucket. Call it if the bucket on the other side of the
+        border is not compared.
         """
         most = max(entrance.most_in(step_s), exit.most_out(step_s))
         self.astray += most * (1 + clocks_apart_s / _INTERVAL_S)

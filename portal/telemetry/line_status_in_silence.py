@@ -136,7 +136,8 @@ def _begin_again(silence_id: int, now: datetime) -> None:
     if not unread.exists():
         return
     with connection.cursor() as cursor:
-        # A roll-up that does not know the silence yet must commit before its rows are read.
+        # Wait until a roll-up that does not know the silence yet has committed, so that its rows are read
+        # too.
         lock_roll_ups(cursor)
         silence = unread.select_for_update(skip_locked=True, no_key=True).first()
         if silence is None:
@@ -167,7 +168,7 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
     forwarded, spoken = _counted(silence.router_id, starts)
     forwarded = {vll: spoken_for(span, spans, over=over) for vll, spans in forwarded.items()}
     silence.forwarded_spans = _as_json(merged([*_from_json(silence.forwarded_spans), *spoken]))
-    # Lock all lines together, in the common order.
+    # Lock all lines together, in the order that all transactions use.
     lines_lock(lines)
     newer = _newer(silence, lines)
     late = _forwarded_in(newer, span, over=over)
@@ -211,8 +212,8 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
     counts_as_down = not over and bool(down) and down[-1][1] >= now - FRESH
     turns = counts_as_down != silence.counts_as_down
     silence.counts_as_down = counts_as_down
-    # Save the row first. The next two calls read it: for the status of lines, and for lines whose routers are
-    # both silent.
+    # Save the verdict first. The next two calls read it: to update the status of lines, and for lines that
+    # have a second silent router.
     silence.save(update_fields=_VERDICT)
     turned = oper_statuses_refresh(router_id=silence.router_id, now=now) if turns else set()
     _rewrite(span, lines, dict.fromkeys(lines, changed), {}, turned)
@@ -284,7 +285,9 @@ def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tup
 
 
 def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID, datetime]]) -> list[Span]:
-    """Count the buckets that wait for the roll-up. Return the buckets with evidence for the router."""
+    """Read the counts of the buckets that wait for the roll-up. Return the buckets with evidence for the
+    router.
+    """
     columns = ("a_covered_ms", "z_covered_ms", "a_out_packets", "z_out_packets")
     with connection.cursor() as cursor:
         rows = counted_now(cursor, sorted(uncounted), columns)
@@ -364,7 +367,7 @@ def _newer(silence: RouterSilence, lines: Lines) -> Spans:
 
 
 def _forwarded_in(spans: Spans, silence: Span, *, over: bool) -> Spans:
-    """Return, by line, when frames came out of it. Only these spans are read."""
+    """Return, by line, when frames came out of it. Only the time in ``spans`` is read."""
     parts = [(vll, *span) for vll, of in spans.items() for span in of]
     if not parts:
         return {}

@@ -217,7 +217,7 @@ class Quarantine(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
     why = models.CharField(max_length=500, default="")
-    # When the accepted samples had been added to the months.
+    # When the portal finished adding the accepted samples to their month.
     counted_at = models.DateTimeField(null=True)
 
     class Meta:

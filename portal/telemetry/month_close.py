@@ -27,7 +27,7 @@ from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
 # Late samples of a month are accepted until SAMPLES.retention after its end, because agents keep samples that
-# they cannot send. The margin is for a report that is being stored at that moment.
+# they cannot send. The grace period is for a report that the portal is storing when this time ends.
 GRACE = timedelta(hours=1)
 _FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
 # By month: the number of 5-minute buckets of each side that wait for a decision.

@@ -104,8 +104,8 @@ def _was_silent(last: ObservedRouter, now: datetime) -> bool:
 def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime) -> bool:
     """Return whether the agent or its VPP is back: it was started again, or reports after a gap.
 
-    A router that reports regularly but does not respond to the portal is not back, so that the pauses between
-    the portal's attempts stay. Otherwise a few such routers would keep every worker busy.
+    A router that reports regularly but does not respond to the portal is not back. The portal therefore keeps
+    its pauses between attempts. Otherwise a few such routers would keep every worker busy.
     """
     return (
         last is None
@@ -138,7 +138,8 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
 
 
 def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
-    """Return whether VPP can now police other kinds of ends than before, for example after an upgrade.
+    """Return whether VPP can now police other kinds of ends than at the last report, for example after an
+    upgrade.
 
     Return False for a router without lines in service.
     """
@@ -162,7 +163,7 @@ def _watches_otherwise(report: ObservedReport) -> bool:
 
 
 def _end_backoff(router: Router, now: datetime) -> bool:
-    """End the pause of a router that is back. Return whether there was one.
+    """End the pause of a router that is back. Return whether the router had a pause.
 
     A message that was sent again and that no worker has taken yet counts as a pause too, because it may wait
     behind unresponsive routers.

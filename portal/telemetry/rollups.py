@@ -107,7 +107,7 @@ CROSS JOIN LATERAL (
     HAVING count(*) > 0
 ) AS summed
 """
-# Adds accepted counts to buckets whose samples are no longer stored, so that they cannot be counted again.
+# Adds accepted counts to buckets that cannot be counted again, because their samples are no longer stored.
 _FROM_ACCEPTED = _COUNTED.format(parts=f"{_ACCEPTED} AND five.quarantine_id = %(quarantine)s")
 _ADD = """
 INSERT INTO telemetry_five_minutes AS known (vll_id, start_at, {columns}) {counted}

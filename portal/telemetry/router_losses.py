@@ -153,7 +153,9 @@ class Loss:
 
     @property
     def ratio(self) -> float:
-        """The larger of two ratios: the lost part of the incoming frames, and of the outgoing frames."""
+        """The larger of two ratios: the lost part of the incoming frames, and the lost part of the outgoing
+        frames.
+        """
         rx_lost = self.lost - self.tx_errors
         return max(
             lost / (lost + carried) if lost else 0.0
@@ -225,8 +227,8 @@ def recent_buffers(now: datetime) -> list[FewBuffers]:
 def losing(losses: Iterable[Loss]) -> list[Loss]:
     """Return the interfaces that lose more than LONGLINE_LOSS_ALARM_RATIO of their frames, worst first.
 
-    Interfaces with fewer than LEAST_LOST lost frames are ignored. Otherwise an interface with little traffic
-    would count because of a single lost frame.
+    Interfaces with fewer than LEAST_LOST lost frames are ignored. Otherwise a single lost frame would put an
+    interface with little traffic on the list.
     """
     limit = settings.LONGLINE_LOSS_ALARM_RATIO
     found = [each for each in losses if each.lost >= LEAST_LOST and each.ratio > limit]

@@ -89,6 +89,6 @@ def _begin(router_id: int, last_report: datetime, now: datetime) -> None:
 def silences_forget(*, before: datetime) -> int:
     """Delete silences that ended before that time. Return the number of deleted rows.
 
-    The time must be so long ago that these silences will not be judged again.
+    ``before`` must be so long ago that these silences will not be judged again.
     """
     return RouterSilence.objects.filter(until__lt=before).delete()[0]

@@ -128,8 +128,8 @@ class _Shelves:
         month, offset_ms = self._place(suspect), correction_ms(self._report, suspect.reason, self._now)
         found = self._find(reason, month, offset_ms)
         if found is None and len(self._open) >= MOST_UNDECIDED:
-            # The clock keeps changing. The number of quarantines is limited, because nobody could make so
-            # many decisions.
+            # The clock keeps changing. The number of quarantines is limited, because nobody could decide
+            # about so many.
             reason, month = UNSTEADY, None
             found = self._find(reason, month, offset_ms)
         if found is None:

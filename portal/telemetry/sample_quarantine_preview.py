@@ -20,7 +20,8 @@ from portal.telemetry.time_in_service import ServiceTime, service_time
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# The columns of a side (without the side in the name), each with the column of the quarantined counts for it.
+# From a column of the rollups to the column with the same count in the quarantine. The name of a rollup's
+# column comes without its side.
 _SOURCES = {
     **{
         name: name

@@ -65,7 +65,7 @@ def roll_up() -> None:
 
 @shared_task(name=task_names.WATCH_SILENCES)
 def watch_silences() -> None:
-    """Begin silences, and send a task for each silence to judge.
+    """Begin silences, and send a task for each silence that is due for a judgement.
 
     Each judgement is a separate task, so that a slow or failed judgement does not delay the others.
     """

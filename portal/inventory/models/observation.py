@@ -25,7 +25,7 @@ class ObservedRouter(models.Model):
     vpp_connected = models.BooleanField()
     # No VPP runs at all. A VPP that runs but is not connected may forward.
     vpp_absent = models.BooleanField(default=False, db_default=False)
-    # VPP accepts connections and does not respond: only a restart helps.
+    # VPP accepts connections but does not respond. Only a restart helps.
     vpp_hangs = models.BooleanField(default=False, db_default=False)
     # Since when the agent reports without a usable VPP; null while it has one.
     vpp_away_since = models.DateTimeField(null=True)
@@ -103,7 +103,8 @@ class RouterSilence(models.Model):
     counts_as_down = models.BooleanField(default=False)
     # The whole silence must be judged again from its beginning.
     judge_again = models.BooleanField(default=False)
-    # The time until which the silence has been judged; null: not yet, or by a release without this column.
+    # The time until which the silence has been judged; null: not judged yet, or judged by a release without
+    # this column.
     judged_until = models.DateTimeField(null=True)
     # The 5-minute intervals in which VPP forwarded, as far as they have been read: [[from, to], ...].
     forwarded_spans = models.JSONField(
@@ -198,7 +199,7 @@ class ObservedLoad(models.Model):
 
 
 class TunnelAddress(models.Model):
-    """An address that may be a tunnel endpoint: it is on an interface of the router that is up.
+    """An address of a loopback interface that is up. It may be the endpoint of a tunnel.
 
     ``table``: its FIB table.
     """

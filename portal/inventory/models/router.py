@@ -7,8 +7,8 @@ from portal.inventory.models.site import Site
 
 
 class Router(models.Model):
-    """A VPP router. A VLL can only have an end on a router with an ``agent_url``; every router can carry
-    VLLs.
+    """A VPP router. A VLL can have an end only on a router with an ``agent_url``. Its tunnel can cross any
+    router.
     """
 
     name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
@@ -90,7 +90,7 @@ class Router(models.Model):
     def forwarding_cores(self) -> int:
         """Return the number of forwarding cores: the declared number, or the observed one if that is smaller.
 
-        Without workers, the main thread of VPP forwards. Select ``observed`` together with the router.
+        Without workers, the main thread of VPP forwards. Read the router with ``select_related("observed")``.
         """
         observed = getattr(self, "observed", None)
         workers: int | None = None if observed is None else observed.vpp_workers
@@ -131,7 +131,9 @@ class RouterEnrolment(models.Model):
 
 
 class RouterCertificate(models.Model):
-    """A certificate of a router's agent. Each report looks it up, so that a revocation is immediate."""
+    """A certificate of a router's agent. The portal looks it up for each report, so that a revocation takes
+    effect immediately.
+    """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="certificates")
     serial = models.CharField(max_length=40, unique=True)

@@ -48,7 +48,7 @@ def certificate_renew(
     key = key_of_request(csr_pem)
     if key != shown.public_key():
         raise BadCertificateRequest
-    # Code that revokes certificates locks the router too.
+    # Code that revokes certificates also locks the router.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     fingerprint = shown.fingerprint(hashes.SHA256()).hex()
     if not _good(locked).filter(fingerprint=fingerprint).exists():
@@ -74,7 +74,8 @@ def _is_of(certificate: x509.Certificate, authority: pki.Authority) -> bool:
     try:
         certificate.verify_directly_issued_by(authority.certificate)
     except Exception:
-        # cryptography has separate errors for a foreign signature, a name and a kind of key.
+        # The library cryptography raises different errors for a wrong signature, a wrong issuer name and a
+        # wrong type of key.
         return False
     return True
 

@@ -65,8 +65,7 @@ def certificate_make(
 
 @transaction.atomic
 def certificates_revoke(*, router: Router, serial: str | None, now: datetime) -> list[str]:
-    """Revoke all certificates of the router; with ``serial``, only one certificate and all others with the
-    same key.
+    """Revoke all certificates of the router, or only those with the key of the certificate ``serial``.
 
     Return the serial numbers (hex) of the revoked certificates. The revocation applies from the next report
     and the next connection on.

@@ -77,7 +77,7 @@ def router_enrol(
     if enrolment.expires_at <= now or enrolment.router.retired_at is not None or _is_withdrawn(enrolment):
         raise EnrolmentExpired(router=name)
     key, authority = key_of_request(csr_pem), authority_here()
-    # Compare-and-swap: of two callers with one token, one gets a certificate.
+    # Compare-and-swap: only one of two callers with the same token gets a certificate.
     if RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True).update(used_at=now):
         row, certificate = _certify(enrolment, key, authority, now)
     else:

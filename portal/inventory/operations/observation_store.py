@@ -28,7 +28,8 @@ from portal.inventory.operations.interface_loads import loads_store
 from portal.inventory.operations.observed_circuit_store import circuits_store
 from portal.inventory.reported_observation import InterfaceReport, ObservedReport, PathReport
 
-# Three report intervals: after that even a report with an earlier time is accepted (a clock was set back).
+# Three report intervals. After so long without a report, the portal also accepts a report with an earlier
+# time, because the router's clock may have been set back.
 _SILENT = timedelta(seconds=30)
 _LOOPBACK = "loop"
 # While VPP is away, its last known capabilities stay.

@@ -43,7 +43,7 @@ def _row(router: Router, circuit: CircuitReport) -> ObservedCircuit:
 
 
 def _tunnel(circuit: CircuitReport) -> TunnelReport | None:
-    """Return the only tunnel of a circuit; None within a router, and between two tunnels."""
+    """Return the only tunnel of a circuit; None for a circuit within the router or between two tunnels."""
     tunnels = [side.tunnel for side in (circuit.near, circuit.far) if side is not None and side.tunnel]
     return tunnels[0] if len(tunnels) == 1 else None
 

@@ -121,7 +121,7 @@ class Command(BaseCommand):
         self.stdout.write("the portal trusts the next CA, which does not sign yet")
 
     def _rollover_switch(self, options: dict[str, Any]) -> None:
-        """Switch to the next CA. Refuse, without ``--force``, while an agent does not trust it yet.
+        """Switch to the next CA. Without ``--force``, refuse while an agent does not trust the next CA yet.
 
         Such an agent would no longer accept the portal.
         """
@@ -132,7 +132,8 @@ class Command(BaseCommand):
         self.stdout.write("the next CA signs from now on; agents renew their certificates automatically")
 
     def _rollover_finish(self, options: dict[str, Any]) -> None:
-        """Stop trusting the old CA. Refuse, without ``--force``, while an agent uses a certificate of it.
+        """Stop trusting the old CA. Without ``--force``, refuse while an agent uses a certificate that the
+        old CA issued.
 
         The portal would no longer accept such an agent.
         """
