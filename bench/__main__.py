@@ -1,7 +1,7 @@
 """Run the benchmarks that the command line names, or all: `python -m bench vni_leases mtu`.
 
-A line that begins with # states the conditions of the figure above it. The last line names the benchmarks
-that failed. `BENCH_SIZE=smallest` runs each benchmark with its smallest size; see `bench.sizes`.
+A line that begins with # states the measuring conditions of the figure above it. The last line names the
+benchmarks that failed. `BENCH_SIZE=smallest` runs each benchmark with its smallest size; see `bench.sizes`.
 """
 
 import subprocess

@@ -14,7 +14,7 @@ MAIN_THREAD = ["-main-thread", "-vlls", "11700"]
 
 
 def measure() -> Iterator[Figure]:
-    """Measure with a real VPP if one is installed, otherwise with the stand-in. The note has the version."""
+    """Measure with a real VPP if one is installed, otherwise with the stand-in. The note has its version."""
     yield from _printed(["-vlls", "20", "-rounds", "1", "-full-router", "20"] if SMALLEST else [])
     yield from _printed(["-main-thread", "-vlls", "20", "-rounds", "1"] if SMALLEST else MAIN_THREAD)
 

@@ -61,7 +61,8 @@ def _rounds(*, raised: bool) -> Iterator[float]:
     """Yield the milliseconds of each round. The first round raises and clears alarms; it is a warm-up and not
     yielded.
 
-    ``raised``: whether alarms should be raised afterwards; if not, the benchmark fails.
+    ``raised``: whether the rounds are expected to raise alarms. The benchmark fails if the expectation is
+    wrong.
     """
     from portal.alarms.models import Alarm
     from portal.alarms.rounds import alarms_watch

@@ -19,10 +19,11 @@ from bench.sizes import sized
 from devstack.services import Services
 
 IN_FLIGHT = 4
-# The number of orders of each client in one turn. A turn takes about ten seconds, so that an effect that
-# occurs once per outage weighs as much as in production.
+# The number of orders of each client in one turn. A turn takes about ten seconds. An effect that occurs once
+# per outage then weighs as much as in production.
 ORDERS = sized(150, smallest=3)
-# The number of turns of each kind of failure. A turn with a healthy Redis precedes each of them.
+# The number of turns for each kind of failure. Before each turn with a failure, there is a turn with a
+# healthy Redis.
 ROUNDS = sized(2, smallest=1)
 
 

@@ -1,8 +1,8 @@
 """The cost of each transport on a router: clock cycles per frame in a real VPP, next to the shipped table.
 
 build/agentbench measures the cycles with the agent's own package. The frames are already in the caches, and
-no network card is involved. Compare only the order of the transports, and their ratios to a local
-cross-connect.
+no network card is involved. Compare only the ranks of the transports, and the ratios of their costs to the
+cost of a local cross-connect.
 """
 
 import csv
@@ -42,8 +42,8 @@ def shipped() -> dict[str, float]:
 
 
 def compared(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
-    """Yield the figures that agentbench printed, in the order of the table. The notes have rank and ratio
-    in the table and in the measurement.
+    """Yield the figures that agentbench printed, in the order of ``table``. The note of a figure has the rank
+    and the ratio, both in ``table`` and in the measurement.
     """
     measured: dict[str, tuple[float, str]] = {}
     for line in printed.splitlines():

@@ -27,8 +27,8 @@ class Figure:
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """Return the percentile by nearest rank: the smallest sample such that `percent` % of the samples are not
-    larger.
+    """Return the percentile by nearest rank: the smallest sample with the property that at least `percent` %
+    of the samples are not larger.
     """
     ordered = sorted(samples)
     return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]

@@ -1,5 +1,5 @@
-"""The time to import tables, from the file to the last commit. One has 10,000 sites, the other 1,000 lines to
-order.
+"""The time to import tables, from the file to the last commit. One table has 10,000 sites; the other orders
+1,000 VLLs.
 """
 
 import time

@@ -25,11 +25,11 @@ from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 PAGES, PEOPLE = sized(1_000, smallest=20), sized(100, smallest=4)
 ROUNDS, ONE_BY_ONE = sized(15, smallest=2), sized(40, smallest=2)
-# Longer than the minimum time between two events that the live process sends to one page.
+# This pause is longer than the minimum time between two events that the live process sends to one page.
 APART_S = 0.7
 GIVE_UP_S = 120
 _ONE_LINE = "UPDATE vll_vll SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
-# The statement changes a port of the customer that all people belong to.
+# The statement changes a port of a customer. All readers of the pages belong to this customer.
 _ALL_PAGES = "UPDATE inventory_port SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
 _PORT = 100
 
@@ -87,8 +87,8 @@ class _Pages:
     lines: list[UUID]
     cookies: list[str]
     opened_s: float = 0.0
-    # The delays from a commit to its events, in milliseconds: for events to one page, and for events to all
-    # pages.
+    # The delays from a commit to its events, in milliseconds: for commits that concern one page, and for
+    # commits that concern all pages.
     one: list[float] = field(default_factory=list)
     all: list[list[float]] = field(default_factory=list)
     _following: int = 0

@@ -2,8 +2,8 @@
 
 A figure is the median, over several rounds, of the 95th percentile over random pairs of routers:
 
-* ``mtu_check_p95_ms``: with an existing topology. Hardly any pair occurs twice, so only results that the
-  topology caches for all pairs make it faster.
+* ``mtu_check_p95_ms``: the check with an existing topology. Hardly any pair occurs twice, so the check
+  profits only from results that the topology caches for all pairs.
 * ``mtu_check_cold_p95_ms``: the first check after a metric of the topology has changed. It includes the time
   to build the topology.
 """

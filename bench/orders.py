@@ -22,7 +22,8 @@ from devstack.process import Child, Family
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 IN_FLIGHT = sized(16, smallest=4)
-# The VLANs of the orders. During the first orders of a connection, the database plans its statements.
+# The VLANs of the orders. The first range is a warm-up: during the first orders of a connection, the database
+# plans its statements.
 _WARM_UP, _MEASURED = range(1, 5), range(5, sized(45, smallest=7))
 
 
@@ -120,7 +121,7 @@ def small_isp_with_pairs() -> tuple[str, list[tuple[int, int]]]:
     isp = small_isp()
     urls = {router.name: f"https://{router.name}.example.net" for router in isp.agents}
     loaded = load(isp, agent_urls=urls, now=now())
-    # No agents run here. These are the values that they would report.
+    # No agents run here. These are the values that agents would report.
     BackboneLink.objects.update(a_ip_mtu=BACKBONE_IP_MTU, z_ip_mtu=BACKBONE_IP_MTU)
     for router in Router.objects.exclude(agent_url=""):
         ObservedRouter.objects.create(

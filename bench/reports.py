@@ -32,8 +32,9 @@ EVERY_S = sized(10, smallest=1)
 _BUSY = 429
 # The first reports are complete documents. This number of reports is sent at the same time.
 _AT_A_TIME = 16
-# While the first reports are sent, all routers are silent for so long that the portal refuses some reports.
-# Rounds follow the timetable until no report is refused, but at most this number of rounds.
+# The first reports take so long that routers become silent, and when they return, the portal refuses some
+# reports. Before the measurement, the load follows the timetable until no report of a round is refused. This
+# is the maximum number of such rounds.
 _MOST_ROUNDS = 30
 # The fraction of reports of ends in which a customer's link has changed.
 CHANGED_SHARE = sized(5, smallest=50) / 100
@@ -116,7 +117,7 @@ def _check_stored(agents: list[ReportingAgent]) -> None:
 
 @dataclass
 class Load:
-    """The durations (seconds) of stored documents by kind, and the cost of the measured part."""
+    """The times (seconds) until documents were stored, by kind, and the cost of the measured part."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     failed: int = 0

@@ -1,6 +1,4 @@
-"""The intake of samples, the time of a response with a year's graph, and the disk space of a VLL
-for a year.
-"""
+"""The rate of stored samples, the response time of a year's graph, and a VLL's disk space per year."""
 
 import json
 import random

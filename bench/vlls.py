@@ -4,7 +4,8 @@ from bench.sizes import sized
 
 ROUTERS, PORTS, CUSTOMERS = 100, 2_000, 100
 VLLS = sized(100_000, smallest=5_000)
-# Customer 1 has half of all VLLs, because the list of one customer can be as long as that of the NOC.
+# Customer 1 has half of all VLLs, because one customer can have nearly as many lines as the NOC's list
+# contains.
 _TABLES = """
 INSERT INTO inventory_site (id, name) SELECT n, 'site-' || n FROM generate_series(1, 20) n;
 INSERT INTO accounts_customer (id, name, created_at)

@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class NotReached(Exception):
-    """An order has ended in another state, or has not ended in time. The text has its last state."""
+    """An order has ended in an unexpected state, or has not ended in time. The text has its last state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Accepted:
 class Client:
     """A client with the rights of `token`.
 
-    While the client waits, it calls `alive`, which raises an exception if waiting makes no sense any more.
+    While the client waits, it calls `alive` repeatedly. `alive` raises an exception if further waiting makes
+    no sense.
     """
 
     def __init__(self, url: str, token: str, alive: Callable[[], None] = lambda: None) -> None:
@@ -50,15 +51,13 @@ class Client:
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
     def validate(self, **members: Any) -> Json:
-        """Return the portal's response to a check of an order: whether it is possible now, and the reasons if
-        not.
+        """Return the portal's response to a check of an order: whether the order is possible now, and the
+        reasons if not.
         """
         return self._call("POST", "/api/v1/vlls/validate", json=members)
 
     def change(self, vll: str, **members: Any) -> str:
-        """Order a change of the line, without a check of the line's version. Return the order's id. Raises
-        Refused.
-        """
+        """Order a change of any version of the line. Return the order's id. Raises Refused."""
         identity: str = self._patch(vll, members)["order"]["id"]
         return identity
 
@@ -107,8 +106,8 @@ class Client:
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
     def let_go(self, vll: str) -> str:
-        """Order that the portal releases a line: it stays configured on the routers. Return the
-        order's id.
+        """Order that the portal releases a line, which stays configured on the routers. Return the order's
+        id.
         """
         return self._act(vll, "let-go")
 
@@ -181,8 +180,8 @@ class Client:
         return bool(self._call("GET", f"/api/v1/orders/{order}")["state"] == "completed")
 
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
-        """Wait until an order has completed. Raises NotReached if it ends in another state, or
-        not in time.
+        """Wait until an order has completed. Raises NotReached if the order ends in another state, or has not
+        ended in time.
         """
         body: Json = {}
 

@@ -1,7 +1,7 @@
 """The demo in containers: `python -m devstack.containers seed|order`. docker-compose.yml runs both.
 
 `seed` fills the database and the volume /demo. `order` orders a line and waits until the line carries
-traffic. Each command can run again: it keeps everything that exists.
+traffic. Both commands can run again: they keep everything that exists.
 """
 
 import json

@@ -15,8 +15,8 @@ class Sockets:
 
 
 class Dataplane(Protocol):
-    """A dataplane. `name` is "vpp <version>" or "vppsim". It may be unknown until the first
-    router was started.
+    """A dataplane. `name` is "vpp <version>" or "vppsim". The version may be unknown until the first router
+    was started.
     """
 
     @property

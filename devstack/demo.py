@@ -32,7 +32,7 @@ VLAN = 100
 SVC_MTU = 1500
 CIR_BPS = 100_000_000
 TRAFFIC_BPS = 5_000_000
-# Seconds. This is faster than an agent's default (10 s), because a person waits for the graph.
+# Seconds. The demo reports more often than an agent's default (10 s), because a person waits for the graph.
 REPORT_INTERVAL_S = 2
 # The provider's name and contact in the demo.
 PROVIDER = {
@@ -65,7 +65,7 @@ def main() -> int:
             try:
                 _run(undo)
             finally:
-                # After this, a second Ctrl-C cannot interrupt the cleanup.
+                # From here on, a second Ctrl-C cannot interrupt the cleanup.
                 _ignore_signals()
     except Stopped:
         _print("stopped")

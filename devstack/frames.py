@@ -102,14 +102,14 @@ class Wire:
         return difference(expected, others)
 
     def overflowed(self) -> int:
-        """Return how many frames the socket had no room for, since the last call."""
+        """Return the number of frames since the last call that were lost because the socket was full."""
         statistics = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         drops: int = _STATISTICS.unpack(statistics)[1]
         return drops
 
     def drain(self) -> None:
-        """Discard all frames that have arrived so far. Before bind(), they may have come from
-        other interfaces.
+        """Discard all frames that have arrived so far. Frames that arrived before bind() may come from other
+        interfaces.
         """
         while self.receive(timeout_s=0) is not None:
             pass

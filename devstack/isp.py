@@ -1,7 +1,7 @@
 """The small ISP of the demo and the lab: five routers in a ring. Two of them have agents.
 
-The database rows, the configuration of VPP and that of the stand-in are all derived from these facts, so they
-agree. This module has no side effects.
+The database rows, the configuration of VPP and the configuration of the stand-in are derived from this one
+description, so they agree. This module has no side effects.
 """
 
 from dataclasses import dataclass, field

@@ -57,9 +57,9 @@ def network_fill(
     """Fill the database with a network. Return the ends, (line, side), keyed by the router's id.
 
     The database must be empty and migrated. The routers form a ring; their loopbacks begin with 10.255.0.1.
-    Each router has the same number of lines in service. The lines with their A end on one router lead to
-    ``peers`` other routers; with None, each of these lines leads to a different router. In the result, A
-    ends come before Z ends, so that the first ends of two routers belong to different lines.
+    Each router has the same number of lines in service. The lines whose A end is on one router lead to
+    ``peers`` other routers. If ``peers`` is None, each of these lines leads to a different router. In the
+    result, A ends come before Z ends, so that the first ends of two routers belong to different lines.
     """
     from django.db import connection, transaction
 

@@ -2,8 +2,8 @@
 it.
 
 The first process that needs the cluster creates it with `manage.py upgrade`, as a first installation does.
-All lanes of a run share the cluster, and later runs use it until a file of the portal changes. Tests of later
-upgrades use separate databases (tests/integration/test_upgrade.py).
+All lanes of a test run share the cluster. Later runs use it too, until a file of the portal changes. Tests of
+upgrades from an earlier release use separate databases (tests/integration/test_upgrade.py).
 """
 
 import fcntl
@@ -47,7 +47,7 @@ def migrated_cluster() -> Path:
 def _fingerprint() -> str:
     """Return a hash of all files that a migration may read.
 
-    If one of these files changes, the cluster may need other tables, triggers or rows.
+    If the hash changes, the cluster may need other tables, triggers or rows.
     """
     files = [
         ROOT / "requirements.txt",

@@ -1,4 +1,4 @@
-"""Private network namespaces and veth pairs. Their names contain the pid of this process, to
+"""Private network namespaces and veth pairs. Their names contain the pid of the process that made them, to
 identify leftovers.
 """
 
@@ -86,8 +86,8 @@ def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
 
 
 def bridge(namespace: str, name: str, ports: Iterable[str]) -> None:
-    """Create a switch that connects these interfaces. It forwards immediately and sends no frames itself (no
-    STP).
+    """Create a switch that connects these interfaces. The switch forwards immediately and sends no frames of
+    its own (no STP).
     """
     _ip("-n", namespace, "link", "add", "name", name, "type", "bridge", "mcast_snooping", "0")
     for port in ports:
@@ -101,20 +101,23 @@ def join_bridge(namespace: str, name: str, port: str) -> None:
 
 
 def add_address(namespace: str, interface: str, address: str) -> None:
-    """Add `address` to the interface. It includes the prefix length, for example 10.0.0.1/24."""
+    """Add `address` to the interface. The address includes the prefix length, for example 10.0.0.1/24."""
     _ip("-n", namespace, "address", "add", address, "dev", interface)
 
 
 def set_mtu(namespace: str, interface: str, mtu: int) -> None:
-    """Set the MTU in bytes (L3). A switch silently drops larger packets at the outgoing port."""
+    """Set the MTU in bytes (L3).
+
+    A switch silently drops packets that are larger than the MTU of the outgoing port.
+    """
     _ip("-n", namespace, "link", "set", interface, "mtu", str(mtu))
 
 
 def _wait_until_it_carries(namespace: str, interface: str) -> None:
     """Wait until the kernel considers the interface up (RFC 2863).
 
-    The side that is set up first has no carrier at that moment. Until the kernel has noticed the carrier, the
-    interface accepts frames and silently drops them.
+    The side that is set up first has no carrier until the other side is up. Until the kernel has noticed the
+    carrier, the interface accepts frames and silently drops them.
     """
     for _ in range(500):
         if " state UP " in _ip("-n", namespace, "-oneline", "link", "show", interface):

@@ -38,14 +38,14 @@ def _take_in_orphans() -> None:
     """Fork, and return in the child. The parent waits for all orphaned processes, which would otherwise
     remain as zombies.
 
-    Patroni would mistake such a zombie, a PostgreSQL that was killed together with Patroni, for a running
-    server.
+    For example, if a PostgreSQL was killed together with its Patroni, a new Patroni would mistake the zombie
+    for a running server.
     """
     program = os.fork()
     if program == 0:
         return
     signal.signal(signal.SIGTERM, lambda *_: os.kill(program, signal.SIGTERM))
-    # On Ctrl-C, the terminal sends the signal to the program too.
+    # On Ctrl-C, the terminal sends SIGINT to the child too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         ended, status = os.wait()

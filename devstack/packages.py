@@ -22,9 +22,9 @@ from devstack.folders import BUILD, ROOT
 class Package:
     """A Debian package.
 
-    `service`: a service that Debian starts when it installs the package. It is stopped, because the demo and
-    the tests run private servers. `tool`: if set, the package is not installed; only this program is unpacked
-    into build/tools.
+    `service`: a service that Debian starts when it installs the package. This module stops the service,
+    because the demo and the tests run private servers. `tool`: if set, the package is not installed; only
+    this program is unpacked into build/tools.
     """
 
     name: str
@@ -52,7 +52,8 @@ DEMO = (
 TEST = (
     *DEMO,
     Package("chromium-headless-shell", _command("chromium-headless-shell")),
-    # Only their programs are unpacked: the complete packages would start a Prometheus and a web server.
+    # Only the programs of these packages are unpacked: the complete packages would start a Prometheus and a
+    # web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
     Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),
     Package("pgbouncer", _command("pgbouncer"), "pgbouncer"),
@@ -78,7 +79,7 @@ SETS = {"demo": DEMO, "test": TEST, "drills": DRILLS, "ha": HA}
 
 
 class CannotInstall(Exception):
-    """A program is missing and this module cannot install it. The text says what to do."""
+    """A program is missing and this module cannot install it. The text says what the user must do."""
 
 
 def install_missing(packages: tuple[Package, ...]) -> list[str]:
@@ -143,7 +144,7 @@ def require_go(go: str) -> None:
         raise CannotInstall("agent/go.mod names no Go version")
     requirement = f"Go {needed[1]}.{needed[2]} or newer is needed to build the agent (https://go.dev/dl/)"
     try:
-        # In the folder of the module, Go downloads the required toolchain itself if that is allowed.
+        # In the folder of the Go module, Go itself downloads the required toolchain if downloads are allowed.
         printed = subprocess.run(
             [go, "env", "GOVERSION"], cwd=ROOT / "agent", capture_output=True, text=True, check=False
         )

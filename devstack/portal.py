@@ -49,7 +49,7 @@ class Portal:
             "LONGLINE_WEBHOOK_NETWORKS": "127.0.0.0/8",
             "LONGLINE_WEBHOOK_ALLOW_HTTP": "true",
             "PYTHONUNBUFFERED": "1",
-            # The caller's log level may be higher, but these logs need INFO.
+            # The log level of the caller may be higher, but the logs of these processes need INFO.
             "LOG_LEVEL": "INFO",
             **({"LONGLINE_LIVE_URL": f"{self.live_url}/live/"} if self.live_port else {}),
             **self.settings,
@@ -71,7 +71,8 @@ class Portal:
     def live_url(self) -> str:
         """The URL of the streams.
 
-        It has a separate origin, because no proxy combines the live process with the web server here.
+        The URL has a separate origin, because there is no proxy in front of the live process and the web
+        server.
         """
         return f"http://{LOOPBACK}:{self.live_port}"
 
@@ -111,7 +112,7 @@ class Portal:
         self._environment["DATABASE_URL"] = postgres.url
 
     def start_workers(self, family: Family) -> None:
-        """Start the processes that wait for tasks in Redis. They need no tables before the first task."""
+        """Start the workers, which wait for tasks in Redis. They need no tables before the first task."""
         for child in (
             self.worker_child("worker", queues="provisioning,telemetry,batch,netbox", concurrency=2),
             self.worker_child("doubtful", queues="doubtful", concurrency=1),

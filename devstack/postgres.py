@@ -1,6 +1,6 @@
 """A private PostgreSQL server on loopback TCP and a Unix socket.
 
-Its cluster is deleted at the end, unless it should be kept.
+The server's cluster is deleted at the end, unless the caller requests to keep it.
 """
 
 import os
@@ -54,9 +54,10 @@ def running(
     """Run a cluster in `folder`. The URL of the server is suitable for DATABASE_URL.
 
     * `durable`: False disables fsync, for tests only: if the machine crashes, commits are lost.
-    * `kept`: keep the cluster, and use it if it exists. PostgreSQL refuses a second start while it runs.
-    * `template`: start with a copy of this cluster, which `kept` has left behind. None starts with an empty
-      cluster.
+    * `kept`: keep the cluster at the end, and use an existing cluster. PostgreSQL refuses to start while
+      another server runs on the cluster.
+    * `template`: start with a copy of this cluster, which an earlier call with `kept` has left behind. None
+      starts with an empty cluster.
     * `ready_within_s`: seconds until the server accepts connections. After a crash, a cluster first syncs all
       its files and replays WAL.
 
@@ -137,8 +138,8 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
 def fresh_home(folder: Path, user: str | None) -> Path:
     """Return an empty private folder that `user` owns and can enter. None means the current user.
 
-    An unprivileged account cannot enter a clone in a private folder (/root, mktemp -d). In this case, the
-    result is in the system's temporary folder, and `folder` becomes a link to it.
+    If the clone is in a private folder (/root, mktemp -d), an unprivileged account cannot enter it. The
+    result is then in the system's temporary folder, and `folder` becomes a link to the result.
     """
     remove_home(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -225,8 +226,8 @@ def _sockets(home: Path) -> str:
 
 
 def _host(home: Path) -> str:
-    """Return the host for the URL: the socket's folder if possible, because statements take half as long over
-    it.
+    """Return the host for the URL: the socket's folder if possible, because statements over the socket take
+    half as long as over TCP.
     """
     return quote(_sockets(home.resolve()), safe="") or LOOPBACK
 
@@ -238,7 +239,7 @@ def _settings(home: Path, *, port: int, durable: bool) -> str:
         f"unix_socket_directories = '{_sockets(home.resolve())}'",
         "max_connections = 200",
         "shared_buffers = '256MB'",
-        # The right value for solid-state disks. With the default, PostgreSQL would scan whole tables for the
+        # This value suits solid-state disks. With the default, PostgreSQL would scan whole tables to find the
         # lines of one router.
         "random_page_cost = 1.1",
         "max_wal_size = '2GB'",

@@ -26,7 +26,7 @@ def prepare(*, agent_urls: dict[str, str], extra_ports: list[str], pki: Path) ->
     _run("pki", "issue", "--dir", str(pki), "--role", "portal", "--dns", "localhost", "--ip", LOOPBACK)
     isp = small_isp(extra_ports=tuple(Port(interface=name, customer=ALPINE_DAIRY) for name in extra_ports))
     loaded = load(isp, agent_urls=agent_urls, now=now())
-    # The rows must exist before this, because a certificate is registered with its router.
+    # The rows must exist before the certificates, because a certificate is registered with its router.
     for name in agent_urls:
         _run("pki", "issue", "--dir", str(pki), "--role", "router", "--name", name, "--ip", LOOPBACK)
     return loaded

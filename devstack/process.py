@@ -76,7 +76,7 @@ class Child:
     def wait_until(self, ready: Callable[[], bool], timeout_s: float = 30) -> Self:
         """Poll `ready` until it returns true. Raises ChildFailed if the child ends or time runs out.
 
-        `restart` will wait for the same condition.
+        A later call of `restart` waits for the same condition.
         """
         self._ready = ready
         deadline = time.monotonic() + timeout_s
@@ -85,7 +85,7 @@ class Child:
             if time.monotonic() > deadline:
                 raise ChildFailed(self.name, f"was not ready within {timeout_s:g} s", self.log)
             time.sleep(POLL_S)
-        # Check this last: if the child could not bind its port, another process may have responded.
+        # Check this after `ready`: if the child could not bind its port, another process may have responded.
         self.raise_if_dead()
         return self
 

@@ -19,7 +19,7 @@ from devstack.tcp_ports import LOOPBACK
 
 EVERY_S = 10.0
 KINDS = ("observed", "counters")
-# The capabilities that agents announced when few capabilities existed.
+# The capabilities of an early release of the agent.
 _PLAIN: dict[str, Any] = {"encapsulations": ["l2xc", "vxlan"]}
 
 
@@ -36,8 +36,8 @@ class End(NamedTuple):
 class ReportingAgent:
     """One router and its two kinds of report, observed and counters.
 
-    ``capabilities``: the members of a report that announce capabilities. ``path``: the reported state of each
-    end's path. ``every_s``: the seconds that a sample covers.
+    ``capabilities``: the members of a report that announce capabilities. ``path``: the state that the agent
+    reports for the path of each end. ``every_s``: the seconds that a sample covers.
     """
 
     name: str
@@ -62,7 +62,10 @@ class ReportingAgent:
     counts: bytes = b"[]"
 
     def carries(self, ends: Sequence[End]) -> None:
-        """Replace the ends. ``turn`` still changes the link of the first end of the first call."""
+        """Replace the ends.
+
+        ``turn`` changes the link of the first end that the agent had at the first call of this method.
+        """
         self.first = self.first or next(iter(ends), None)
         ends = sorted(ends, key=lambda end: self.first is None or end[:2] != self.first[:2])
         state = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}
@@ -172,7 +175,7 @@ def _agent(number: int, routers: int, folder: Path, **more: Any) -> ReportingAge
 async def send(connection: "Connection", agent: ReportingAgent, kind: str) -> int:
     """Send a report and return the status of the last response.
 
-    If the portal needs a complete report, it is sent immediately.
+    If the portal needs a complete report, send that report immediately.
     """
     if kind == "counters":
         status, _ = await connection.post(kind, agent.counters())

@@ -1,8 +1,8 @@
 """Take the pictures in docs/screens again. Run `make demo`, then `python -m devstack.screens`.
 
-The program orders some lines in a demo that has just started, and waits for their figures. Then it takes a
-picture of each main page, as a customer and as the NOC. It needs the dependencies of the tests: Playwright
-and Debian's Chromium.
+The program orders some lines in a demo that has just started, and waits for the figures of these lines. Then
+it takes a picture of each main page, as a customer and as the NOC. It needs the dependencies of the tests:
+Playwright and Debian's Chromium.
 """
 
 import base64

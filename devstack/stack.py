@@ -140,8 +140,8 @@ def running(
 
 
 def wait_for_reports(running: Stack, timeout_s: float = 30) -> None:
-    """Wait until every agent has reported. Before that, the portal refuses orders that use the agents'
-    routers.
+    """Wait until every agent has reported. Before the first report of an agent, the portal refuses orders
+    that use its router.
 
     This reads the database, because only the database and the agent API know of reports. Raises NotReached.
     """

@@ -14,16 +14,16 @@ _PORTS = range(20_000, 65_536)
 # The range of ports that Linux gives to outgoing connections: its first and last port (ip-sysctl).
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ENOUGH = 1000
-# This is never closed: reservations last until the process ends.
+# These sockets are never closed, so that reservations last until the process ends.
 _RESERVATIONS = ExitStack()
 
 
 def free_ports(count: int) -> list[int]:
     """Return `count` different ports on which no process listens. Raises OSError.
 
-    The caller may bind the ports later. Until the caller's process ends, this function does not return the
-    same ports to another process. Outgoing connections do not get these ports either, unless this machine
-    reserves nearly all ports for outgoing connections.
+    The caller may bind the ports later. Until the caller's process ends, this function returns the ports to
+    no other process. Outgoing connections do not get these ports either, unless this machine reserves nearly
+    all ports for outgoing connections.
     """
     candidates = _candidates()
     random.shuffle(candidates)

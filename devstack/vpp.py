@@ -1,4 +1,4 @@
-"""A real VPP: where it is installed, how it is started next to others, and its command line."""
+"""A real VPP: find the installation, run several VPPs next to each other, and use their command lines."""
 
 import os
 import re
@@ -41,7 +41,10 @@ class Installation:
         return self.prefix / "bin" / "vppctl"
 
     def environment(self) -> dict[str, str]:
-        """Return the environment variables for VPP. A prefix other than /usr has separate libraries."""
+        """Return the environment variables for VPP.
+
+        If VPP is not installed under /usr, they contain the folders of its libraries.
+        """
         folders = [str(path.parent) for path in self.prefix.glob("lib/**/libvlib.so*")]
         path = ":".join(dict.fromkeys([*folders, os.environ.get("LD_LIBRARY_PATH", "")])).strip(":")
         return os.environ | ({"LD_LIBRARY_PATH": path} if path else {})
@@ -80,9 +83,9 @@ class VppProcess(Child):
     VPP measures the clock for 1 ms when it starts (``estimate_clock_frequency`` in vppinfra/time.c). The
     result is wrong if another process gets the processor during this time.
 
-    * If VPP's seconds are too short, VPP logs this repeatedly and hardly ever serves its sockets.
-    * If VPP's seconds are at least twice too long, VPP logs nothing and never corrects them
-      (``clib_time_verify_frequency``). Its BFD sessions go down and up as long as it runs.
+    * If VPP's seconds are too short, VPP repeatedly logs this error and hardly ever serves its sockets.
+    * If VPP's seconds are at least twice as long as real seconds, VPP logs nothing and never corrects its
+      clock (``clib_time_verify_frequency``). Its BFD sessions go down and up as long as it runs.
     """
 
     # Returns the output of `show clock verbose`. It is called when VPP is ready.

@@ -1,7 +1,7 @@
 """The small ISP on real VPPs. Each router and each customer port has a namespace. veth pairs connect them.
 
-Customers are Linux namespaces without VPP. A frame that one customer sends passes two VPPs and reaches the
-other customer.
+Customers are Linux namespaces without VPP. A frame from one customer passes two VPPs and reaches the other
+customer.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,8 +38,7 @@ class VppDataplane:
     # The namespace of each customer, keyed by (router, interface of the port).
     customers: dict[tuple[str, str], str] = field(default_factory=dict)
     router_namespaces: dict[str, str] = field(default_factory=dict)
-    # The namespace of the switches inside the cables, and the interfaces of the switches that face each
-    # other.
+    # The namespace of the switches inside the cables, and the interfaces by which two switches are connected.
     switches: str = ""
     trunks: list[str] = field(default_factory=list)
     _namespaces: ExitStack = field(default_factory=ExitStack)
@@ -74,7 +73,7 @@ class VppDataplane:
         """Connect two sides of a link. If the far router has no VPP, the link ends in a namespace that sends
         nothing.
 
-        Between two VPPs there are two switches, which neither VPP knows.
+        Between two VPPs there are two switches. Both VPPs know nothing about them.
         """
         ends = [
             (self.router_namespaces[side.router], side.linux)
@@ -95,8 +94,8 @@ class VppDataplane:
 
     @contextmanager
     def narrow(self, ip_mtu: int) -> Iterator[None]:
-        """For a while, make the switches between two VPPs silently drop IP packets that are larger than this
-        (bytes).
+        """As long as the context lasts, the switches between two VPPs silently drop IP packets that are
+        larger than ``ip_mtu`` bytes.
         """
         self._set_trunk_mtu(ip_mtu)
         try:

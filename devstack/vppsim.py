@@ -21,7 +21,7 @@ class SimulatedDataplane:
     logs: Path
     family: Family
     name: str = "vppsim"
-    # Whether customers send more than their lines' rate, on lines with a rate below TRAFFIC.
+    # Whether the customers of lines with a rate below TRAFFIC send more than this rate.
     exceeds: bool = False
 
     def start(self, router: Router) -> Sockets:

@@ -10,8 +10,9 @@ from provisioning.agent_client import AgentClient, Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent
 
 # TRAVEL_S: the longest wait for frames, in seconds. By satellite they take 0.3 s one way, and a busy router
-# or agent adds as much. Frames that arrive later count as lost, and are then counted with the next frames.
-# When the first frames have arrived, the wait is TIMES_AS_LONG times their travel time, and at least LEAST_S.
+# or agent adds as much. A frame that arrives later counts as lost, and the count of the next frames includes
+# it. As soon as the travel time of some frames is known, the wait is TIMES_AS_LONG times this travel time,
+# but at least LEAST_S.
 TRAVEL_S = 1.0
 TIMES_AS_LONG = 5
 LEAST_S = 0.5
@@ -39,7 +40,7 @@ class End:
 
 
 class NotSent(Exception):
-    """An agent did not carry out its part."""
+    """An agent refused to send test frames or to read the counters, or it was unreachable."""
 
     def __init__(self, side: str, outcome: Refused | Unreachable) -> None:
         super().__init__(
@@ -50,13 +51,13 @@ class NotSent(Exception):
 
 @dataclass(slots=True)
 class FramesProbe:
-    """A Probe (portal.vll.activation_test_procedure) with two agents; ``ends`` by side."""
+    """A Probe (portal.vll.activation_test_procedure) with two agents. ``ends`` maps each side to its end."""
 
     ends: Mapping[str, End]
     rate_pps: int
     # The last response of each side's agent.
     responses: dict[str, FramesSent] = field(default_factory=dict)
-    # The travel time of the slowest frames that have arrived; None before the first.
+    # The longest travel time so far; None until frames have arrived.
     _travelled_s: float | None = None
 
     def __call__(self, direction: Direction, frame: int, count: int) -> Count:

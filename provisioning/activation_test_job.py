@@ -88,14 +88,15 @@ def _carry_out(test: ActivationTest, ends: dict[str, VllEnd]) -> Tested:
 
 
 def rate_pps(routers: Iterable[Router]) -> int:
-    """Return the packet rate that both sender and receiver allow, in packet/s."""
+    """Return the packet rate that both routers allow, in packet/s."""
     return min(router.line_test_pps or settings.LONGLINE_LINE_TEST_PPS for router in routers)
 
 
 def _round_trip(end: End, test: ActivationTest) -> dict[str, int] | None:
-    """Return the round-trip times of small packets, in µs; None if none returned, or they were not measured.
+    """Return the round-trip times of small packets, in µs.
 
-    A missing result is no fault of the line, because test frames have passed.
+    Return None if no packet returned or the agent did not measure. This is no fault of the line, because test
+    frames have passed.
     """
     timed = end.agent.measure_round_trips(vll=end.vll, side=end.side, revision=end.revision)
     if isinstance(timed, Refused | Unreachable):

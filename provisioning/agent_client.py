@@ -115,7 +115,7 @@ class AgentClient:
     ) -> Answered | Refused | Unreachable:
         """Send ``document``, the rendering of ``intent``, and wait until the agent has converged.
 
-        ``request_ids``: the ids of the HTTP requests that placed the router's orders, for the agent's log.
+        ``request_ids``: the ids of the HTTP requests that created the router's orders, for the agent's log.
         ``acknowledged_freeze``: the id of the last freeze whose differences a user has reviewed. After any
         other freeze, the agent refuses the intent.
         """
@@ -134,7 +134,8 @@ class AgentClient:
     def send_test_frames(
         self, *, vll: UUID, side: str, revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
-        """Send ``count`` frames of ``frame`` bytes into the tunnel of a tested end, and read its counters.
+        """Send ``count`` frames of ``frame`` bytes into the tunnel of a tested end, and read its tunnel
+        counters.
 
         ``count`` 0 only reads the counters. The agent at the other end counts the frames that arrive.
         """

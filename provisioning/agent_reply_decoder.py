@@ -61,7 +61,7 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class BadReply(ValueError):
-    """The response breaks docs/reference/agent-api.md, or does not belong to the request."""
+    """The response violates docs/reference/agent-api.md, or does not belong to the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class StoredIntent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TunnelCounters(Struct, frozen=True, forbid_unknown_fields=True):
-    """Totals at ``at_ms``: packets of a tunnel, and the router's fragmented and reassembled packets."""
+    """Totals at ``at_ms``: packets of a tunnel, and packets that the router fragmented or reassembled."""
 
     at_ms: Natural53
     rx_packets: Natural53
@@ -113,7 +113,7 @@ class RebuildAccepted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RoundTrips(Struct, frozen=True, forbid_unknown_fields=True):
-    """The response to ``POST /v1/round-trips``: packets to the tunnel's far end and back; times in µs."""
+    """The response to ``POST /v1/round-trips``: packet counts, and times to the far end and back in µs."""
 
     schema: Literal[1]
     router: str
@@ -192,7 +192,8 @@ class _Plan(Struct, forbid_unknown_fields=True):
 class Owned(Struct, frozen=True):
     """An interface that the agent owns.
 
-    ``key``: the VNI or GRE key of a tunnel; None for other interfaces, and if the agent does not report it.
+    ``key``: the VNI or GRE key of a tunnel. It is None for other interfaces, and for a tunnel whose key the
+    agent does not report.
     """
 
     vll: str
@@ -223,7 +224,7 @@ _rebuild = reader(RebuildAccepted)
 
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
-    """Decode the response to ``sent``. It must name exactly the ends that were sent. Raises ``BadReply``."""
+    """Decode the response to ``sent``. It must name exactly the ends of ``sent``. Raises ``BadReply``."""
     reply = _read(_reply, body)
     for name, actual, expected in (
         ("router", reply.router, sent.router),

@@ -15,7 +15,7 @@ from provisioning.agent_reply_decoder import Reply
 def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
     """Return the response with only those ends that differ from the stored answers.
 
-    ``unchanged`` is the number of the other ends.
+    Its member ``unchanged`` is the number of omitted ends.
     """
     stored = stored_answers(router, {end.vll for end in reply.ends}) | stored_probe_answers(router)
     changed = [

@@ -1,7 +1,7 @@
 """Convergence of one router to the state in the database: load the intent, send it, store the response.
 
-The job is level-triggered: each run reads everything again. Two runs have the effect of one, and any number
-of messages for a router has the effect of one.
+The job is level-triggered: each run reads everything again. Two runs have the same effect as one run, and
+many messages for a router have the same effect as one message.
 """
 
 import logging
@@ -38,17 +38,17 @@ log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 # The two 409 errors: the agent has a newer intent, or another intent with the number that was sent.
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
-# The time limit from sending an intent until its response is stored. Answers that are not stored by then
-# are requested again. The worker queries the agent's stored intent before it sends. The query and this time
-# together end within the task's hard limit.
+# The time limit from sending an intent until its response is stored. The portal later requests the answers
+# again that it has not stored within this limit. Before the worker sends, it queries the agent's stored
+# intent. The query and this limit together are shorter than the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
 _CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOVED)
 
 
 def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
-    """Converge a router as ``converge_router`` does, but skip a router at rest.
+    """Converge a router with ``converge_router``, except a router that needs no intent (``is_at_rest``).
 
-    A router that probably does not respond is handed over to other workers.
+    A router that probably does not respond is handed over to the workers for unresponsive routers.
     """
     if is_at_rest(router_id, now=now()):
         return False
@@ -114,8 +114,9 @@ def agent_of(router: Router) -> AgentClient:
 def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> bool:
     """Return True only if it is certain that the agent has no newer intent than the database.
 
-    The agent is queried, except shortly after a good response. Without the query, the portal would take a
-    number for each attempt while the agent is unreachable. The portal's number could then exceed the agent's.
+    The agent is queried, except shortly after a good response. Without the query, the portal would increase
+    its generation with each attempt while the agent is unreachable. Its generation could then exceed the
+    agent's generation.
     """
     started_at = now()
     answered_at = claim.last_answered_at
@@ -146,7 +147,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
     )
     times = _record(router, intent.generation, document, outcome, started_at, now())
     _log_result(router, intent, outcome, request_ids, now() - started_at)
-    # The worker that has taken over has newer data than this response.
+    # If the claim is lost, another worker has taken over. It has newer data than this response.
     if not claim.extend(now=now()):
         return
     match outcome:
@@ -194,7 +195,7 @@ def _behind(router: Router, claim: Claim, *, stored: object, now: Clock) -> None
 
 
 def _extending_claim(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], bool]:
-    """Return a function that extends the claim and returns whether to continue with a long response.
+    """Return a function that extends the claim and returns whether to go on with a long response.
 
     The function returns False if another worker has the claim, or if the task would be killed soon.
     """
@@ -216,7 +217,9 @@ def _extending_claim(claim: Claim, started_at: datetime, now: Clock) -> Callable
 def _send_again_if_more_is_wanted(
     router: Router, sent: RouterIntent, all_taken_in: bool, now: datetime
 ) -> None:
-    """Send a message for changes during the claim. Their own messages found the router claimed.
+    """Send a message for changes made during the claim.
+
+    The messages of these changes had no effect, because the router was claimed.
 
     A change is committed before its message is sent, so a query after the release cannot miss it.
     """
@@ -239,7 +242,7 @@ def _record(
 ) -> int:
     """Store the result. Return the number of consecutive attempts with this result.
 
-    ``document``: empty if none was sent.
+    ``document``: empty if no intent was sent.
     """
     match outcome:
         case Answered(reply):

@@ -17,7 +17,7 @@ from portal.core.path_bfd import PathWatch
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """How to release an end from the portal: it keeps forwarding, with these tags (None: without a tag)."""
+    """The release of an end from the portal. The end keeps forwarding with these tags (None: no tag)."""
 
     access_tag: str | None
     tunnel_tag: str | None
@@ -29,7 +29,7 @@ class EndRow:
 
     ``local`` and ``remote`` are tunnel addresses, None for a local cross-connect. ``interface`` is None for a
     probe, which has no access. ``confirmed_removed``: the router has confirmed that it removed this revision
-    completely. ``bandwidth``: the profile to police, None for none.
+    completely. ``bandwidth``: the profile for the policers, None if the end is not policed.
     """
 
     vll: UUID
@@ -87,13 +87,13 @@ class RouterIntent:
     generation: int
     present: tuple[EndRow, ...]
     removed: tuple[EndKey, ...]
-    # The BFD settings of the tunnels' paths, None to watch none.
+    # The BFD settings for the tunnels' paths, None if no path is to be watched.
     watch: PathWatch | None = None
 
     def document(self) -> bytes:
-        """Return the JSON of the contract in canonical form: equal content gives equal text.
+        """Return the intent as the JSON document of the agent API, in canonical form.
 
-        Members are sorted by name, without white space.
+        Equal intents give equal text. The document's members are sorted by name, and it has no white space.
         """
         content = {
             "schema": 1,

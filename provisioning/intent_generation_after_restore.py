@@ -1,4 +1,4 @@
-"""Let the portal send intents to agents again after a restored backup, when a user requests it."""
+"""After a backup was restored, let the portal send intents to agents again as soon as a user requests it."""
 
 from datetime import datetime
 
@@ -24,8 +24,8 @@ def generation_adopt_on_request(
 ) -> int | None:
     """Carry out a pending request for ``generation_adopt``.
 
-    Return None if the request was carried out, dropped or replaced meanwhile, or its user may not request it
-    any more. ``requested_at`` None: a portal of the previous release sent the task and stored no request.
+    Return None if the request was carried out, dropped or replaced meanwhile, or if its user has lost the
+    permission. ``requested_at`` None: a portal of the previous release sent the task and stored no request.
     """
     requested = RouterConvergence.objects.filter(router=router_id)
     if requested_at is not None:
@@ -45,10 +45,11 @@ def generation_adopt_on_request(
 def generation_adopt(
     *, router_id: int, actor: str, now: datetime, requested_at: datetime | None = None
 ) -> int | None:
-    """Query the agent's stored intent and continue from its number.
+    """Query the agent's stored intent and continue from its generation.
 
     Return None if there is no agent to query, or the request of ``requested_at`` is over. Raises
-    StateUnavailable, which the task's log records: the alarm stays until a reconciliation succeeds.
+    StateUnavailable if the agent does not report its intent. The task logs the error, and the alarm stays
+    until a reconciliation succeeds.
     """
     router = Router.objects.exclude(agent_url="").filter(pk=router_id).first()
     if router is None:
@@ -66,11 +67,11 @@ def generation_adopt(
 def generation_count_from(
     *, router: Router, stored: int, actor: str, now: datetime, requested_at: datetime | None = None
 ) -> int | None:
-    """Continue from the agent's number; return the number to count from.
+    """Continue from the generation ``stored`` of the agent; return the router's new generation.
 
-    The caller has checked the agent's objects that the database does not know, because the next intent
-    enforces the state of the database. Lines that the intent does not name keep forwarding, quarantined.
-    Return None if the request of ``requested_at`` is over.
+    The next intent enforces the state of the database. So before the call, somebody must have checked the
+    agent's objects that the database does not contain. Lines that the intent does not name keep forwarding
+    and are quarantined. Return None if the request of ``requested_at`` is over.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     requested = RouterConvergence.objects.filter(router=locked, reconcile_requested_at=requested_at)

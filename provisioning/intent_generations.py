@@ -1,6 +1,6 @@
 """Numbering of intents.
 
-The number is taken under the router's row lock, and the rows are read immediately after it.
+The portal takes the number under the lock of the router's row, and then reads the rows immediately.
 """
 
 from datetime import datetime
@@ -21,8 +21,8 @@ BEHIND_AGENT = "router.behind_agent"
 def next_intent(router: Router) -> RouterIntent:
     """Take the next generation and read the intent.
 
-    READ COMMITTED: each statement reads everything committed before it began. A later number waits for this
-    lock, so a document with a higher number never contains older data.
+    READ COMMITTED: each statement reads everything committed before it began. A transaction that takes a
+    later number waits for this lock. So a document with a higher number never contains older data.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -50,8 +50,8 @@ def router_intent(router: Router, *, generation: int) -> RouterIntent:
 def generation_take_back(router: Router, *, generation: int) -> None:
     """Undo ``next_intent`` after the agent refused that number as old.
 
-    Otherwise each retry would take another number, until the number exceeds the agent's. A database restored
-    from a backup would then rewrite the router before any operator had checked it.
+    Otherwise each retry would take another number, until the portal's number exceeded the agent's. After a
+    restored backup, the portal would then rewrite the router before an operator had checked it.
     """
     Router.objects.filter(pk=router.pk, generation=generation).update(generation=generation - 1)
 
@@ -59,7 +59,7 @@ def generation_take_back(router: Router, *, generation: int) -> None:
 def behind_agent_announce(router: Router, *, stored: object, since: datetime | None, now: datetime) -> None:
     """Notify the NOC once that the agent has a newer intent.
 
-    ``since``: the time of the agent's last good response. If the NOC was notified after that time, do
+    ``since``: the time of the agent's last good response. If the NOC was notified after ``since``, do
     nothing.
     """
     sent = Event.objects.filter(router_id=router.pk, kind=BEHIND_AGENT)

@@ -31,7 +31,7 @@ _END = (
     "access_tag_before",
     "tunnel_tag_before",
 )
-# The router's capabilities, and the table of its tunnels.
+# The router's capabilities, and the FIB table of its tunnels.
 _OF_ROUTER = ("policing", "line_tests", "adoption", "labels", "keeps_down", "underlay_table")
 _OF_END = ("interface", "far_address", "customer", "shut_side")
 _LINE = (
@@ -69,7 +69,7 @@ def router_rows(router: Router) -> RouterRows:
     """Return every end on this router, except the ends of finished lines and of new lines pending approval.
 
     Ends and tombstones come from one statement, which reads everything committed before it began. An end that
-    moves at this moment is therefore in exactly one of them.
+    moves during the statement is therefore either among the ends or among the tombstones, and never in both.
     """
     ends, left = _ends_on(router).query.sql_with_params(), _left(router).query.sql_with_params()
     with connection.cursor() as cursor:

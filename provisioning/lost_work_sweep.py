@@ -54,8 +54,8 @@ def sweep(*, now: datetime) -> None:
         published_forget,
     )
     with ExitStack() as round_:
-        # ExitStack calls the last callback first, so the parts run in the order above. It raises errors at
-        # the end.
+        # ExitStack calls the last callback first, so the parts run in the order above. It raises their errors
+        # after all parts have run.
         for part in reversed(parts):
             round_.callback(part, now=now)
 
@@ -73,7 +73,7 @@ def published_forget(*, now: datetime) -> None:
 def routers_resend(*, now: datetime) -> list[int]:
     """Request convergence of each due router again; return the ids of these routers.
 
-    Routers with a waiting message are left out.
+    Routers whose message still waits in the outbox are left out.
     """
     waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
     on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}

@@ -36,7 +36,7 @@ _OUTAGES = (
 
 
 def relay_batch(publisher: Publisher, *, now: datetime) -> int:
-    """Publish the oldest unpublished rows, at most ``BATCH``; return the number of settled rows.
+    """Publish the oldest unpublished rows, at most ``BATCH``; return their number.
 
     Rows are selected by state and never by "id greater than the last", because ids commit out of order.
     Messages are sent while the rows are locked: a crash in between repeats messages and loses none. No other
@@ -78,7 +78,7 @@ def relay_run(publisher: Publisher, *, stopped: Callable[[], bool], wait: Callab
 
 
 def _without_repetitions(rows: list[tuple[int, str, list[Any]]]) -> list[tuple[str, list[Any]]]:
-    """Remove repeated calls: tasks are level-triggered, so the same call twice has the effect of one."""
+    """Remove repeated calls. Tasks are level-triggered, so two equal calls have the same effect as one."""
     return list({(task, json.dumps(args)): (task, args) for _, task, args in rows}.values())
 
 

@@ -39,7 +39,7 @@ def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
             rate_pps=rate_pps([path.a_router, path.z_router]),
         )
         try:
-            # One round of warm-up is enough. If nothing arrives on a path, other alarms report it, and many
+            # One warm-up round is enough. If a path carries no frames at all, other alarms report it. Many
             # such paths must not delay the probes of the other paths.
             findings = run(probe, largest=largest_frame(path), sizes=SIZES[:1], count=COUNT, warm_up_rounds=1)
         except NotSent as error:

@@ -13,7 +13,7 @@ from provisioning.intent_document import EndKey, EndRow
 
 @dataclass(frozen=True, slots=True)
 class ProbeRows:
-    """The wanted probes on a router, and unwanted probes whose removal the router has not confirmed."""
+    """The wanted probes on a router, and the unwanted probes whose removal the router has not confirmed."""
 
     present: tuple[EndRow, ...]
     removed: tuple[EndKey, ...]

@@ -30,8 +30,9 @@ from provisioning.intent_generations import router_intent
 class RouterPlan:
     """One router's response (docs/reference/agent-api.md, POST /v1/plan), narrowed to the order's VLL.
 
-    * ``operations``: each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and ``why``, in order.
-    * ``ends``: the ends that would be pending or in conflict, with the reason.
+    * ``operations``: in the order of execution, each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and
+      ``why``.
+    * ``ends``: the ends that would be pending or in conflict, each with the reason.
     * ``differences``: ``end``, ``field``, ``before`` and ``after`` of each changed member of the intent.
     * ``error``: why there is no plan, or "".
     * ``digest``: the digest of the router's other lines (``portal.vll.intent_digest``).
@@ -47,9 +48,9 @@ class RouterPlan:
 
 
 def pending_order_preview(order: Order, *, now: datetime) -> list[RouterPlan]:
-    """Return the plan of each router of an order that is pending approval, by name.
+    """Return the plan of each router of an order that is pending approval, keyed by the router's name.
 
-    Raises WrongOrderState if it is no longer pending, and a TransportRefused if it cannot be approved.
+    Raises WrongOrderState if the order is no longer pending, and a TransportRefused if it cannot be approved.
     """
     vll = str(order.vll_id)
     intents = _intents(order, now)
@@ -92,7 +93,8 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterInten
     """Return the intent of each router: approve the order, read the rows, and roll back.
 
     The intent is the final one, after the line's activation test. It comes with the digest of the router's
-    other lines. The digest is read first, so that a change in between makes the plan outdated.
+    other lines. The digest is read before the other rows, so that a change between the two reads makes the
+    plan outdated.
     """
     with transaction.atomic():
         approved_order_continue(order, actor="", now=now)
@@ -125,7 +127,7 @@ def _differences(before: RouterIntent, after: RouterIntent, vll: str) -> list[di
 
 
 def _members(intent: RouterIntent, vll: str) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield ``(("a", "transport.vni"), 70001)``: the members of the wanted ends."""
+    """Yield the members of the wanted ends, for example ``(("a", "transport.vni"), 70001)``."""
     for end in json.loads(intent.document())["present"]:
         if end["vll"] == vll:
             for name, value in end.items():

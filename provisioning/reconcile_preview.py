@@ -1,6 +1,6 @@
 """Differences between a router and the database, and the effects of a reconciliation.
 
-The router's agent is queried for them.
+The router's agent reports both.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ End = tuple[str, str]
 class ReconcilePreview:
     """The effects of a reconciliation of one router.
 
-    ``stored``: the generation of the agent's intent. ``generation``: the last one of the database. Ends are
+    ``stored``: the generation of the agent's intent. ``generation``: the generation in the database. Ends are
     ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not name;
     they stay. ``made``: missing ends. ``changed``: ends that differ from the database. ``removed``: ends to
     delete. ``hindered``: ends with an obstacle, each with a sentence about it.
@@ -42,7 +42,7 @@ class ReconcilePreview:
 
 
 def reconcile_preview(router: Router) -> ReconcilePreview:
-    """Return the preview. Raises StateUnavailable if the agent does not respond or its VPP is away."""
+    """Return the preview. Raises StateUnavailable if the agent does not respond, or reports no plan."""
     intent = router_intent(router, generation=max(router.generation, 1))
     with agent_of(router) as agent:
         state = agent.state()

@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 
 
 def measuring_routers(*, now: datetime) -> list[int]:
-    """Return the routers that measure now: for each due path its first router, or else the second.
+    """Return the routers that are to measure now: for each due path one of its two routers.
 
-    A router measures only if it has an agent that has reported recently and has a VPP. A path is left out if
-    neither of its routers measures.
+    The path's first router measures, or the second if the first cannot. A router can measure if its agent has
+    reported recently and is connected to VPP. A path is left out if neither of its routers can measure.
     """
     reporting = _reporting_routers(now)
     due = _due(now).values_list("a_router", "z_router")
@@ -32,7 +32,7 @@ def measuring_routers(*, now: datetime) -> list[int]:
 def round_trips_measure(router_id: int, *, now: Clock = clock.now) -> int:
     """Measure the due paths of this router; return the number of measured paths.
 
-    If a worker dies meanwhile, the measurement of one minute is missing. The next one is independent of it.
+    If a worker dies meanwhile, the measurement of one minute is missing. Later measurements are not affected.
     """
     reporting = _reporting_routers(now())
     paths = [

@@ -10,8 +10,8 @@ from portal.core.backoff import backoff
 from portal.vll.models import RouterConvergence
 from portal.vll.operations.convergence_requests import FIRST_PAUSE
 
-# Longer than one exchange with an agent may take (agent_client.TOTAL_S). Short enough that the sweeper
-# resumes a killed worker's router within 75 s.
+# Longer than one exchange with an agent may take (agent_client.TOTAL_S). Short enough that, after a worker
+# was killed, the sweeper sends its router's message again within 75 s.
 CLAIM = timedelta(seconds=45)
 FIRST_RETRY = timedelta(seconds=1)
 LONGEST_RETRY = timedelta(seconds=60)
@@ -37,9 +37,10 @@ class Claim:
         return bool(self._mine().update(claimed_until=now + CLAIM))
 
     def release_accepted(self, *, retry_in: timedelta | None, now: datetime) -> None:
-        """Release after the agent accepted an intent. ``retry_in``: None if the agent has confirmed all ends.
+        """Release the claim after the agent accepted an intent.
 
-        If something changed meanwhile, the retry is sooner, because the response may not include the change.
+        ``retry_in``: None if the agent has confirmed all ends. If a change was requested during the claim,
+        the retry is sooner, because the intent may not contain the change.
         """
         next_query_at = retry_in and Case(
             When(changed=True, then=Value(now + FIRST_PAUSE)),
@@ -53,15 +54,15 @@ class Claim:
             last_error="",
             last_answered_at=now,
             answered=self.wanted,
-            # Changes that were requested since are not in the acknowledged intent.
+            # Changes requested after the claim may be missing from the accepted intent.
             intent_requested=Case(When(wanted=self.wanted, then=Value(False)), default=F("intent_requested")),
             next_query_at=next_query_at,
         )
 
     def release_failed(self, *, error: str, now: datetime) -> None:
-        """Release after a refusal or without a usable response.
+        """Release the claim after a refusal, or if there was no usable response.
 
-        The portal then waits before it tries the router again, longer after each failure.
+        The portal then waits before the next attempt, longer after each failure.
         """
         self._mine().update(
             claim=None,
@@ -86,7 +87,7 @@ def is_free(*, now: datetime, prefix: str = "") -> Q:
 
 
 def claim_router(router_id: int, *, now: datetime) -> Claim | None:
-    """Claim the router; return None if another worker has it or its pause after failures lasts."""
+    """Claim the router. Return None if another worker has claimed it, or if its pause is not over."""
     RouterConvergence.objects.bulk_create([RouterConvergence(router_id=router_id)], ignore_conflicts=True)
     token = uuid4()
     row = RouterConvergence.objects.filter(router_id=router_id)

@@ -11,7 +11,8 @@ from provisioning.intent_rows import unconfirmed_keys
 from provisioning.path_probe_rows import unconfirmed_probes
 from provisioning.router_lock import is_free
 
-# For this time after a response, the portal assumes that the agent still has the last intent sent.
+# For this time after a response, the portal assumes that the agent still has the intent that the portal sent
+# last.
 TRUST_STORED = timedelta(seconds=60)
 # A report describes the state when the agent sent it. If the agent sent a response later, the report does
 # not contradict this response.
@@ -19,7 +20,7 @@ REPORT_TRAVELS = timedelta(seconds=5)
 
 
 def routers_due(*, now: datetime) -> list[int]:
-    """Return the ids of the routers that need an intent, are unclaimed and have no pause.
+    """Return the ids of the unclaimed routers that need an intent and have no pause after failures.
 
     A router needs an intent if it has unconfirmed ends, if its agent has another intent than the portal's
     last one, or if another part of its intent changed. Ends that were never sent are due immediately, and
@@ -51,8 +52,8 @@ def routers_due(*, now: datetime) -> list[int]:
 def routers_behind_agent() -> list[Router]:
     """Return the routers whose agent reports a newer intent than the database's last one.
 
-    The reason is a restored backup. A backup from before the first intent counts from 0, and is behind as
-    well.
+    The cause is a restored backup. In a backup from before the first intent, the generation is 0. Routers of
+    such a backup are returned too.
     """
     return list(
         _with_another_intent(Router.objects.exclude(agent_url=""))
@@ -64,8 +65,8 @@ def routers_behind_agent() -> list[Router]:
 def is_at_rest(router_id: int, *, now: datetime) -> bool:
     """Return whether this router needs no intent, because it has just confirmed everything that is wanted.
 
-    Each order sends a message, and the first message suffices: its intent contains every order accepted by
-    then. Without this check the other messages would send the same intent again.
+    Each order sends a message. The intent that follows the first message contains every order accepted by
+    then. Without this check, the messages of these orders would send the same intent again.
     """
     responsive = Router.objects.filter(
         pk=router_id,

@@ -6,10 +6,10 @@ from typing import Any
 from celery import Celery
 from kombu import Connection, Producer
 
-# A message only hastens work. If no worker takes it within this time, it is dropped, and the sweeper sends
-# another.
+# A message only makes work start sooner. If no worker takes the message within this time, it is dropped, and
+# the sweeper sends another.
 EXPIRES_S = 60
-# By default Celery would retry a dead broker indefinitely within one call.
+# By default, one call of Celery would retry indefinitely while the broker is down.
 _BOUNDED = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "connect_retries_timeout": 5}
 
 

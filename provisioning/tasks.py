@@ -34,7 +34,7 @@ def converge_doubtful_router(router_id: int) -> None:
 
 @shared_task(name=task_names.ADOPT_GENERATION)
 def adopt_generation(router_id: int, actor: str, requested_at: str | None = None) -> None:
-    """Carry out the request of ``requested_at``, in ISO 8601; None in a task that a previous release sent."""
+    """Carry out the request made at ``requested_at`` (ISO 8601; None in a task of the previous release)."""
     generation_adopt_on_request(
         router_id=router_id,
         actor=actor,

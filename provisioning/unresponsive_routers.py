@@ -1,7 +1,7 @@
 """Routers that probably do not respond. Separate workers handle them, so that other routers need not wait.
 
-A call to a router that drops packets occupies a worker for seconds. Fifty such routers, each retried as often
-as its pauses allow, would occupy all workers permanently.
+A call to a router that drops packets occupies a worker for seconds. Fifty such routers would occupy all
+workers permanently, because each is tried again after its pause.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ _FAILURES = 2
 def is_unresponsive(router_id: int, *, now: datetime) -> bool:
     """Return whether the agent has not reported for a while, or reports but has repeatedly failed to respond.
 
-    Failures do not count if the pause after them ended early: the NOC ended it, or the agent is back.
+    Failures do not count if the pause after them ended early, because the NOC ended it or the agent is back.
     """
     silent = Q(observed__isnull=True) | Q(observed__reported_at__lt=now - FRESH)
     failing = Q(convergence__failures__gte=_FAILURES, convergence__retry_at__isnull=False)

@@ -1,6 +1,6 @@
 """`make check`: check that new migrations can run while the previous release serves.
 
-squawk (https://squawkhq.com) reads the SQL of each migration that the previous release lacks. Migrations of
+squawk (https://squawkhq.com) checks the SQL of each migration that the previous release lacks. Migrations of
 libraries are not checked. To allow an exception, name the rule and the reason in the migration:
 
     class Migration(migrations.Migration):
@@ -36,7 +36,7 @@ _LEFT_OUT = (
     # `manage.py upgrade` sets a timeout for the locks of each statement.
     "require-lock-timeout",
     "require-statement-timeout",
-    # The models determine the types.
+    # Django's models determine the types of columns.
     "prefer-bigint-over-int",
     "prefer-bigint-over-smallint",
     "prefer-text-field",
@@ -49,7 +49,7 @@ _CAN_RUN_AGAIN = re.compile(r"CREATE (UNIQUE )?INDEX CONCURRENTLY |ALTER TABLE \
 def complaints(migration: "Migration", sql: str) -> list[str]:
     """Return the complaints about a migration and its SQL. Rules that the migration excepts are left out.
 
-    An exception without a complaint, or with a very short reason, is a complaint too.
+    An exception for a rule without a complaint, or an exception with a very short reason, is a complaint too.
     """
     excepted: dict[str, str] = getattr(migration, "linter_exceptions", {})
     against = _squawk(sql, in_transaction=migration.atomic)
@@ -96,7 +96,7 @@ def _new(root: Path) -> set[tuple[str, str]]:
 
 
 def _statements(new: set[tuple[str, str]]) -> Iterator[tuple["Migration", str]]:
-    """Yield each new migration with its SQL. The SQL is generated on the tables that the migrations before it
+    """Yield each new migration with its SQL. The SQL is generated on the tables that the preceding migrations
     have left.
     """
     from django.db import connection

@@ -3,7 +3,7 @@ files.
 
 Vale reads Markdown. This program therefore writes comments, docstrings, identifiers and the texts of pages to
 Markdown files in build/prose. Each text has the same line number as in its source. Vale can also read source
-files itself, but then it recognizes neither sentences nor identifiers.
+files directly, but then it recognizes neither sentences nor identifiers.
 """
 
 import ast

@@ -92,7 +92,8 @@ def require_the_long_tests(root: Path) -> None:
 def require_the_previous_release(root: Path) -> None:
     """Raise NotReady unless previous-release.toml names the newest tag.
 
-    Operators upgrade from that release, so its code must have been tested on the tables of this release.
+    Operators upgrade from the release of the newest tag, so its code must have been tested on the tables of
+    this release.
     """
     tags = _git(root, "tag", "--list", "v*", "--merged", "HEAD", "--sort=-version:refname").split()
     named = previous_release(root).revision

@@ -1,1 +1,1 @@
-"""A storm of orders and faults that a seed determines, and a check that the product kept its promises."""
+"""A storm: orders and faults that a seed determines, and then a check that the product kept its promises."""

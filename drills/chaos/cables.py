@@ -1,6 +1,6 @@
 """The network between the portal and a router: a HAProxy for both directions, which can be frozen.
 
-A frozen HAProxy acts like an unplugged cable: data that is sent is lost, and neither side gets an error.
+A frozen HAProxy acts like an unplugged cable: all data is lost, and neither side gets an error.
 """
 
 import shutil
@@ -47,7 +47,7 @@ class Cable:
 def lay(agent: Agent, *, portal_port: int, ports: tuple[int, int], folder: Path, family: Family) -> Cable:
     """Start a HAProxy between the agent and the portal. Raises HaproxyMissing.
 
-    The caller must then configure the agent and the portal to use it.
+    After that, the caller must configure the agent and the portal to use the HAProxy.
     """
     program = shutil.which("haproxy", path=f"{TOOLS}:/usr/sbin:/usr/bin")
     if program is None:

@@ -31,9 +31,7 @@ _ACTIONS = {"suspend": "suspend", "resume": "resume", "take-back": "restore", "l
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A response with status 202: the request (step), and the order and line that the portal says
-    it created.
-    """
+    """A response with status 202: the request (a step), and the order and the line in the response."""
 
     step: Step
     order: str
@@ -41,7 +39,7 @@ class Promise:
 
 
 class Unknown(Exception):
-    """The line of a step was never ordered, or it cannot be found."""
+    """The line of a step was never ordered, or it cannot be found in the portal."""
 
 
 class NoAnswer(Exception):
@@ -112,8 +110,8 @@ class Customers:
             return
         earlier = {at for at, each in enumerate(self.plan.steps[:number]) if each.router == step.router}
         with self._changed:
-            # Wait twice as long as a step may take, because an earlier step may itself have just begun to
-            # wait.
+            # Wait twice as long as a step may take, because the earlier step may itself wait for another
+            # step.
             if not self._changed.wait_for(lambda: earlier <= self._finished, 2 * ANSWERED_WITHIN_S):
                 raise NoAnswer("an earlier step of this router has none yet")
 

@@ -41,7 +41,7 @@ class Disks:
             try:
                 os.posix_fallocate(ballast.fileno(), 0, free)
             except OSError:
-                # Another process has taken some of the space in the meantime.
+                # Another process has used some of the space in the meantime.
                 pass
 
     def empty(self, name: str) -> None:

@@ -46,7 +46,7 @@ class Operator:
     folder: Path
 
     def configure(self, router: str) -> None:
-        """Configure the operator's objects in addition to the ports and routes from `devstack`. Raises
+        """Configure the operator's objects. Ports and routes from `devstack` exist already. Raises
         CommandRefused.
         """
         self.vpps[router].configure(*self._memifs(router))
@@ -82,8 +82,8 @@ class Operator:
     # -- lines that the portal adopts in the storm -----------------------------------------------------------
 
     def lay_lines(self) -> None:
-        """Configure the lines that the portal will adopt. This happens once: a VPP that dies loses its part
-        of them.
+        """Configure the lines that the portal will adopt. This happens only once: a VPP that dies loses its
+        part of these lines.
         """
         for router in ROUTERS:
             here, far = self._loopbacks(router)
@@ -101,9 +101,7 @@ class Operator:
                 )
 
     def remove_lines(self) -> None:
-        """Remove those of the lines that still exist. VPP's errors about lines that it has lost
-        are ignored.
-        """
+        """Remove the lines of `lay_lines` that still exist. VPP's errors about lost lines are ignored."""
         for router in ROUTERS:
             here, far = self._loopbacks(router)
             for number in range(HANDMADE):

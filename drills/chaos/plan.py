@@ -1,8 +1,8 @@
 """The orders and faults of a storm with their times. The seed alone determines them.
 
-In the plan, lines are numbers. The VLL of line 7, for example, is known only after it was ordered. An order
-can become invalid because its line was refused or has an open order. The portal must then refuse it, and this
-is tested too.
+In the plan, lines are numbers, because a VLL has an id only after its order. An order can become invalid
+because the order of its line was refused or is still open. The storm also tests that the portal refuses an
+invalid order.
 """
 
 import hashlib
@@ -24,8 +24,8 @@ RATES_BPS = tuple(rate * 1_000_000 for rate in (1, 5, 10, 50))
 # The number of lines that the operator configures by hand before the storm. The portal adopts them during it.
 HANDMADE = 6
 MEAN_BETWEEN_ORDERS_S = 0.5
-# Seconds after the order of a line. Until then, the plan can only cancel the line: other orders need a built
-# line.
+# For this number of seconds after the order of a line, the plan can only cancel the line. Other orders need a
+# built line.
 LEFT_ALONE_S = 6.0
 MEAN_BETWEEN_FAULTS_S = 4.0
 FAULTS_AT_ONCE = 3
@@ -81,8 +81,8 @@ class Plan:
 
 
 def make_plan(seed: int, seconds: float) -> Plan:
-    # Orders and faults have separate generators, so that changed code for faults leaves the orders of a seed
-    # unchanged.
+    # Orders and faults have separate random generators. So a change of the code for faults does not change
+    # the orders of a seed.
     orders, breaks = random.Random(f"orders {seed}"), random.Random(f"faults {seed}")
     steps = sorted(_Orders(orders, seconds).steps(), key=lambda step: step.at_s)
     return Plan(seed, seconds, tuple(steps), tuple(_faults(breaks, seconds)))

@@ -19,9 +19,9 @@ RESTART_AFTER_S = 1.0
 class Processes:
     """Processes by the names that the plan uses.
 
-    ``revived`` maps names to functions that restore the configuration of a process after its restart. Such a
-    function runs concurrently and may take some time. One thread must start all children and must live as
-    long as they do: the kernel ends a child when the thread that started it ends.
+    ``revived`` maps the name of a process to a function that restores its configuration after a restart. The
+    function runs in a thread and may take some time. The same thread must start all children and must live as
+    long as the children: the kernel ends a child when the thread that started it ends.
     """
 
     children: dict[str, Child]
@@ -58,11 +58,11 @@ class Processes:
         return self.children[name].process.poll() is None
 
     def is_configured(self, name: str) -> bool:
-        """Return whether the process runs, without a fault, and has its operator's configuration."""
+        """Return whether the process runs without a fault and has the configuration of its operator."""
         return self.is_alive(name) and not ({name} & (self._kept_down | self._frozen | self._busy))
 
     def tend(self) -> None:
-        """Start processes again that ended although no fault was planned for them."""
+        """Restart processes that ended although no fault was planned for them."""
         for name, child in self.children.items():
             if self.is_alive(name) or name in self._kept_down | self._busy:
                 self._died_at.pop(name, None)

@@ -1,4 +1,4 @@
-"""One storm: the product runs through it and settles, is checked, and all its lines are removed."""
+"""One storm. After it, the product settles and is checked, and all its lines are removed."""
 
 import shutil
 import tempfile
@@ -113,7 +113,7 @@ class Chaos:
 
         if not self.storm.wait_until(calm, timeout_s=REST_WITHIN_S - (time.monotonic() - healed)):
             outcome.wrong += [f"{REST_WITHIN_S} s after the storm {each}" for each in left]
-            # The product settles late or never. Check the state anyway, after more time.
+            # The product has not settled in time. Wait longer, then check the state anyway.
             self.storm.wait_until(calm, timeout_s=LATE_WITHIN_S)
         outcome.open_after_s = time.monotonic() - healed
         self.timeline.note(
@@ -160,7 +160,7 @@ class Chaos:
         return errors
 
     def _eventually(self, check: Callable[[], list[str]], *, within_s: float) -> list[str]:
-        """Return the problems that still exist after this time. Until then, agents may still be repairing
+        """Return the problems that still exist after ``within_s``. Until then, agents may still be repairing
         foreign changes.
         """
         errors: list[str] = []
@@ -217,8 +217,8 @@ class Chaos:
     def _remove_released(self) -> None:
         """Remove the lines that the portal released, as their new owner would.
 
-        A VPP may have lost such a line, or one router may have lost its part. If a suspended line had a whole
-        port, the port is down; the owner sets it up again.
+        One or both VPPs may have lost such a line. If a suspended line had a whole port, the port is still
+        down; the owner sets it up again.
         """
         for end in self.verdict.released_ends():
             vpp = self.routers.past_the_agent(end.router)

@@ -79,7 +79,7 @@ class Verdict:
             return released_ends(database)
 
     def still_leased(self) -> list[str]:
-        """Return sentences about existing leases. Call it when no line is left: then no lease may exist."""
+        """Return a sentence for each lease. Call it when no line is left: then no lease may exist."""
         return [f"{what} is leased by {owner}, and no line is left" for what, owner in self.sql(_LEASED)]
 
     def ends_of_orders(self) -> list[str]:
@@ -90,10 +90,10 @@ class Verdict:
         ]
 
     def against_promises(self, promised: Iterable[str], *, unanswered: int) -> Iterator[str]:
-        """Yield promised orders that do not exist, and differences between the database and the API.
+        """Yield orders that were promised and do not exist, and differences between the database and the API.
 
-        ``unanswered``: the number of requests without a response. If more orders than that exist without a
-        promise, yield a sentence about these orders too.
+        ``unanswered``: the number of requests without a response. If the number of orders without a promise
+        is higher, yield a sentence about these orders too.
         """
         existing = dict(self.sql("SELECT id::text, state FROM vll_order"))
         expected = set(promised)
@@ -121,8 +121,8 @@ class Verdict:
                 yield f"line {vll} is {facts}, and the API says {shown}"
 
     def against_vpp(self, configs: dict[str, VppConfig]) -> Iterator[str]:
-        """Yield objects of the portal that a VPP lacks or has in excess, and resources that are
-        booked twice.
+        """Yield missing and superfluous objects of the portal in the VPPs, and resources that are booked
+        twice.
         """
         with psycopg.connect(self.database_url, autocommit=True) as database:
             ends = expected_ends(database)

@@ -63,9 +63,9 @@ class Checker:
             before = _in_service(database)
             terminated = _terminated(database)
             configs = self.configs()
-            # The database and the VPPs cannot be read at the same instant. The VPPs are therefore read
-            # between two readings of the database. Only a VLL that is equal in both readings must be complete
-            # in the VPPs.
+            # The database and the VPPs cannot be read at the same instant. The checker therefore reads the
+            # database, then the VPPs, then the database again. Only a VLL that did not change in the database
+            # must be complete in the VPPs.
             still = before & _in_service(database)
             found = double_bookings(database)
             unconfirmed = database.execute(_RELEASED_UNCONFIRMED).fetchall()
@@ -162,7 +162,8 @@ SELECT id, lifecycle, in_sync FROM vll_vll
 WHERE lifecycle NOT IN ('terminated', 'cancelled') AND (lifecycle <> 'active' OR NOT in_sync)
 """
 
-# Use only the append-only table of attempts as evidence. The portal releases resources by other columns.
+# The evidence is only the append-only table of attempts. When the portal releases resources, it reads other
+# columns.
 _RELEASED_UNCONFIRMED = """
 SELECT v.id, e.side, r.name FROM vll_vll v
 JOIN vll_vllend e ON e.vll_id = v.id

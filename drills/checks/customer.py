@@ -15,7 +15,7 @@ TRANSPORTS = ("vxlan4", "geneve6", "auto", "vxlan6", "geneve4", "l2xc")
 
 @dataclass(frozen=True)
 class Response:
-    """A response. `status` is None if the connection broke. Then it is unknown whether the portal accepted
+    """A response. `status` is None if the connection broke, so that nobody knows whether the portal accepted
     the order.
     """
 
@@ -105,8 +105,8 @@ class Customer:
         return Response(description, response.status_code, document, dict(response.headers))
 
     def validate(self, body: Json) -> Json:
-        """Return the portal's response to a check of an order: whether it is possible now, and the reasons if
-        not.
+        """Return the portal's response to a check of an order: whether the order is possible now, and the
+        reasons if not.
         """
         found: Json = self._http.post("/api/v1/vlls/validate", json=body).raise_for_status().json()
         return found

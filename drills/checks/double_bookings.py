@@ -1,5 +1,5 @@
-"""Find VNIs, GRE keys, VLANs, bandwidth and cores that are booked twice. The bookings are recounted from the
-VLLs.
+"""Find VNIs, GRE keys, VLANs, bandwidth and cores that are booked twice. The bookings are calculated again
+from the VLLs.
 """
 
 from typing import Any

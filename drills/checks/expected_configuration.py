@@ -1,8 +1,8 @@
 """The configuration that both VPPs should have, derived only from the database, and its comparison with the
-real one.
+real configuration.
 
-The module does not use the product's code. It can therefore find a mistake that intent, agent and portal
-share.
+The module does not use the product's code. It can therefore find a mistake that both the portal and the agent
+make.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ def lasting_configuration(vpp: Vpp) -> Configuration:
     """Return the configuration, with policers, classify tables and BFD sessions, but without numbers that VPP
     assigned.
 
-    It can be compared with that of the same VPP after a restart.
+    The result can be compared with the result for the same VPP after a restart.
     """
     shown = configuration(vpp)
     shown["show interface"] = [

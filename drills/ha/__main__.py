@@ -20,8 +20,8 @@ from drills.ha.faults import FAULTS, UPGRADE
 from drills.ha.reporters import Reporting
 from drills.ha.verdict import Verdict, bookings, flaws, longest_gap_s, lost_orders, lost_reports, still_open
 
-# The maximum time without an accepted order, in seconds: 30 s if the primary dies or is isolated, 5 s for all
-# other faults.
+# The maximum time without an accepted order: 30 s if the primary dies or is isolated, 5 s for all other
+# faults.
 GOALS_S = {"primary-killed": 30.0, "primary-cut-off": 30.0}
 GOAL_S = 5.0
 WITHOUT_FAILURES = {"rolling-restart", UPGRADE}
@@ -66,8 +66,8 @@ def main(arguments: list[str]) -> int:
     logs = RUN / "ha" / "log"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
-    # The folder is on a disk, because the time of fsync matters here. The accounts of all programs may enter
-    # it.
+    # The folder is on a disk, because the duration of fsync matters here. The accounts of all programs may
+    # enter the folder.
     folder = Path(tempfile.mkdtemp(prefix="longline-ha-", dir="/var/tmp"))
     folder.chmod(0o755)
     try:
@@ -83,7 +83,7 @@ def _drill(options: argparse.Namespace, names: list[str], folder: Path, logs: Pa
         # One client sends the requests of many customers.
         "LONGLINE_API_WRITES_PER_MIN": "0",
         "LONGLINE_API_READS_PER_MIN": "0",
-        # All lines are on two routers, which could not run this many activation tests per second.
+        # All lines are on two routers, which could not run so many activation tests per second.
         "LONGLINE_LINE_TEST": "off",
     }
     missed = 0
@@ -171,7 +171,7 @@ def _one(
 
 
 def _wait_for_an_order(tally: Tally) -> None:
-    """Wait until one more order is accepted. Until then, the length of the present gap is not known."""
+    """Wait until one more order is accepted. The length of the current gap is not known before that order."""
     already, deadline = len(tally.accepted), time.monotonic() + _AT_LAST_S
     while len(tally.accepted) == already and time.monotonic() < deadline:
         time.sleep(0.1)

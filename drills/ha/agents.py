@@ -1,4 +1,4 @@
-"""The two routers that the orders' lines connect: real agents with stand-ins for VPP, outside of
+"""The two routers at the ends of all ordered lines. They are real agents with stand-ins for VPP, outside of
 all machines.
 """
 

@@ -39,7 +39,8 @@ def running(
 ) -> Iterator[Cluster]:
     """Run the whole reference deployment with the portal's code in `code`.
 
-    `synthetic` is the number of routers that report without an agent. `settings` are added to portal.env.
+    `synthetic` is the number of simulated routers, for which no agent runs. `settings` are added to
+    portal.env.
     """
     addresses = ADDRESSES
     with (

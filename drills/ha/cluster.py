@@ -123,8 +123,8 @@ class Cluster:
         return found
 
     def wait_until_whole(self, timeout_s: float = 120) -> None:
-        """Wait until there are a primary and two standbys (one synchronous), and both portal machines are
-        ready.
+        """Wait until there are a primary and two standbys (one synchronous), and both machines of the portal
+        are ready.
 
         Then wait until the portal responds through the balancers.
         """
@@ -176,7 +176,8 @@ class Cluster:
     def manage(self, app: str, *arguments: str, hasty: bool = False) -> str:
         """Run a management command and return its output.
 
-        `hasty`: a failure may lose the command's commits. Use it only before the first order.
+        `hasty`: do not wait until a standby has the commits; a failure may lose them. Use it only before the
+        first order.
         """
         unit = command("longline-relay", self.machines[app].root)
         argv = ["/opt/longline/.venv/bin/python", *arguments]
@@ -184,13 +185,13 @@ class Cluster:
         return self.machines[app].run(argv, env=unit.env | more, cwd=unit.cwd)
 
     def beat_works(self, app: str) -> bool:
-        """Return whether, according to its log, this machine's beat is the one that sends tasks."""
+        """Return whether the beat on this machine is the beat that sends tasks, according to its log."""
         log = self.machines[app].children["longline-beat"].log.read_text()
         return log.rfind("beat: this one works") > log.rfind("beat: another one works")
 
     def balancer(self, name: str, order: str) -> str:
-        """Send a command to HAProxy's admin socket and return the response. An operator does this
-        with socat.
+        """Send a command to HAProxy's admin socket and return the response. An operator would use socat for
+        this.
         """
         path = self.machines[name].root / "run" / "haproxy" / "admin.sock"
         with socket.socket(socket.AF_UNIX) as admin:
@@ -280,7 +281,7 @@ def etcd_is_healthy(name: str) -> bool:
 
 
 def wait(condition: Callable[[], bool], what: str, *, timeout_s: float) -> None:
-    """Wait for a condition. If it is not met in time, raises NotReady with the text `what`."""
+    """Wait for a condition. Raises NotReady with the text `what` if the condition is not met in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:

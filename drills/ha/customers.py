@@ -1,4 +1,4 @@
-"""Customers who order continuously and retry after errors, and clients that read at the same time."""
+"""Customers who order continuously and retry after errors, and clients that only read."""
 
 import http.client
 import json
@@ -145,7 +145,8 @@ class Customers:
                 self.tally.failed.append((time.monotonic(), method, repr(problem)))
             else:
                 if b"#idempotency-key-in-flight" in response:
-                    # The portal is still processing the request. Its response to an earlier attempt was lost.
+                    # The portal is still processing an earlier attempt of this request, and the response to
+                    # that attempt was lost.
                     time.sleep(_RETRY_S)
                     continue
                 if status < _SERVER_ERROR and status != _TOO_MANY:

@@ -14,8 +14,8 @@ from devstack.folders import ROOT
 from drills.ha.cluster import ADDRESSES, APP_UNITS, APPS, BALANCERS, DATABASES, Cluster, wait
 from drills.ha.two_primaries import Probes
 
-# This fault begins with an earlier release. It therefore comes first, and it is left out if there is no such
-# release.
+# This fault begins with an earlier release. It therefore comes first. It is left out if no earlier release is
+# given.
 UPGRADE = "rolling-upgrade"
 _DRAINED_S = 2.0
 # Seconds. A program that cannot start has ended by then.
@@ -43,7 +43,7 @@ def primary_cut_off(cluster: Cluster) -> Iterator[str]:
     """Unplug the cable of the primary's machine. This also isolates the etcd member and the Redis on it."""
     primary = cluster.wait_for_role("primary")
     with Probes(cluster) as probes:
-        # Before the fault, each probe needs time to show which machine accepts writes.
+        # Before the fault, the probes need time to find out which machine accepts writes.
         time.sleep(2)
         cluster.machines[primary].cut_off()
         try:
@@ -92,7 +92,7 @@ def redis_primary_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def machine_killed(cluster: Cluster) -> Iterator[str]:
-    """Kill everything on the portal machine whose beat sends the tasks, as a power failure does."""
+    """Kill all processes on the portal machine whose beat sends the tasks, like a power failure."""
     [name] = filter(cluster.beat_works, APPS)
     [other] = set(APPS) - {name}
     killed = time.monotonic()
@@ -134,7 +134,7 @@ def rolling_upgrade(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def disk_full(cluster: Cluster) -> Iterator[str]:
-    """Fill the database's disk, as fast as a careless dump does, until no space is left."""
+    """Fill the database's disk until no space is left, as fast as a careless dump would."""
     primary = cluster.wait_for_role("primary")
     machine = cluster.machines[primary]
     machine.run(["sh", "-c", _FILL_DISK])
@@ -146,7 +146,7 @@ def disk_full(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def clock_off(cluster: Cluster) -> Iterator[str]:
-    """Change the clock of the portal's second machine, as all programs on it read it."""
+    """Change the time that all programs on the portal's second machine read."""
     name = APPS[1]
     ahead = {"LD_PRELOAD": _FAKETIME, "FAKETIME": "+5s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     ahead["PYTHONPATH"] = "/opt/longline/drills/ha/faketime"

@@ -1,5 +1,5 @@
-"""Virtual machines on this machine. Each has its own network, hostname and files. One switch
-connects them.
+"""Virtual machines on this machine. Each has a separate network, hostname and files. One switch connects all
+of them.
 """
 
 import os
@@ -86,8 +86,8 @@ class Machine:
         cwd: str = "/",
         grace_s: float = 20,
     ) -> Child:
-        """Return a program on this machine without starting it. It replaces an earlier program with the same
-        name.
+        """Return a program on this machine without starting it. The program replaces an earlier program with
+        the same name.
         """
         inside = ["nsenter", f"--target={self.keeper}", "--net", "--mount", "--uts", "--ipc"]
         if user is not None:
@@ -177,7 +177,7 @@ class Machine:
         return [*keep, *self._portal(opt), f"mount --rbind {opt} /opt"]
 
     def _portal(self, opt: Path) -> list[str]:
-        """Return the mount commands for the portal. An earlier release uses the libraries of this release."""
+        """Return the mount commands for the portal. An earlier portal also uses this release's libraries."""
         code = [f"mount --bind {self.code} {opt}/longline"]
         if self.code != ROOT:
             (self.code / ".venv").mkdir(exist_ok=True)
@@ -211,8 +211,8 @@ def switched(
                 machines[name] = Machine(name, address, root, logs, namespace, family)
             yield machines
         finally:
-            # Stop these before the processes that keep the mounts. Otherwise a program could write into this
-            # machine's folders.
+            # Stop these programs before the processes that keep the mounts. Otherwise a program could write
+            # into the folders of the real machine.
             family.stop()
             for machine in machines.values():
                 machine.kill_all()

@@ -1,4 +1,4 @@
-"""Write certificates and rows, on a portal machine whose database has the tables: `python -m
+"""Write certificates and rows. Run it on a portal machine whose database has the tables: `python -m
 drills.ha.prepare <JSON>`.
 
 The argument is {"world": address, "virtual_ip": address, "pairs": number of ports of each router with an
@@ -68,8 +68,8 @@ def prepare(
 
 
 def _reporting(routers: int, pki: Path) -> dict[str, list[tuple[str, str]]]:
-    """Create synthetic routers in pairs, with lines in service between both, and a certificate
-    for each router.
+    """Create pairs of synthetic routers with lines in service between the two routers, and a certificate for
+    each router.
     """
     from django.db import connection, transaction
 

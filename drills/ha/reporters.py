@@ -1,4 +1,7 @@
-"""Routers that report without an agent: two documents every 10 s. Each is repeated until it is stored."""
+"""Simulated routers, for which no agent runs.
+
+Each sends two documents every 10 s, and repeats a document until the portal has stored it.
+"""
 
 import asyncio
 import json
@@ -22,8 +25,8 @@ _TAKEN = 200
 class Reporter:
     """A synthetic router.
 
-    `waiting`: the samples that the portal has not stored yet; an agent keeps these on disk. `taken`: the
-    numbers of the samples that it has stored.
+    `waiting`: the samples that the portal has not stored yet; an agent keeps such samples on disk. `taken`:
+    the numbers of the samples that the portal has stored.
     """
 
     agent: ReportingAgent

@@ -1,6 +1,6 @@
 """Probes that detect two databases that accept writes at the same time.
 
-One probe writes continuously on each database machine, directly to the server there.
+On each database machine, one probe writes continuously and directly to the machine's own server.
 """
 
 import threading
@@ -45,8 +45,8 @@ class Probes:
             thread.join()
 
     def overlaps(self) -> list[str]:
-        """Return a sentence for each machine that still accepted a write after a later primary had begun to
-        accept writes.
+        """Return a sentence for each machine that still accepted a write after another machine had become the
+        primary and accepted writes.
         """
         found = []
         for one in self.probes:

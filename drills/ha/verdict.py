@@ -74,7 +74,8 @@ def bookings(cluster: Cluster) -> list[str]:
 def flaws(cluster: Cluster, tally: Tally) -> list[str]:
     """Return booking errors, and orders that were executed twice.
 
-    Errors that existed before the first order are ignored: the rows of synthetic routers have no leases.
+    Booking errors that existed before the first order are ignored: the lines of synthetic routers have no
+    leases.
     """
     found = [each for each in bookings(cluster) if each not in cluster.known_flaws]
     with psycopg.connect(cluster.database_url, autocommit=True) as database:
@@ -90,7 +91,7 @@ def flaws(cluster: Cluster, tally: Tally) -> list[str]:
 
 
 def still_open(cluster: Cluster) -> list[str]:
-    """Wait some time until all orders have ended. Return sentences about those that have not."""
+    """Wait some time until all orders have ended. Return sentences about orders that are still open."""
     deadline = time.monotonic() + _ENDED_WITHIN_S
     while (rows := cluster.sql(_OPEN)) and time.monotonic() < deadline:
         time.sleep(1)

@@ -37,7 +37,7 @@ Row = tuple[str, str, str]
 class Expected:
     """What should be found after the restore.
 
-    * ``configs``: the configurations of the VPPs as the portal left them.
+    * ``configs``: the configurations of the VPPs after the portal was stopped and before the restore.
     * ``kept``: accepted orders that the restored database must contain.
     * ``later``: accepted orders that may be lost.
     * ``removed``: lines that were removed after the backup. The restored database wants them again.
@@ -94,7 +94,7 @@ def portal_start(steps: Steps, at: Installation) -> None:
 
 
 def quarantine_list(steps: Steps, at: Installation, expected: Expected) -> None:
-    """Check the portal's list of lines that only routers have: the routers, the VNIs and the ids."""
+    """Check the portal's list of lines that exist only on routers: the routers, the VNIs and the ids."""
     with steps.step("preview") as step, at.checker() as checker:
         listing = at.stack.portal.manage("reconcile", "--dry-run", "--all")
         with (at.logs / "preview.txt").open("a") as kept:
@@ -157,16 +157,16 @@ def new_order_check(steps: Steps, at: Installation, line_number: int) -> None:
 
 
 def wanted_lines(checker: Checker) -> set[str]:
-    """Return the lines that the database wants on routers, and the lines that it wants to delete
-    from routers.
+    """Return the lines that should exist on routers according to the database, and the lines that the portal
+    still has to delete from routers.
     """
     query = "SELECT id::text FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')"
     return {line for (line,) in checker.sql(query)}
 
 
 def _unknown(configs: Configs, wanted: set[str]) -> set[Row]:
-    """Return the ends in VPP that are not wanted, in the form of the portal's list: router, line
-    and interfaces.
+    """Return the unwanted ends in VPP. As in the portal's list, each has the router, the line and the
+    interfaces.
     """
     found = set()
     for router, lines in lines_of(configs).items():

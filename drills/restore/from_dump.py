@@ -25,14 +25,18 @@ from drills.restore.take_back import take_back
 
 ORDERS_PER_S = 1.0
 BEFORE_S, SINCE_S = 5, 30
-# REMOVED lines are removed after the backup. Before the NOC reconciles, it removes all except LEFT of them
-# again.
+# After the backup, the customer removes REMOVED lines. The restored database wants these lines again. Before
+# the NOC reconciles, it removes all except LEFT of these lines.
 REMOVED, LEFT = 6, 2
 _SIZE = "SELECT pg_size_pretty(pg_database_size(current_database()))"
 
 
 def from_dump(steps: Steps, at: Installation, carried: list[Noted], until: ExitStack) -> None:
-    """Run the steps. ``carried``: the lines that exist before. The last cluster runs until ``until`` ends."""
+    """Run the steps.
+
+    ``carried``: the orders whose lines exist before the drill takes the backup. The restored cluster is
+    stopped when ``until`` closes.
+    """
     kept_for_later = carried[:REMOVED]
     backup = at.folder / "backup"
     backup.mkdir(mode=0o700)

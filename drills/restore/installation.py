@@ -1,4 +1,4 @@
-"""The whole product with stand-ins for VPP, and with customers who record the orders that were accepted."""
+"""The whole product with stand-ins for VPP, and with customers who record which orders were accepted."""
 
 import shutil
 import tempfile
@@ -50,8 +50,8 @@ WHERE v.lifecycle = 'active' AND v.in_sync AND c.name <> 'Seeded'
 class Installation:
     """An installation with two customers.
 
-    ``dairy`` orders lines on the pairs of ports in ``pairs``, ``press`` on ``press_pair``. All pairs connect
-    rhino and hippo.
+    The customer ``dairy`` orders lines on the pairs of ports in ``pairs``. The customer ``press`` orders
+    lines on ``press_pair``. All pairs connect rhino and hippo.
     """
 
     stack: Stack

@@ -1,5 +1,5 @@
-"""Continuous orders. Each is recorded with its time, because only the drill knows which orders a
-backup lacks.
+"""Continuous orders. The drill records each order with its time, because the portal cannot know which orders
+a backup lacks.
 """
 
 import threading
@@ -11,7 +11,7 @@ from itertools import cycle
 
 from drills.checks.customer import Customer, Json, Line, Response
 
-# The number of clients that order at the same time. It equals the number of the web server's threads.
+# The number of clients that order at the same time. It equals the number of threads of the web server.
 CLIENTS = 4
 # The number of consecutive orders on one pair of ports. Then the next pair follows.
 OF_A_PAIR = 12
@@ -40,7 +40,7 @@ class Ordering:
     unanswered: int = 0
 
     def before(self, moment: float) -> list[Noted]:
-        """Return the orders that were accepted before that time."""
+        """Return the orders that were accepted before ``moment``."""
         return [each for each in self.accepted if each.accepted_at < moment]
 
     def refused_before(self, moment: float) -> list[Response]:

@@ -23,10 +23,11 @@ def forwarding(configs: Configs, line: str) -> bool:
 
 
 def lost_interfaces(before: Configs, after: Configs, *, except_for: set[str]) -> list[str]:
-    """Return sentences about interfaces that forwarded before and do not forward the same end now.
+    """Return sentences about interfaces that forward an end in ``before`` and do not forward the same end in
+    ``after``.
 
-    They were deleted, created again, set down or connected to another interface. If the tag has another
-    revision of the same end, this is not a loss.
+    Such an interface was deleted, re-created, set down or connected to another interface. A tag with another
+    revision of the same end is not a loss.
     """
     found = []
     for router, config in before.items():
@@ -43,7 +44,7 @@ def lost_interfaces(before: Configs, after: Configs, *, except_for: set[str]) ->
 
 
 def booked_twice(configs: Configs) -> list[str]:
-    """Return sentences about VNIs and keys that several lines use, according to VPP's tunnels."""
+    """Return sentences about VNIs and GRE keys that several lines use, according to the tunnels in VPP."""
     users: dict[tuple[str, str], set[str]] = {}
     for config in configs.values():
         for tunnel in config.shown["tunnels"]:

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 LINES_A_ROUTER = 100
-# The rate of each line in bit/s, and the number of its 5-minute counters.
+# The rate of each line in bit/s, and the number of 5-minute counters of each line.
 CIR_BPS, COUNTED = 1_000_000, 12
 
 _ROUTERS = """
@@ -24,8 +24,8 @@ INSERT INTO inventory_port (router_id, interface, description, kind, customer_id
 SELECT r.id, 'eth0', '', 'uni', c.id, 1e11, 1e11, 0, 9022
 FROM inventory_router r CROSS JOIN accounts_customer c WHERE r.name LIKE 'seeded-%' AND c.name = 'Seeded';
 """
-# The lines are in blocks. A block has as many lines as there are routers, and each router has one A end and
-# one Z end in it.
+# The lines are in blocks. A block has as many lines as there are routers. In each block, every router has one
+# A end and one Z end.
 _LINES = """
 CREATE TEMPORARY TABLE place AS
 SELECT substr(r.name, 8)::int AS place, r.id AS router, r.loopback4 AS address, p.id AS port,

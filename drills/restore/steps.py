@@ -1,5 +1,5 @@
-"""The output of the drill: for each step a line with its duration and results, and a line per
-broken promise.
+"""The output of the drill: for each step one row with its duration and results, and one row for each broken
+promise.
 """
 
 import time

@@ -1,5 +1,5 @@
-"""The adoption of a quarantined line without an interruption. The steps are: untag, release,
-discover, adopt.
+"""The adoption of a quarantined line without an interruption: remove the tags, release the ends, find the
+line, adopt the line.
 """
 
 import subprocess

@@ -35,7 +35,11 @@ RECOVERED_WITHIN_S = 600
 
 
 def to_a_moment(steps: Steps, at: Installation, mistaken: list[Noted], until: ExitStack) -> None:
-    """Run the steps. ``mistaken``: the lines of the customer whose lines are all removed by mistake."""
+    """Run the steps.
+
+    ``mistaken``: the orders of all lines of one customer; the drill removes these lines by mistake. The
+    restored cluster is stopped when ``until`` closes.
+    """
     wal, base = at.folder / "wal", at.folder / "base"
     with steps.step("archiving") as step:
         archiving_begin((at.folder / "elsewhere").resolve() / "cluster", at.database.child, wal)

@@ -13,8 +13,8 @@ import psycopg
 from devstack.postgres import UNPRIVILEGED_USER, server_binaries
 from devstack.process import Child
 
-# Seconds after which an incomplete WAL segment is archived. If the machine is lost, at most this much is
-# lost.
+# Seconds after which an incomplete WAL segment is archived. If the machine is lost, the commits of at most
+# this time are lost.
 ARCHIVE_TIMEOUT_S = 60
 _ARCHIVING = f"""
 archive_mode = on
@@ -46,7 +46,7 @@ def base_backup(database_url: str, to: Path) -> None:
 
 
 def last_segment_archive(database_url: str, *, within_s: float = 60) -> None:
-    """Archive all WAL written so far, if the cluster still runs. Raises TimeoutError."""
+    """If the cluster still runs, archive all WAL that it has written so far. Raises TimeoutError."""
     with psycopg.connect(database_url, autocommit=True) as database:
         row = database.execute("SELECT pg_walfile_name(pg_switch_wal())").fetchone()
         deadline = time.monotonic() + within_s

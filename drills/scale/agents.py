@@ -6,7 +6,7 @@ one JSON document per line:
 
 * {"urls": {id: url}} when the agents listen;
 * {"introduced_s": s} after the first reports of all agents;
-* {"turned": line, "up": bool, "at": epoch s} when the link of a customer changes;
+* {"turned": line, "up": bool, "at": epoch s} when the link of a customer port changes;
 * {"took", "refused", "cpu_s"} every 10 s: the durations of reports, the refused reports, the CPU time.
 """
 
@@ -25,8 +25,8 @@ from typing import Any
 from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, send
 from drills.scale.responses import Responses
 
-# An address other than the portal's. On the portal's address, the kernel could give an agent one of its
-# ports.
+# The agents listen on another address than the portal. On the portal's address, the kernel could give an
+# agent a port that the portal needs.
 _ADDRESS = "127.0.0.2"
 # The first reports are complete documents. This number of agents sends them at the same time.
 _AT_A_TIME = 4

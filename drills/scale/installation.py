@@ -64,7 +64,7 @@ class Installation:
     """An installation.
 
     ``ends``: (line, side) of the ends on each router. ``turning``: for each router, the line whose customer
-    link changes.
+    port changes its link state.
     """
 
     services: Services

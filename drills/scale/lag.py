@@ -1,5 +1,5 @@
-"""The delay from a change of a customer's link until it is observed: as an event, on a page, and
-in the API.
+"""The delay from a change of a customer port's link until observers see the change: as an event, on a page,
+and in the API.
 """
 
 import asyncio

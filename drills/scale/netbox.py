@@ -1,4 +1,4 @@
-"""A NetBox that contains the routers of the simulated network, and figures about its synchronization."""
+"""A NetBox with the routers of the simulated network, and figures about the synchronization with it."""
 
 import os
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def netbox_of(*, routers: int, customers: int) -> Iterator[None]:
 
 
 def figures(database_url: str) -> Iterator[str]:
-    """Yield the portal's figures about its synchronizations with NetBox, if there were any."""
+    """Yield the figures that the portal stored about its synchronizations with NetBox, if there were any."""
     with psycopg.connect(database_url) as database:
         runs = database.execute(_RUNS).fetchall()
         lines = database.execute(_LINES).fetchone()

@@ -23,7 +23,7 @@ _TURN = re.compile(r"unless=(op-\w+)")
 
 @dataclass
 class Requests:
-    """The durations of pages' requests in milliseconds, by the reason of the request; and the failures."""
+    """The requests that pages send: the durations (ms) by the reason of the request, and the failures."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: {"page": [], "part": []})
     failed: list[str] = field(default_factory=list)

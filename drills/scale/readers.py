@@ -12,8 +12,8 @@ from drills.scale.web import request
 class Readers:
     """The readers.
 
-    ``took``: by name, the durations of all responses in milliseconds. ``sizes``: by name, the bytes of the
-    last response.
+    ``took`` and ``sizes`` are keyed by the name of the request. ``took``: the durations of all responses in
+    milliseconds. ``sizes``: the bytes of the last response.
     """
 
     port: int

@@ -14,7 +14,7 @@ _SIMULATION_ONLY = {"agents of the simulation", "the simulation"}
 
 
 def figures(simulation: Simulation) -> Iterator[str]:
-    """Yield the figures. Unless a figure names a phase, it is measured in the phase with all loads."""
+    """Yield the figures. A figure without the name of a phase comes from the phase with all loads."""
     if not simulation.phases:
         yield "# nothing was measured"
         return
@@ -113,7 +113,10 @@ def _medians(samples: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _costs(simulation: Simulation) -> Iterator[str]:
-    """Yield the figures of each phase. The cost of a load is the difference to the phase before."""
+    """Yield the figures of each phase.
+
+    The cost of a load is the difference between its phase and the previous phase.
+    """
     for phase in simulation.phases:
         yield f"scale phase {phase.name}: {phase.seconds:.0f} s, {phase.counts}"
         spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
@@ -157,7 +160,7 @@ def _cost(phase: Phase, before: Phase | None, what: str) -> str:
 
 
 def _rates(phase: Phase) -> dict[str, float]:
-    """Return the work per second, without the work of the simulation itself."""
+    """Return the work per second in a phase, without the work of the simulation itself."""
     spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
     work = {
         "ms of processor": 1000 * sum(cpu for name, cpu in spent.items() if name not in _SIMULATION_ONLY),

@@ -18,8 +18,8 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 
 class Responses:
-    """The responses of all agents. They share their state, so that frames from one agent arrive
-    at another.
+    """The responses of all agents. The agents share one state, so that frames from one agent arrive at
+    another agent.
     """
 
     def __init__(self) -> None:

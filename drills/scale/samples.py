@@ -44,8 +44,8 @@ class Work:
 
 @dataclass
 class Samples:
-    """Time series. ``series``: by name, pairs of (seconds, value). ``pids``: the first process of
-    each program.
+    """Time series. ``series`` maps a name to pairs of (seconds, value). ``pids`` maps a program to its first
+    process.
     """
 
     database: psycopg.Connection

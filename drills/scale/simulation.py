@@ -1,4 +1,8 @@
-"""The course of the simulation. The network starts and settles; then it is measured under all loads."""
+"""The course of the simulation.
+
+The network starts and settles, the loads start one after another, and then the network is measured under all
+loads.
+"""
 
 import asyncio
 import time
@@ -19,8 +23,8 @@ from drills.scale.samples import QUEUES, Samples, Work
 from drills.scale.size import Size
 
 SAMPLE_EVERY_S = 5.0
-# The drill numbers the changes of lines that pages show. It polls the API only for numbers divisible by
-# this.
+# The drill numbers the changes of the lines that pages show. It polls the API only after changes whose number
+# is divisible by this value.
 _API_EACH = 3
 
 
@@ -28,8 +32,8 @@ _API_EACH = 3
 class Reports:
     """The reports so far.
 
-    ``took``: by kind, (``time.monotonic``, duration in seconds) of each stored report. ``refused``: the
-    statuses of the other reports.
+    ``took``: for each kind of report, pairs of (``time.monotonic``, duration in seconds), one per stored
+    report. ``refused``: the HTTP statuses of reports that were not stored.
     """
 
     took: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
@@ -118,7 +122,7 @@ class Simulation:
         return listening
 
     def _unsettled(self) -> list[str]:
-        """Return queues in which more than a few messages have been waiting for several samples."""
+        """Return the queues that contained more than a few messages in each of the last samples."""
         if not self.samples.series:
             return ["nothing was looked at yet"]
         waiting = [f"messages in {queue}" for queue in QUEUES] + ["outbox"]

@@ -9,8 +9,8 @@ from typing import Self
 class Size:
     """The size of the network and the durations of the phases.
 
-    * ``peers``: the lines of a router lead to this number of other routers, so it has at most twice as many
-      neighbours.
+    * ``peers``: the lines with their A end on a router lead to this number of other routers. A router has
+      lines to at most twice as many routers, because it also has Z ends.
     * ``phase_s``: the duration of each of the first phases: reports only; then also orders; then also open
       pages.
     * ``settle_s``: the maximum time until the effects of the first reports have been processed.

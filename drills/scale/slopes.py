@@ -1,4 +1,7 @@
-"""Whether a figure grows: a straight line through its samples, and the standard error of the line's slope."""
+"""Find out whether a figure grows, from the slope of a straight line through its samples.
+
+The slope has a standard error.
+"""
 
 from collections.abc import Sequence
 from math import sqrt

@@ -6,7 +6,7 @@ from typing import Any
 
 from devstack.tcp_ports import LOOPBACK
 
-# Seconds. This is longer than people wait, so that late responses are measured and not cut off.
+# Seconds. This is longer than people wait, so that the drill also measures late responses.
 GIVE_UP_S = 60
 
 

@@ -27,7 +27,7 @@ from drills.soak.load import Load
 from drills.soak.readings import Series, readings_add, series_in
 from drills.soak.slopes import slope
 
-# The fraction of the duration that is not evaluated. In this time caches fill and workers load code.
+# This fraction of the duration, at the beginning, is not evaluated: caches fill and workers load code.
 WARM_UP = 0.25
 READINGS = 240
 REPORT_INTERVAL_S = 1

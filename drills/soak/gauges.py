@@ -43,8 +43,8 @@ def of_process(name: str, child: Child) -> list[Reading]:
 
 
 def of_services(services: Services) -> list[Reading]:
-    """Return sizes in MB (database, and each table with its indexes) and the numbers of connections and
-    queued messages.
+    """Return the sizes in MB of the database and of each table with its indexes, and the numbers of
+    connections and of queued messages.
     """
     with psycopg.connect(services.database_url, autocommit=True) as database:
         tables = database.execute(_TABLES).fetchall()
@@ -61,8 +61,8 @@ def of_services(services: Services) -> list[Reading]:
 
 
 def _private_bytes(pid: int) -> int:
-    """Return the resident memory without file mappings. Pages that forked processes share are counted for
-    each of them.
+    """Return the resident memory without file mappings. Memory pages that forked processes share are counted
+    once per process.
     """
     resident, shared = (int(each) for each in Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     return (resident - shared) * _PAGE

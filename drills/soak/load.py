@@ -1,4 +1,4 @@
-"""A steady load. Again and again, a line is ordered, read, changed and removed. Meanwhile pages are read."""
+"""A steady load. Lines are ordered, read, changed and removed one by one. Meanwhile pages are read."""
 
 import threading
 import time

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression
 
-# A slope of at least this number of standard errors counts as real. By chance, this occurs about once in a
-# few hundred series.
+# A slope of at least this number of standard errors counts as real. Without a real slope, chance produces
+# such a slope about once in a few hundred series.
 SURE = 3.0
 
 

@@ -1,7 +1,8 @@
 """The batches of an import. A check runs in a transaction that is rolled back; an import is committed.
 
-The states of the rows show which rows remain. The states are written in the same transaction as the batch. If
-a worker is killed, its batch is either complete or absent, and the next worker continues after it.
+The state of a row shows whether it still has to be processed. The states are written in the same transaction
+as the batch. If a worker is killed, its batch is therefore either complete or absent, and the next worker
+continues with the remaining rows.
 """
 
 import logging
@@ -45,10 +46,10 @@ _TURN_S = 2.0
 def import_run(*, import_id: UUID, turn: int) -> None:
     """Process batches until no rows are left or the turn is over. After a turn, queue the import again.
 
-    ``turn`` is the number of the turn, from the message. Does nothing in two cases:
+    ``turn`` is the number of the turn, from the message. The function does nothing in two cases:
 
     * It is the turn of another import. That import queues this one when it ends.
-    * The turn with this number is over. Repeated messages therefore have an effect only once.
+    * The turn with this number is over. A repeated message therefore has no effect.
     """
     until = monotonic() + _TURN_S
     this = first_running()
@@ -62,8 +63,8 @@ def import_run(*, import_id: UUID, turn: int) -> None:
                 turn_next(this, turn=turn, now=clock.now())
                 return
     except Exception:
-        # If the database cannot be reached, this cannot be recorded, and no other import could continue
-        # either.
+        # If the database cannot be reached, the failure cannot be recorded. No other import could continue
+        # then either.
         with suppress(DatabaseError, InterfaceError):
             import_failed(this, now=clock.now())
         raise
@@ -150,7 +151,7 @@ def _do(
 def _process(
     row: ImportRow, kind: Kind, batch: Batch, values: RowValues, actor: Actor, now: datetime
 ) -> None:
-    """Check or import one row. If the row is refused, it changes nothing and does not affect other rows."""
+    """Check or import one row. A refused row changes nothing and does not affect other rows."""
     try:
         there = batch.find(values)
         if there is None:
@@ -173,8 +174,8 @@ def _process(
 
 
 def _differences(there: Mapping[str, Any], values: RowValues) -> list[tuple[str, str, str]]:
-    """Return the columns in which the existing object differs from the file: column, existing value, value in
-    file.
+    """Return a triple for each column in which the existing object differs from the file: column, existing
+    value, value in the file.
 
     An empty cell matches any value.
     """

@@ -60,7 +60,7 @@ def text(most: int = NAME) -> Reader:
 def whole(cell: str, column: str) -> int:
     """Read a whole number from 0 to 2^53 - 1, written in digits.
 
-    A form such as 1E+10 is refused, because the spreadsheet has lost digits. Raises CellNotANumber.
+    A number such as 1E+10 is refused, because the spreadsheet has lost digits. Raises CellNotANumber.
     """
     number = whole_number(cell, most=_LARGEST)
     if number is None:

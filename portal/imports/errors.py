@@ -84,8 +84,8 @@ class CellTextTooLong(DomainError):
 
 
 class CellNotPlain(DomainError):
-    """The text has invisible characters that change the display of the text around them. ``named``: the first
-    one.
+    """The text has invisible characters that change the display of the surrounding text. ``named``: the first
+    of these characters.
     """
 
     named: str
@@ -134,7 +134,7 @@ class RowDiffers(Conflict):
 
 
 class RowNotTaken(Conflict):
-    """An unexpected error of the row or the database. The worker's log has the details."""
+    """The row or the database caused an unexpected error. The worker's log has the details."""
 
 
 class TableEmpty(DomainError):
@@ -152,6 +152,6 @@ class ImportKeepsFailing(Conflict):
 
 
 class ImportIsOver(Conflict):
-    """The import does not allow this action in its state."""
+    """The import is in a state that does not allow this action."""
 
     state: str

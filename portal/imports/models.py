@@ -48,8 +48,8 @@ class Import(models.Model):
     # continue.
     made_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField()
-    # The time of the confirmation, and the user and API token who confirmed. From then on the import has the
-    # rights of this user.
+    # The time of the confirmation, and the user and API token that confirmed. After the confirmation, the
+    # import has the rights of this user.
     begun_at = models.DateTimeField(null=True)
     begun_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     begun_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
@@ -69,7 +69,8 @@ class Import(models.Model):
     made = models.PositiveIntegerField(default=0)
     # The number of consecutive attempts without a completed batch.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # The reason why the portal cancelled the import: {"code", "facts", "sentence"}. Null if it did not.
+    # The reason why the portal cancelled the import: {"code", "facts", "sentence"}. Null if the portal did
+    # not cancel it.
     stopped_by = models.JSONField(null=True)
 
     class Meta:
@@ -111,7 +112,7 @@ class Import(models.Model):
 
     @property
     def done(self) -> int:
-        """The number of rows that are finished in the present phase."""
+        """The number of rows that are finished in the present phase (check or import)."""
         checked = self.same + self.refused + self.made
         return checked if self.begun_at else checked + self.new
 

@@ -16,7 +16,8 @@ from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportState
 from portal.imports.refusals import refusal_record
 from portal.imports.task_names import RUN
 
-# Longer than a batch takes. An import without progress for this time has lost its worker or its message.
+# This time is longer than a batch takes. An import without progress for this time has lost its worker or its
+# message.
 STILL_AFTER = timedelta(seconds=60)
 # The number of consecutive attempts without a complete batch, after which the import is cancelled. The
 # attempts are a minute apart.
@@ -57,9 +58,10 @@ def import_end(
     user: User | None = None,
     stopped_by: dict[str, Any] | None = None,
 ) -> None:
-    """End an import, which the caller has locked. Raises ImportIsOver.
+    """End an import. The caller must have locked it. Raises ImportIsOver.
 
-    ``user`` is the user who cancels the import; ``stopped_by`` is the reason if the portal cancels it.
+    If a user cancels the import, ``user`` is this user. If the portal cancels the import, ``stopped_by`` is
+    the reason.
     """
     _move(this, state)
     this.ended_at, this.ended_by, this.stopped_by = now, user, stopped_by
@@ -87,8 +89,8 @@ def import_try(this: Import, *, now: datetime) -> bool:
     """Count an attempt. Return whether the caller may process this import now.
 
     The attempt counts even if the worker is then killed. The first complete batch resets the count. An import
-    that has failed too often is cancelled here. Return False if another import is in the middle of a batch;
-    that import queues this one when it ends.
+    that has failed too often is cancelled here. Return False if a batch of another import is in progress.
+    When that import ends, it queues this import.
     """
     if not turn_take():
         return False
@@ -105,8 +107,8 @@ def import_try(this: Import, *, now: datetime) -> bool:
 def turn_take() -> bool:
     """Lock the work on imports until the transaction ends. Return False if another worker has the lock.
 
-    The lock is needed because an attempt counts as a failure until its first complete batch. Until then,
-    ``first_running`` may return another import, which another worker could begin.
+    The lock is needed because an attempt counts as a failure until its first complete batch. Meanwhile,
+    ``first_running`` may return another import, and without the lock another worker could begin that import.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [AdvisoryLock.IMPORTS])
@@ -125,8 +127,7 @@ def import_failed(this: Import, *, now: datetime) -> None:
 
 
 def first_running() -> Import | None:
-    """Return the import whose turn it is: the one with the fewest consecutive failures. Of several, the
-    oldest.
+    """Return the import whose turn it is: the oldest of the imports with the fewest consecutive failures.
 
     All other imports wait, so that at most one message begins a turn. If only a newer release knows the kind
     of an import, the import waits for a worker of that release.
@@ -138,7 +139,7 @@ def first_running() -> Import | None:
 def first_queue(*, now: datetime) -> None:
     """Queue the import whose turn it is, if there is one.
 
-    Repeated calls are safe: of several messages for the same turn, only one has an effect.
+    Repeated calls are safe: only one of several messages for the same turn has an effect.
     """
     if first := first_running():
         send_task(RUN, str(first.pk), first.turn, now=now)
@@ -148,7 +149,7 @@ def first_queue(*, now: datetime) -> None:
 def turn_next(this: Import, *, turn: int, now: datetime) -> None:
     """End the turn number ``turn`` of this import and queue its next turn.
 
-    If several workers call this for the same turn, only the first has an effect.
+    If several workers call this function for the same turn, only the first call has an effect.
     """
     if Import.objects.filter(pk=this.pk, turn=turn).update(turn=turn + 1):
         send_task(RUN, str(this.pk), turn + 1, now=now)

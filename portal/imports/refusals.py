@@ -25,8 +25,8 @@ def refusal_record(error: DomainError) -> dict[str, Any]:
 def sentence(refusal: dict[str, Any]) -> str:
     """Return the sentence of a stored refusal in the reader's language.
 
-    The facts are stored as JSON, perhaps by another release with other facts. If no sentence can be made from
-    them, return the stored English sentence.
+    The facts are stored as JSON. Another release may have stored other facts. If no sentence can be made from
+    the stored facts, return the stored English sentence.
     """
     kind = _by_code().get(refusal["code"])
     # The facts of TooSoon contain a datetime. JSON has stored only its text.

@@ -113,8 +113,8 @@ class _Claimed:
         for claim in claims:
             if (other := self._other(claim)) is not None:
                 return [RowTwice(value=claim.value, line=other, field=claim.column)]
-        # Record the widest range first. The two ends of a line may overlap (the order refuses this later);
-        # then only the wider range is recorded.
+        # Record the widest range first. The two ends of a row's line may overlap; the order later refuses
+        # such a line. In this case only the wider range is recorded.
         for claim in sorted(claims, key=lambda each: each.keys[0] - each.keys[1] if each.keys else 0):
             if claim.keys is None:
                 self._values[claim.key] = line

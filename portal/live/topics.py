@@ -34,7 +34,9 @@ Followed = Mapping[str, frozenset[str]]
 
 
 class BadTopics(Exception):
-    """A request has no topic, too many topics, or an unknown topic. The text of the exception says which."""
+    """A request has no topic, too many topics or an unknown topic. The text of the exception says what is
+    wrong.
+    """
 
 
 class UnknownLine(Exception):
@@ -92,7 +94,7 @@ def _line_id(topic: str) -> UUID:
 
 
 def _scope(user: User) -> list[str]:
-    """Return the suffixes of keys for the customers of the user. For NOC staff, return [""]: all
+    """Return the suffixes of keys for the customers of the user. For NOC staff, return [""], which means all
     customers.
     """
     if user.is_noc:

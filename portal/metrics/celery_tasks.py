@@ -1,7 +1,7 @@
 """Counts and durations of Celery tasks.
 
-A task that is killed (at its hard limit, or with its worker) is counted as begun and never as ended. The
-difference between the two counters is the number of killed tasks plus the number of running tasks.
+A task that is killed (at its hard limit, or with its worker) is counted as begun and never as ended. Begun
+minus ended tasks is therefore the number of killed and running tasks.
 """
 
 from time import perf_counter

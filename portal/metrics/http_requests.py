@@ -25,7 +25,8 @@ _durations = Histogram(
 
 
 class RequestMetricsMiddleware:
-    """Count and time each request. It must be the outermost middleware, to include the time of all others.
+    """Count and time each request. This must be the outermost middleware, so that it measures the time of all
+    others.
 
     The time ends when the response object exists. The transfer of the response is not included.
     """

@@ -1,6 +1,6 @@
 """Metrics of the live process.
 
-Each machine has one live process, so the most recently written value of a gauge is the right one.
+Each machine has one live process, so the most recently written value of a gauge is the current value.
 """
 
 from prometheus_client import Counter, Gauge, Histogram

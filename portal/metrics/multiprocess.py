@@ -14,15 +14,15 @@ from portal.metrics.process_slots import Slots
 # would be added up over all processes.
 REGISTRY = CollectorRegistry()
 
-# This number is never the number of a slot.
+# No slot has this number.
 _NOBODY = -1
 
 
 def _when_counting(slot: Callable[[], int]) -> Callable[[], int]:
-    """Return a function that takes a slot when the first value is counted, and not before.
+    """Return a function that does not take a slot before the first value is counted.
 
-    prometheus_client calls the function once while this module is imported. That call returns no slot, so
-    that a process that never counts, such as a command, takes none.
+    prometheus_client calls the function once while this module is imported. That call takes no slot. A
+    process that never counts, such as a command, therefore takes no slot.
     """
     called_before = False
 

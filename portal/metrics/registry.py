@@ -35,9 +35,10 @@ from portal.metrics.collectors import (
 
 log = logging.getLogger(__name__)
 
-# The tables are read at most once in this time, however often Prometheus scrapes.
+# Within this number of seconds, the tables are read at most once, even if Prometheus scrapes more often.
 FRESH_S = 5.0
-# They are read for at most 1/_REST of the time. With 100,000 rows, reading takes some tenths of a second.
+# Reading the tables takes at most 1/_REST of the total time. With 100,000 rows, one reading takes some tenths
+# of a second.
 _REST = 50
 # JIT compilation is off: for one of the statements it took ten times as long as running all statements.
 _FOR_THIS_TRANSACTION = "SELECT set_config('statement_timeout', '10s', true), set_config('jit', 'off', true)"
@@ -69,7 +70,7 @@ class Installation(Collector):
 
 
 def fresh_for(taken_s: float) -> float:
-    """Return for how many seconds figures are used again, if reading them took ``taken_s`` seconds."""
+    """Return the seconds for which figures are used again, if reading them took ``taken_s`` seconds."""
     return max(FRESH_S, _REST * taken_s)
 
 

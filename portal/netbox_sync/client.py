@@ -50,9 +50,9 @@ class Client:
         """Yield all objects at ``path`` (such as ``dcim.interfaces``) that match ``filters``, with
         ``fields``.
 
-        Each page begins after the last id of the previous page. With offsets, an object would be skipped if
-        another object is deleted between two pages. The client ignores ``next`` in NetBox's responses, which
-        might form a loop or lead to another host. Only one page is in memory at a time.
+        Each page begins after the last id of the previous page. With offsets, the client would skip an object
+        whenever another object is deleted between two pages. It ignores ``next`` in NetBox's responses,
+        because ``next`` might form a loop or lead to another host. Only one page is in memory at a time.
         """
         endpoint, begins, last = self._endpoint(path), dict[str, int](), 0
         while True:
@@ -79,12 +79,12 @@ class Client:
             begins = {"id__gt": last}
 
     def create(self, path: str, values: Mapping[str, Any]) -> Row:
-        """Create an object. Return it as NetBox has stored it."""
+        """Create an object. Return the object as NetBox has stored it."""
         with _typed_errors(path):
             return dict(self._endpoint(path).create(dict(values)))
 
     def create_all(self, path: str, values: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Create these objects: all of them, or none. Return them as NetBox has stored them."""
+        """Create all of these objects or none. Return the objects as NetBox has stored them."""
         with _typed_errors(path):
             return [dict(made) for made in self._endpoint(path).create([dict(each) for each in values])]
 
@@ -121,7 +121,7 @@ def _typed_errors(what: str) -> Iterator[None]:
     except requests.RequestException as error:
         raise NetboxAway(what=what, why=_why(error)) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        # pynetbox raises other errors for a response of an unexpected shape.
+        # For a response with an unexpected structure, pynetbox raises other errors.
         raise NetboxNonsense(what=what, why=f"{type(error).__name__}: {error}"[:_DETAIL]) from error
 
 

@@ -1,4 +1,4 @@
-"""Failures to read from or write to NetBox. Their sentences are in ``user_messages``."""
+"""Failures of requests to NetBox. Their sentences for users are in ``user_messages``."""
 
 from typing import Any
 
@@ -79,8 +79,8 @@ class NotPermitted(NetboxError):
 
 
 class NetboxRefused(NetboxError):
-    """A response with any other status 4xx. It concerns only the object in the request, and not NetBox as a
-    whole.
+    """A response with any other status 4xx. The failure concerns only the object in the request, and not
+    NetBox as a whole.
     """
 
     code = "refused"

@@ -54,7 +54,7 @@ class Applier:
         }
 
     def apply(self, change: Change) -> Finding | None:
-        """Make a change. Return None if it was made, or a finding with the reason why not."""
+        """Make a change. Return None if the change was made, otherwise a finding with the reason."""
         try:
             with transaction.atomic():
                 row_id = self._write(change)
@@ -80,8 +80,8 @@ class Applier:
         return change.row
 
     def _place(self, change: Change) -> dict[str, Any]:
-        """Return the attributes of a new row that can never change later. ``change.fields`` does not contain
-        them.
+        """Return those attributes of a new row that can never change later. ``change.fields`` does not
+        contain them.
         """
         if change.kind == ROUTER:
             return {"name": change.place[0]}
@@ -99,8 +99,8 @@ class Applier:
         return row
 
     def _remember(self, change: Change, row_id: int) -> None:
-        # The row may have belonged to another object. The object may have had another row, which no longer
-        # exists.
+        # The row may have belonged to another NetBox object. This NetBox object may have had another row,
+        # which no longer exists.
         NetboxObject.objects.filter(kind=change.kind, row_id=row_id).exclude(netbox_id=change.id).delete()
         NetboxObject.objects.update_or_create(
             kind=change.kind, netbox_id=change.id, defaults={"row_id": row_id, "taken": change.take}

@@ -1,8 +1,8 @@
 """Pure functions that compare NetBox's inventory with the portal's inventory, without losing manual edits.
 
-Each field has three values: in NetBox, in the portal, and as last imported. If the portal still has the
-imported value, NetBox's value replaces it. If the portal has another value, a user has edited the field. The
-portal then keeps its value and reports the difference.
+Each field has three values: the value in NetBox, the value in the portal, and the last imported value. If the
+portal still has the imported value, NetBox's value replaces it. If the portal has another value, a user has
+edited the field. The portal then keeps its value and reports the difference.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,8 @@ from portal.netbox_sync.import_mapping import (
     sides_place,
 )
 
-# Fields that refer to another row, and the kind of that row. Their value is the id of its NetBox object.
+# Fields that refer to another row, and the kind of that row. The value of such a field is the id of the other
+# row's NetBox object.
 REFERENCES = {"site": SITE, "customer": CUSTOMER, "a_router": ROUTER, "z_router": ROUTER}
 # Required fields. A row without them is not created.
 _NEEDED = {PORT: ("speed_bps", "max_frame")}
@@ -54,8 +55,8 @@ class LocalRow:
 class Change:
     """A row to create (``row`` is None) or to change.
 
-    ``fields``: the values (before, after) by name, with references as in LocalRow. ``take``: the values to
-    record as imported. If ``fields`` is empty, only ``take`` is recorded.
+    ``fields``: for each changed field, the values (before, after), with references as in LocalRow. ``take``:
+    the values to record as last imported. If ``fields`` is empty, the change only records ``take``.
     """
 
     kind: str
@@ -116,7 +117,8 @@ def differences(wish: Wish, local: Mapping[str, list[LocalRow]]) -> Difference:
         rows = local.get(kind, [])
         there = {want.id for want in wish.rows[kind]}
         by_id = {row.id: row for row in rows if row.id in there}
-        # Rows that a user created in the portal, or whose object was created again in NetBox with another id.
+        # The remaining rows: a user created the row in the portal, or its object was re-created in NetBox
+        # with another id.
         by_place = {row.place: row for row in rows if row.id not in there}
         met = set()
         for want in wish.rows[kind]:

@@ -45,9 +45,10 @@ class Wanted:
     """A row that the portal should have, because NetBox has the object.
 
     * ``id``: the id of the object in NetBox. References in ``fields`` and ``place`` are also such ids.
-    * ``place``: the key of the row within its kind. It also finds a row that a user created in the portal.
+    * ``place``: the key of the row within its kind. By this key, the import also finds a row that a user
+      created in the portal.
     * ``fields``: the values of the row.
-    * ``lacks``: the code of the reason why the row cannot be created; "" if it can.
+    * ``lacks``: the code of the reason why the row cannot be created; "" if it can be created.
     """
 
     kind: str
@@ -118,7 +119,10 @@ def _routers(observed: Observed, configuration: Configuration, wish: Wish) -> di
 def _loopbacks(
     observed: Observed, configuration: Configuration, wish: Wish
 ) -> dict[int, dict[str, str | None]]:
-    """Return the loopback addresses by device. An address family with several addresses is left out."""
+    """Return the loopback addresses by device.
+
+    If a device has several addresses of a family, this family is left out.
+    """
     if not configuration.loopback_interface:
         return {
             device.id: {"loopback4": device.primary4, "loopback6": device.primary6}
@@ -193,7 +197,8 @@ def _pairs(
 ) -> Iterator[tuple[Interface, Interface, bool]]:
     """Yield each pair of interfaces that a cable connects, and whether the cable is connected.
 
-    Each pair is yielded once, with the lower id first. For members of a bundle, the bundle is yielded.
+    Each pair is yielded once, with the lower id first. If an interface is a member of a bundle, the bundle is
+    yielded instead of it.
     """
     linked: dict[tuple[int, int], bool] = {}
     of_customers = {configuration.uni_tag, configuration.enni_tag}
@@ -205,7 +210,8 @@ def _pairs(
             continue
         there = interfaces.get(here.far[0])
         if there is None or there.tags & of_customers:
-            # Not a backbone link: the cable leads to a customer's device, a switch, or a foreign router.
+            # The cable is not a backbone link: it leads to a customer's device, a switch, or a foreign
+            # router.
             continue
         a, z = sorted((_bundle(here, interfaces), _bundle(there, interfaces)), key=lambda each: each.id)
         linked[a.id, z.id] = linked.get((a.id, z.id), False) or here.reachable
@@ -286,7 +292,11 @@ def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
 
 
 def _speed(interface: Interface) -> int | None:
-    """Return the speed (bit/s) in NetBox; without a speed, the nominal rate of the type; else None."""
+    """Return the interface's speed (bit/s) in NetBox.
+
+    If NetBox has no speed, return the nominal rate of the interface's type. If the type has no rate, return
+    None.
+    """
     if interface.speed_kbps:
         return interface.speed_kbps * 1000
     named = _RATE.match(interface.type)

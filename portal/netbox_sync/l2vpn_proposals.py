@@ -1,4 +1,4 @@
-"""Proposals of customers and names for found lines, from L2VPNs in NetBox with the same VNI."""
+"""For found lines, propose customers and names from the L2VPNs in NetBox with the same VNI."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from portal.netbox_sync.models import NetboxL2vpn, NetboxObject
 
 _PATH = "vpn.l2vpns"
 _FIELDS = ("id", "identifier", "name", "tenant", "custom_fields")
-# The most identifiers in one request. More might make the URL too long for a proxy.
+# The maximum number of identifiers in one request. More of them might make the URL too long for a proxy.
 _AT_ONCE = 100
 _NAME = 100
 _WITH_VNI = [each.value for each in Encapsulation if each.leases_vni]
@@ -109,7 +109,8 @@ def _has_vni(line: FoundLine) -> bool:
 def _customers(l2vpns: Iterable[NetboxL2vpn]) -> dict[int, str]:
     """Return, by L2VPN, the name of the portal's customer for its tenant.
 
-    The customer is the one imported from that tenant, or else the one with the tenant's name.
+    This is the customer imported from that tenant. If there is none, it is the customer with the tenant's
+    name.
     """
     of_tenants = [each for each in l2vpns if each.tenant_id is not None]
     if not of_tenants:

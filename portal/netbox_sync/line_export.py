@@ -26,8 +26,8 @@ from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 AT_ONCE = 40
-# The interval (s) between a long export's checks for newly due lines. It equals the interval of exports in
-# Celery's beat. Each check reads all lines (130 ms of PostgreSQL's time with 20,000 lines).
+# During a long export, the interval (s) between two checks for newly due lines. It equals the interval of
+# exports in Celery's beat. Each check reads all lines (130 ms of PostgreSQL's time with 20,000 lines).
 CHECK_EVERY_S = 15.0
 _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vpn-terminations"
 
@@ -35,14 +35,18 @@ _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vp
 def lines_due() -> QuerySet[Vll]:
     """Return the lines whose current state has not been exported.
 
-    They include lines that ended before their first export.
+    These lines include lines that ended before their first export.
     """
     stale = ~Q(netbox__revision=F("revision")) | ~Q(netbox__lifecycle=F("lifecycle"))
     return Vll.objects.filter(Q(netbox__isnull=True) | stale)
 
 
 def lines_to_check() -> QuerySet[Vll]:
-    """Return the lines for a full check: lines that have not ended, are due, or could not be exported."""
+    """Return the lines for a full check.
+
+    These are the lines that have not ended, the lines that are due, and the lines that could not be
+    exported.
+    """
     still_to_do = Q(pk__in=lines_due().values("pk")) | Q(netbox__error__isnull=False)
     return Vll.objects.filter(~Q(lifecycle__in=TERMINAL_LIFECYCLES) | still_to_do)
 
@@ -57,9 +61,10 @@ class Exporter:
     def export(self, lines: QuerySet[Vll], progress: Progress) -> None:
         """Export ``lines``, and lines that become due during the export.
 
-        A new order therefore need not wait until the whole network is exported. Up to half of a batch are
-        lines that have become due, newest first. The other half are the next of ``lines``. An error that
-        concerns a single line is recorded, and the export continues. Raises NetboxError for other errors.
+        A new order therefore need not wait until the whole network is exported. Up to half of a batch
+        consists of lines that have become due, newest first. The rest of the batch comes from ``lines``. An
+        error that concerns a single line is recorded, and the export continues. Raises NetboxError for other
+        errors.
         """
         waiting = dict.fromkeys(lines.order_by("pk").values_list("pk", flat=True))
         done, total, next_check = 0, len(waiting), monotonic()
@@ -92,7 +97,8 @@ class Exporter:
                 noted.error = error.record
             else:
                 noted.error, noted.done_at = None, self._now
-            # Failed attempts are recorded too. The next full check tries a line with an error again.
+            # Record failed attempts too, so that the line is no longer due. The next full check tries it
+            # again.
             noted.revision, noted.lifecycle = line.revision, line.lifecycle
             yield noted
 
@@ -123,7 +129,7 @@ class Exporter:
     def _l2vpns(self, lines: list[Vll]) -> dict[str, list[Row]]:
         """Return the L2VPNs of these lines, by the line's id.
 
-        The result is filtered again, because NetBox ignores unknown filters.
+        The function filters the result itself too, because NetBox ignores unknown filters.
         """
         ids = {str(line.pk) for line in lines}
         fields = ["id", "identifier", "tenant", "custom_fields"]
@@ -251,7 +257,8 @@ class _Line:
     def _interface(self, end: line_mapping.End, l2vpn_id: int) -> int:
         """Return the id of the end's interface in NetBox. Create the interface if it does not exist.
 
-        Raises CannotExport if another L2VPN ends on the interface, or if it belongs to another line.
+        Raises CannotExport if another L2VPN ends on the interface, or if the interface belongs to another
+        line.
         """
         fields = ("id", "name", "parent", "type", "l2vpn_termination", "custom_fields")
         for row in self._client.rows(_INTERFACES, fields=fields, device_id=[end.device], name=[end.name]):
@@ -313,7 +320,7 @@ class _Line:
     def _interface_id(self, device: int, name: str) -> int | None:
         """Return the NetBox id of a device's interface with this name; None if there is none.
 
-        It is used for ports that a user created in the portal: their NetBox ids are not stored.
+        The export uses this for ports that a user created in the portal: their NetBox ids are not stored.
         """
         rows = self._client.rows(_INTERFACES, fields=("id", "name"), device_id=[device], name=[name])
         return next((row["id"] for row in rows if row["name"] == name), None)
@@ -324,7 +331,8 @@ class _Line:
     def _note(self, **written: Any) -> None:
         """Record written values immediately.
 
-        Otherwise, if this worker is killed, the next worker would mistake the values for a user's edit.
+        If the values were not recorded and this worker was killed, the next worker would mistake them for a
+        user's edit.
         """
         self._noted.written = {**self._noted.written, **written}
         self._noted.save()

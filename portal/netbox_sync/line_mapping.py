@@ -71,7 +71,7 @@ def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, 
 def interface_name(end: VllEnd) -> str:
     """Return the name of an end's interface in NetBox: port, dot and VLANs, as on the router.
 
-    For a whole port, ``.0`` follows the port.
+    For a whole port, the name is the port followed by ``.0``.
     """
     if end.tagging == Tagging.UNTAGGED:
         vlans = "0"

@@ -1,4 +1,4 @@
-"""The state of the synchronization with NetBox: objects of rows, exported lines, and results of runs."""
+"""The state of the synchronization with NetBox: connected objects, exported lines, and results of runs."""
 
 from datetime import datetime
 
@@ -12,8 +12,10 @@ class NetboxObject(models.Model):
     """The connection between a row of the portal and a NetBox object.
 
     The connection uses ids, so that a renamed object keeps its row. ``kind`` is one of import_mapping.KINDS,
-    and determines the tables of ``row_id`` and ``netbox_id``. A link has the lower id of its two interfaces.
-    ``taken``: the last imported values by field. They distinguish users' edits from earlier values of NetBox.
+    and determines the tables of ``row_id`` and ``netbox_id``. For a link, ``netbox_id`` is the lower id of
+    its two interfaces.
+    ``taken``: the last imported values by field. By them, the import distinguishes users' edits from earlier
+    values of NetBox.
     """
 
     kind = models.CharField(max_length=10)
@@ -88,7 +90,7 @@ class NetboxRun(models.Model):
     phase = models.CharField(max_length=30, blank=True)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(null=True)
-    # The first changes and findings (at most run_queue.KEPT_ROWS), and the total numbers.
+    # The first changes and findings (at most run_queue.KEPT_ROWS of each), and the total numbers.
     changes = models.JSONField(default=list)
     findings = models.JSONField(default=list)
     counts = models.JSONField(default=dict)

@@ -11,7 +11,7 @@ from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named,
 
 # A function that gets the phase, the number of handled objects, and the total number (None if unknown).
 Progress = Callable[[str, int, int | None], None]
-# The most device ids in one request. More might make the URL too long for a proxy.
+# The maximum number of device ids in one request. More of them might make the URL too long for a proxy.
 DEVICES_AT_ONCE = 100
 _DEVICE = ("id", "name", "site", "primary_ip4", "primary_ip6")
 _INTERFACE = (

@@ -29,7 +29,7 @@ class NetboxStatus:
 
 
 def netbox_status(now: datetime) -> NetboxStatus | None:
-    """Return the state; None if no NetBox is configured. The function writes nothing to the database."""
+    """Return the state; None if no NetBox is configured. This function does not write to the database."""
     at = configuration()
     if at is None:
         return None

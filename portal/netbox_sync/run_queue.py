@@ -1,4 +1,8 @@
-"""Runs with NetBox: requests, the choice of the next run, progress, and stored results."""
+"""The queue of synchronizations with NetBox (runs).
+
+Users and NetBox's webhook request runs. A worker gets the next run here, and stores its progress and its
+result.
+"""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -17,7 +21,8 @@ from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.sync_lock import Claim, state
 from portal.netbox_sync.task_names import SYNC
 
-# The most changes and findings that are stored per run. The stored counts include all of them.
+# The maximum number of changes, and of findings, that are stored per run. The stored counts include the
+# others too.
 KEPT_ROWS = 500
 KEPT_RUNS = 100
 _EVERY_S = 1.0
@@ -25,7 +30,7 @@ _EVERY_S = 1.0
 
 @transaction.atomic
 def run_request(*, dry: bool, requester: str, now: datetime) -> None:
-    """Request a run. If a request of the same kind (dry or not) is waiting, no other is stored."""
+    """Request a run. If a request of the same kind (dry or not) already waits, do not store another."""
     try:
         with transaction.atomic():
             NetboxRun.objects.create(
@@ -40,7 +45,7 @@ def run_request(*, dry: bool, requester: str, now: datetime) -> None:
 def change_announced(*, now: datetime) -> None:
     """Record that NetBox announced a change, and send a task for an import.
 
-    Further announcements before the import begins send no further task.
+    For further announcements before that import begins, send no task.
     """
     state()
     row = NetboxState.objects.select_for_update().get(pk=1)
@@ -52,9 +57,16 @@ def change_announced(*, now: datetime) -> None:
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
     """Return the run to make now; None if no run is due.
 
-    Requested runs come first, oldest first. A request is ended with an error if its requester no longer has
-    the permission. Without a request, a run is due if NetBox has announced a change, if the schedule requires
-    it, or if the last run failed. After a failure, a run without a request waits until the pause is over.
+    Requested runs come first, oldest first. A request whose requester no longer has the permission ends with
+    an error.
+
+    If there is no request, a run is due in these cases:
+
+    * NetBox has announced a change.
+    * The schedule requires a run.
+    * The last run failed.
+
+    After a failure, a run without a request waits until the pause is over.
     """
     for requested in NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id"):
         person = User.objects.filter(username=requested.requested_by).first()
@@ -116,8 +128,8 @@ class Report:
 
 
 def runs_abandoned_end(*, now: datetime) -> None:
-    """Mark all begun runs as ended. Call it only with the claim: no other worker then makes a run, so the
-    workers of these runs were killed.
+    """Mark all begun runs as ended. Call this function only with the claim. No other worker can then make a
+    run, so the workers of the begun runs were killed.
     """
     cut_off = {"code": "cut_off", "facts": {}}
     begun = NetboxRun.objects.filter(started_at__isnull=False, finished_at=None)
@@ -125,7 +137,7 @@ def runs_abandoned_end(*, now: datetime) -> None:
 
 
 def stale_after(configuration: Configuration) -> timedelta:
-    """Return the age from which on the last import is stale: two intervals and a margin of one minute."""
+    """Return the age from which the last import is stale: two intervals plus one minute."""
     return 2 * configuration.every + timedelta(minutes=1)
 
 

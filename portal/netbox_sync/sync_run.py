@@ -53,7 +53,7 @@ def sync_due(*, now: datetime) -> None:
 def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
     """Make a run: import, and export of all lines. Record its progress and result.
 
-    A dry run makes no changes in the portal. If a user requested the dry run, no lines are exported either.
+    A dry run makes no changes in the portal. A dry run that a user requested does not export lines either.
     Raises NetboxError, after it is recorded, or ClaimLost.
     """
     report = Report(run, mine)
@@ -82,8 +82,9 @@ def difference_with_netbox(at: Configuration, progress: Progress) -> Difference:
 def _checked_difference(client: Client, at: Configuration, progress: Progress) -> Difference:
     """Read NetBox, and compare its inventory with the portal's.
 
-    If an object is newly missing, NetBox is read a second time. The object is reported as missing only if
-    both reads did not find it. One read can miss an object while a user edits its status, a tag or a cable.
+    If the last complete run did not report a missing object as missing, NetBox is read a second time. The
+    object is reported as missing only if neither read found it. One read can miss an object while a user
+    edits its status, a tag or a cable.
     """
     found = differences(wanted(read(client, at, progress), at), local_inventory())
     if not _missing(found.findings) - _reported_missing():

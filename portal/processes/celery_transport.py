@@ -8,8 +8,9 @@ This is safe, because every task may run twice.
 
 This transport also prevents two crashes of a worker:
 
-* Redis disconnects while the worker has a message. To return the message, kombu 5.7 looks for an address in
-  the connection that it has just closed. This transport does not return the message; Redis delivers it again.
+* Redis disconnects while the worker has a message. kombu 5.7 wants to return the message to Redis, and for
+  this uses an address in the connection that it has just closed. This transport does not return the message;
+  Redis delivers it again.
 * A task ends after its channel was closed. kombu 5.7 then uses a connection that the channel no longer has.
 """
 

@@ -22,9 +22,9 @@ wsgi_app = "portal.processes.wsgi_agent_api"
 logger_class = GunicornLog
 worker_class = "gthread"
 threads = 8
-# Each process has its own listening socket, and the kernel distributes new connections evenly over them. This
-# matters because agents keep their connections open: a process has the load of the connections that it
-# accepted.
+# Each process has its own listening socket, and the kernel distributes new connections evenly over the
+# sockets. This matters because agents keep their connections open: each process has the load of all
+# connections that it accepted.
 reuse_port = True
 # Import the code before the fork: the worker processes share its memory and start immediately.
 preload_app = True
@@ -37,14 +37,14 @@ certfile = str(LONGLINE_PKI_DIR / "portal.pem")
 keyfile = str(LONGLINE_PKI_DIR / "portal.key")
 ca_certs = str(LONGLINE_PKI_DIR / "ca.pem")
 cert_reqs = ssl.CERT_REQUIRED
-# The TLS context for the certificate files, keyed by the modification times of the files.
+# The TLS context made from the certificate files. The key is the modification times of the files.
 _contexts: dict[tuple[int, ...], ssl.SSLContext] = {}
 
 
 def post_worker_init(worker: Any) -> None:
     """gunicorn's hook: record from now on that this process runs.
 
-    A router counts as silent only for times in which a process of the agent API ran.
+    A router counts as silent only during times in which a process of the agent API ran.
     """
     import_module("portal.telemetry.agent_api_uptime").note_regularly(threads=worker.cfg.threads)
 

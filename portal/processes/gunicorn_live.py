@@ -2,7 +2,8 @@
 
     gunicorn --config python:portal.processes.gunicorn_live --bind 127.0.0.1:8001
 
-Bind it to an address that the proxy can reach, like the web process. The proxy buffers for slow clients.
+Bind it to an address that the proxy can reach, as for the web process. For slow clients, the proxy buffers
+the data.
 """
 
 import resource
@@ -25,7 +26,7 @@ keepalive = 5
 asgi_disconnect_grace_period = 0
 # Do not wait for streams at shutdown: they never end on their own. Their pages connect again.
 graceful_timeout = 1
-# Only LONGLINE_TRUSTED_PROXIES decides which proxies' headers are believed (portal.core).
+# Only LONGLINE_TRUSTED_PROXIES decides which proxies' headers the portal believes (portal.core).
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 

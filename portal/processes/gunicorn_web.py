@@ -39,7 +39,7 @@ threads = 4
 # the same process although another process is free. Measured with 16 clients at once: p95 is 113 ms instead
 # of 158 ms (medians of three), with the same throughput.
 worker_connections = threads
-# An open connection without a request would count against worker_connections and stay with one process.
+# Idle connections are closed: each would count against worker_connections and would stay with one process.
 keepalive = 0
 # Only LONGLINE_TRUSTED_PROXIES decides which proxies' headers are believed (portal.core). By default,
 # gunicorn believes all headers from this machine and from Unix sockets.

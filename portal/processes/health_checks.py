@@ -11,7 +11,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from portal.core.broker_client import broker_client
 from portal.core.view_permission import public
 
-# Redis is checked at most once in this time and by one request at a time, because anybody may call the check.
+# Redis is checked at most once in this number of seconds, and by one request at a time, because anybody may
+# call the check.
 _BROKER_FRESH_S = 5.0
 _BROKER_PATIENCE_S = 0.5
 

@@ -1,7 +1,8 @@
 """The listener for committed changes in PostgreSQL. It detects if notifications no longer arrive.
 
-Every few seconds it sends a notification to itself. If this notification does not arrive, it reports that it
-hears nothing. The cause is a broken connection, or a pooler that gives each transaction a different session.
+Every few seconds it sends a notification to itself. If this notification does not arrive, the listener
+reports that it hears nothing. The cause is a broken connection, or a pooler that gives each transaction a
+different session.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 """Server-sent events for open pages (HTML Living Standard, section 9.2), as an ASGI application.
 
 The portal's own view (portal.web.views.live) decides who may follow a topic. The view runs with the portal's
-middleware, in a thread of a small pool. It runs again once a minute for each stream, to end the streams of
-users who have signed out. The streams themselves need no threads. An event contains only the name of a topic.
+middleware, in a thread of a small pool. For each stream, the view runs again once a minute, to end the
+streams of users who have signed out. The streams themselves need no threads. An event contains only the name
+of a topic.
 """
 
 import asyncio
@@ -32,14 +33,14 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-# Seconds between heartbeats. If a page receives nothing for more than two of these intervals, it polls. Pages
+# Seconds between heartbeats. A page that receives nothing for more than two intervals begins to poll. Pages
 # therefore work even behind a proxy that buffers all events.
 BEAT_S = 15.0
 # The minimum number of seconds between two events to one page, so that the page does not reload too often.
 GAP_S = 0.5
-# A page that does not accept an event for this number of seconds has left, or should poll instead.
+# A page that does not accept an event for this number of seconds was closed, or should poll instead.
 SLOW_READER_S = 10.0
-# Seconds after which the permissions of each stream's reader are checked again.
+# The seconds between two checks of the permissions of each stream's reader.
 CHECKED_EVERY_S = 60.0
 RETRY_AFTER_S = 60
 _HEADERS = [
@@ -175,8 +176,8 @@ class LiveEvents:
         return await loop.run_in_executor(self._pool, self._call_view, request)
 
     def _call_view(self, request: Scope) -> HttpResponseBase:
-        """Call the view with a new request object, because Django caches the user in a request. Runs in a
-        thread.
+        """Call the view with a new request object, because Django caches the user in a request. This function
+        runs in a thread.
         """
         close_old_connections()
         try:
@@ -211,8 +212,8 @@ def _age_s(scope: Scope) -> float:
 
 
 def _cors() -> list[tuple[bytes, bytes]]:
-    """Return CORS headers with which the portal's pages may read responses of this process's separate origin,
-    if it has one.
+    """Return CORS headers. If this process has a separate origin, they let the portal's pages read its
+    responses.
     """
     if not urlsplit(settings.LONGLINE_LIVE_URL).netloc:
         return []

@@ -13,7 +13,7 @@ from time import monotonic
 from portal.live.topics import Followed
 from portal.metrics import live_stream_counts as metrics
 
-# Seconds for which changes are remembered. A page with older content must reload everything.
+# Seconds for which changes are remembered. A page whose content is older must reload everything.
 REMEMBERED_S = 120.0
 
 
@@ -68,8 +68,8 @@ class Streams:
         self._by_key: defaultdict[str, set[Stream]] = defaultdict(set)
         self._of_user: defaultdict[int, int] = defaultdict(int)
         self._all: set[Stream] = set()
-        # For each key, the time of its last change, oldest first. Nothing is known about changes before
-        # `_known_since`.
+        # For each key, the time of its last change, oldest first. Changes before `_known_since` are not
+        # recorded here.
         self._changed_at: dict[str, float] = {}
         self._known_since = monotonic()
 

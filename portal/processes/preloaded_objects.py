@@ -7,11 +7,11 @@ from typing import Any
 def preloaded_objects_freeze() -> None:
     """Exclude all existing objects from garbage collection, and collect new objects more often.
 
-    Call it after the imports and before the first fork. Python collects old objects only when a quarter as
-    many new objects exist, and the imports create 200,000 objects. Without this call, cycles that requests
-    and tasks leave behind would remain for a long time, and all threads would wait during a collection. The
-    new thresholds are the defaults of Python 3.11. During start-up they would be too low
-    (`portal/__init__.py`).
+    Call it after the imports and before the first fork. Python collects old objects only when the number of
+    new objects has reached a quarter of the number of old objects, and the imports create 200,000 objects.
+    Without this call, cycles of objects that requests and tasks leave behind would remain for a long time,
+    and each collection would stop all threads for a long time. The new thresholds are the defaults of Python
+    3.11. During start-up they would be too low (`portal/__init__.py`).
     """
     gc.collect()
     gc.freeze()

@@ -14,8 +14,8 @@ MIDDLEWARE = [
     "portal.core.request_log.RequestLogMiddleware",
     "portal.core.request_id.RequestIdMiddleware",
 ]
-# Without health checks, a report on a broken connection gets 503 and the agent sends it again. A health check
-# would cost one more SQL statement for each report.
+# Health checks of database connections are off, because each would cost one more SQL statement per report. A
+# report that meets a broken connection gets 503, and the agent sends it again.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
 # allauth is left out: agents do not sign in, and allauth would need its middleware. portal.audit is left out,
 # because its models refer to allauth's models of second factors. The triggers write the audit trail without

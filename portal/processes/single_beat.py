@@ -1,4 +1,4 @@
-"""Celery's beat with a lock in Redis: of any number of started beat processes, only one sends tasks.
+"""Celery's beat with a lock in Redis. Any number of beat processes may run, but only one sends tasks.
 
 The lock expires after some seconds unless its holder renews it. If the holder, its machine or its connection
 to Redis fails, another process soon takes over. If Redis loses the lock, after a failover or a flush, two
@@ -38,7 +38,7 @@ class Turn:
         self._renew_at = 0.0
 
     def is_ours(self) -> bool:
-        """Return whether this process has the lock. Take or renew the lock if it is time to.
+        """Return whether this process has the lock. If necessary, first take or renew the lock.
 
         Raises redis.RedisError. After an error, the caller must assume that it does not have the lock.
         """
@@ -50,9 +50,7 @@ class Turn:
         return self._ours
 
     def give_up(self) -> None:
-        """Release the lock, so that another process can take over without waiting. Raises
-        redis.RedisError.
-        """
+        """Release the lock, so that another process can take over immediately. Raises redis.RedisError."""
         if self._ours:
             self._ours = False
             self._lock.release()
@@ -86,8 +84,8 @@ class SingleBeat(PersistentScheduler):
             self._log_once("this one works")
             return float(super().tick(*args, **kwargs))
         self._log_once("another one works, and this one waits")
-        # A process that sends tasks thereby shows that it is alive (portal.celery). A waiting process must
-        # call ``beat``.
+        # By sending tasks, a process shows that it is alive (portal.celery). A waiting process must call
+        # ``beat`` for this.
         beat()
         return RENEWED_EVERY_S
 

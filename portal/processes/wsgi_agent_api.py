@@ -13,8 +13,6 @@ _uptime = import_module("portal.telemetry.agent_api_uptime")
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Handle a request. While it is handled, one thread counts as busy, to measure the load of
-    this process.
-    """
+    """Handle a request. Meanwhile, this thread counts as busy, to measure the load of the process."""
     with _uptime.answering():
         return _views(environ, start_response)

@@ -63,12 +63,12 @@ class TableFormula(DomainError):
 
 
 class TableQuotes(DomainError):
-    """A quotation mark opens a cell and does not close it, or is in the middle of one."""
+    """A cell begins with a quotation mark and has no closing one, or has a quotation mark in the middle."""
 
     line: int
 
 
 class VppcfgUnreadable(DomainError):
-    """The file is not YAML with `interfaces` as in vppcfg."""
+    """The file is not YAML, or has no `interfaces` in the form of vppcfg."""
 
     line: int

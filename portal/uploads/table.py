@@ -26,8 +26,8 @@ from portal.uploads.errors import (
 MAX_BYTES = 8 * 1024 * 1024
 _DELIMITERS = ",;\t"
 _APOSTROPHE = "'"
-# In an error file, this prefix marks a refused formula. Spreadsheets do not calculate such a cell, and the
-# portal refuses it again.
+# In an error file, this prefix marks a refused formula. A spreadsheet does not calculate a cell with this
+# prefix, and the portal refuses it again.
 _REFUSED = 2 * _APOSTROPHE
 # No text in the portal is longer. Names have at most 100 characters.
 LONGEST_CELL = 500
@@ -46,9 +46,9 @@ class TableRow:
     """A row of a table. ``line`` is the row's first line in the file, from 1. ``cells`` has a value for each
     column.
 
-    ``refusals`` are errors in the syntax of the row. If there are any, ``cells`` contains the texts of the
-    file, and ``surplus`` the cells without a column. A table that is written with ``refused_again`` is
-    refused again when read.
+    ``refusals`` are errors in the syntax of the row. If a row has such errors, ``cells`` contains the texts
+    of the file, and ``surplus`` the cells without a column. If ``refused_again`` then writes the row to a
+    file, the portal refuses the row of that file too.
     """
 
     line: int
@@ -61,7 +61,7 @@ def read_table(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
     """Return the rows like ``table_rows``, but raise the first refusal of any row: the table is accepted as a
-    whole.
+    whole or not at all.
     """
     rows = table_rows(data, columns=columns, required=required, max_rows=max_rows)
     for row in rows:
@@ -80,10 +80,10 @@ def table_rows(
     separate cells. A first line such as ``sep=;`` selects the separator; otherwise it is the most frequent of
     the three in the header.
 
-    Columns without a name are ignored if all their cells are empty. Invisible characters at both ends of a
-    cell, and anywhere in a name of the header, are removed. If a text begins like a formula and has one
-    apostrophe before it, the apostrophe is removed, because the portal's exports write it. A formula without
-    an apostrophe, or with two, is refused; plain numbers with a sign are accepted.
+    Columns without a name are ignored if all their cells are empty. Invisible characters are removed at both
+    ends of a cell, and anywhere in the name of a column. If a text that begins like a formula has one
+    apostrophe before it, the apostrophe is removed, because the portal's exports add one. A formula with no
+    apostrophe or with two is refused. Plain numbers with a sign are accepted.
 
     Raises an error of portal.uploads.errors if the table as a whole cannot be read.
     """
@@ -108,7 +108,7 @@ def table_rows(
             _header([], columns, required)
     except csv.Error:
         # Report the first line of the row: after an unclosed quotation mark, the cell contains all following
-        # lines.
+        # lines of the file.
         raise TableQuotes(line=begins) from None
     return rows
 

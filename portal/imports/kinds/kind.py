@@ -49,8 +49,8 @@ class Claim:
     Columns with the same ``group`` share their values: for example, both ends of links claim interfaces. With
     ``group=""``, the values are only compared within the column.
 
-    With ``keys``, the row claims a range of frames of the port that ``group`` names. Other rows may claim
-    other frames of this port.
+    With ``keys``, the row claims only a range of frames of the port named by ``group``. Other rows may claim
+    other frames of the same port.
     """
 
     column: str
@@ -88,7 +88,7 @@ class Kind(ABC):
     about: ClassVar[Text]
     columns: ClassVar[tuple[Column, ...]]
     passed_over: ClassVar[tuple[str, ...]] = ()
-    # Rows per transaction. While a transaction runs, others wait for the locks of its rows.
+    # Rows per transaction. While a transaction runs, other transactions wait for the locks of its rows.
     batch: ClassVar[int] = 200
 
     def may_import(self, actor: Actor) -> bool:
@@ -98,12 +98,12 @@ class Kind(ABC):
         return permissions.may_run_the_network(actor.user)
 
     def name(self, values: RowValues) -> str:
-        """Return a name of the row for readers. By default it is the column ``name``."""
+        """Return the name of the row for readers. By default this is the value of the column ``name``."""
         return str(values["name"])
 
     def claims(self, values: RowValues) -> Iterator[Claim]:
-        """Yield the values of the row that no other row of the file may have. By default this is the column
-        ``name``.
+        """Yield the values of the row that no other row of the file may have. By default this is the value of
+        the column ``name``.
         """
         yield Claim("name", values["name"])
 

@@ -78,9 +78,9 @@ class Lines(Kind):
         "Import their ports first. You can send the list of lines (CSV) as it is: its other columns"
         " are ignored."
     )
-    # One row per transaction. An order locks leases by type, and the sums of routers last. A second order in
-    # the same transaction would lock leases while the transaction still has locked the sums, and could
-    # deadlock with other orders.
+    # One row per transaction. An order first locks leases, type by type, and then the sums of routers. A
+    # second order in the same transaction would lock leases while the sums are still locked from the first
+    # order. It could then deadlock with other orders.
     batch = 1
     columns = (
         Column(
@@ -287,10 +287,10 @@ def _end_facts(end: VllEnd) -> dict[str, Any]:
 
 
 def _as_requested(line: Mapping[str, Any], values: RowValues) -> dict[str, Any]:
-    """Return the line's facts in the form of the row.
+    """Return the line's values for a comparison with the row.
 
-    Where the row has "any" or "auto" and the line was ordered with this choice, the fact is also "any" or
-    "auto".
+    If the row leaves a choice to the portal ("any" or "auto") and the line was ordered with the same choice,
+    return the choice. Otherwise return the value that the line has.
     """
     facts = dict(line)
     if values.get("transport") == facts["requested_transport"]:

@@ -81,7 +81,8 @@ class Links(Kind):
 class _Batch(Batch):
     def __init__(self, rows: Sequence[RowValues]) -> None:
         of_rows = Router.objects.filter(name__in=names(rows, "a_router", "z_router"), retired_at__isnull=True)
-        # Lock the routers in one order for all rows, as the operation for a single link does.
+        # Lock the routers of all rows, in the same sequence as the operation for a single link, to avoid
+        # deadlocks.
         locked = of_rows.select_for_update(no_key=True).order_by("pk")
         self._routers = {router.name: router for router in locked}
         self._there: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -114,6 +115,6 @@ def _facts(link: BackboneLink) -> dict[str, Any]:
 
 
 def _turned(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts of the same link with the sides a and z exchanged."""
+    """Return the values of the same link with the sides a and z exchanged."""
     of_a = {f"a_{name}": facts[f"z_{name}"] for name in _OF_A_SIDE}
     return facts | of_a | {f"z_{name}": facts[f"a_{name}"] for name in _OF_A_SIDE}

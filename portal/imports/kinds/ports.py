@@ -100,8 +100,8 @@ class _Batch(Batch):
     def __init__(self, rows: Sequence[RowValues]) -> None:
         routers = Router.objects.filter(name__in=names(rows, "router"), retired_at__isnull=True)
         customers = Customer.objects.filter(name__in=names(rows, "customer"))
-        # To avoid deadlocks, lock routers before customers, and both in id order, as the operation for a
-        # single port does.
+        # To avoid deadlocks, lock routers before customers, and each in the order of their ids, like the
+        # operation for a single port.
         of_rows = routers.select_for_update(no_key=True).order_by("pk")
         self._routers = {router.name: router for router in of_rows}
         owners = customers.select_for_update(no_key=True).order_by("pk")

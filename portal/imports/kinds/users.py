@@ -66,7 +66,7 @@ class _Batch(Batch):
         invited = open_invitations(clock.now()).annotate(address=Lower("email"))
         members = Membership.objects.annotate(address=Lower("user__email"))
         self._there: dict[tuple[str, str], str] = {}
-        # Memberships come second: they replace an open invitation of the same person.
+        # Read memberships after invitations: a membership replaces an open invitation of the same person.
         for found in (invited, members):
             of_batch = found.filter(customer__in=self._customers.values(), address__in=addresses)
             for customer, address, role in of_batch.values_list("customer__name", "address", "role"):

@@ -1,7 +1,7 @@
 """Losses of backbone interfaces in the last ten minutes, and the free buffers of routers.
 
-The metrics are ratios and not totals, because agents report differences (ADR 1). For totals, use VPP's
-counters in the agents' own /metrics.
+The metrics are ratios, because agents report differences and not totals (ADR 1). VPP's totals are in the
+agents' own /metrics.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 The durations come from the database, because several processes take part in an order and any of them may be
 restarted. Orders that have ended never change, and no order is deleted. The sums therefore only grow, as
-counters must.
+required for counters.
 """
 
 from collections import defaultdict

@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from portal.inventory.models import Router, RouterSilence
 from portal.vll.operations.oper_status import FRESH
 
-# The maximum number of routers with series of their own. The counts include all routers.
+# The maximum number of routers that have separate time series. The counts include all routers.
 LISTED = 1000
 _NAMES_VALID_UNTIL = Max("certificates__expires_at", filter=Q(certificates__revoked_at__isnull=True))
 

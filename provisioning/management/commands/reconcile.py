@@ -51,9 +51,9 @@ class Command(BaseCommand):
         return [found[name] for name in names]
 
     def _each(self, routers: list[Router], do: Callable[[Router], None]) -> list[str]:
-        """Call ``do`` for each router, and return the errors of routers that are silent.
+        """Call ``do`` for each router, and return the errors of routers that do not report their state.
 
-        A silent router does not stop the others.
+        Such a router does not stop the work on the others.
         """
         silent = []
         for router in routers:

@@ -1,4 +1,4 @@
-"""The command ``netbox_sync``: synchronize with NetBox now, or show the changes that this would make."""
+"""The command ``netbox_sync``: synchronize with NetBox now, or show the changes that this sync would make."""
 
 import getpass
 from argparse import ArgumentParser
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(changes)} changes, {len(findings)} findings; nothing was changed")
 
     def _print(self, changes: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
-        """Print changes and findings, which have the form in which a run stores them."""
+        """Print changes and findings, given in the form in which a run stores them."""
         for change in changes:
             creates = change["creates"]
             self.stdout.write(f"{'+' if creates else '~'} {change['kind']} {change['name']}")
