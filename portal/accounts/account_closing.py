@@ -18,9 +18,9 @@ from portal.accounts.tokens import tokens_end
 def account_close(*, person: User, now: datetime) -> None:
     """Close an account: end its sessions and API tokens, withdraw its invitations, and remove its password.
 
-    Roles and memberships are kept for the record. Sessions depend on the password. Because it is removed, no
-    old session works after the account is reopened. Raises LastNocAdmin, or LastAdmin if a customer would
-    lose its only admin.
+    Roles and memberships are kept for the record. Sessions depend on the password. Because the password is
+    removed, no old session works after the account is reopened. Raises LastNocAdmin, or LastAdmin if a
+    customer would lose its only admin.
     """
     runs = person.memberships.filter(role=Membership.Role.ADMIN, customer__retired_at__isnull=True)
     for membership in runs.select_related("customer").order_by("customer"):
@@ -36,8 +36,8 @@ def account_close(*, person: User, now: datetime) -> None:
 def account_reopen(*, person: User, now: datetime) -> None:
     """Reopen an account with its former roles, and mail the user a link to choose a password.
 
-    The old password no longer works. An account that is open does not change. Raises NoAddress if the account
-    has no mail address.
+    The old password no longer works. An open account does not change. Raises NoAddress if the account has no
+    mail address.
     """
     if not person.email:
         raise NoAddress(username=person.username)

@@ -10,7 +10,7 @@ def account_make(
 ) -> User:
     """Create an account.
 
-    ``password``: a password that the caller has validated. With None, the user cannot sign in by password
+    ``password``: a password that the caller has validated. If it is None, the user cannot sign in by password
     before choosing one. Raises UsernameTaken or AddressTaken, also for a name or an address that differs only
     in upper and lower case.
     """

@@ -1,7 +1,7 @@
 """Change of a user's e-mail address.
 
-A link in a mail to the new address verifies that address. After the change, a mail notifies the old address.
-The link is created only when the mail is sent, so that no table and no queue contains it.
+A link in a mail to the new address verifies that address. After the change, a mail to the old address reports
+it. The link is created only when the mail is sent, so that no table and no queue contains it.
 """
 
 from datetime import datetime, timedelta
@@ -30,15 +30,16 @@ _SALT = "email-change"
 def email_change_request(*, user: User, email: str, now: datetime) -> None:
     """Request a mail with a link to the new address ``email``.
 
-    The address of another account gets the same mail. Otherwise the user could find out which addresses have
-    an account.
+    The portal also sends the mail if ``email`` belongs to another account. Otherwise the user could find out
+    which addresses have an account.
     """
     announce(EMAIL_CHANGE_REQUESTED, data={"user": user.pk, "to": email}, now=now)
 
 
 @transaction.atomic
 def email_change(*, user: User, signed: str, now: datetime) -> str:
-    """Set the new address of a user, for mails and sign-in, and return it. ``signed``: from the link.
+    """Set the new address of a user, for mails and sign-in, and return the address. ``signed``: the signed
+    part of the link.
 
     Raises EmailChangeOver or AddressTaken.
     """
@@ -62,7 +63,7 @@ def email_change(*, user: User, signed: str, now: datetime) -> str:
 def email_change_of(signed: str, *, user: User) -> str:
     """Return the new address in a link. ``signed``: the signed part of the link.
 
-    Raises EmailChangeOver if the link belongs to another user or is older than a day. The same applies if the
+    Raises EmailChangeOver if the link belongs to another user or is older than a day. Also raises it if the
     user's address or password has changed since the link was created.
     """
     try:

@@ -1,4 +1,4 @@
-"""Errors about people and tokens: types with facts, worded by ``portal.accounts.error_messages``."""
+"""Errors about people and tokens, with their facts. ``portal.accounts.error_messages`` has their messages."""
 
 from portal.core.errors import Conflict, DomainError, TooSoon
 
@@ -116,7 +116,7 @@ class ScopeNotGranted(DomainError):
 
 
 class NetworkNotGranted(DomainError):
-    """A token cannot create a token for networks from which the first token may not be used."""
+    """The new token would allow networks that the token of the request does not allow."""
 
     code = "network-not-held"
     network: str
@@ -124,14 +124,14 @@ class NetworkNotGranted(DomainError):
 
 
 class OutlivesItsMaker(DomainError):
-    """A token cannot expire later than the token with which it was created."""
+    """The new token would expire later than the token of the request."""
 
     latest: str
     field: str = "expires_at"
 
 
 class MakerRevoked(Conflict):
-    """The token that requests a new token has been revoked. So are all tokens that it created."""
+    """The token that requests a new token has been revoked, and with it all tokens that it created."""
 
 
 class TooManyTokens(Conflict):

@@ -21,7 +21,7 @@ def send(
 
     ``event``: a stable name of the occasion. The Message-ID depends on ``event`` and the recipient, so that a
     mailbox shows only one copy if the mail is sent twice. ``values``: the values in the template. Each text
-    is converted to one line, because users choose some texts, and a line break in a subject would begin a
+    is converted to one line, because users choose some texts, and a line break in a subject would begin a new
     header.
     """
     plain = {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}

@@ -25,7 +25,8 @@ def may_see(user: User, customer: Customer) -> bool:
 def may_order(user: User, customer: Customer) -> bool:
     """Return whether the user may order for the customer.
 
-    The customer's operators and admins may, and NOC staff. Nobody may order for a retired customer.
+    Operators and admins of the customer may order, and so may NOC staff. Nobody may order for a retired
+    customer.
     """
     return customer.retired_at is None and (
         user.is_noc or (user.is_active and bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
@@ -70,7 +71,7 @@ def may_order_for_anyone(user: User) -> bool:
 def may_manage_team(user: User, customer: Customer) -> bool:
     """Return whether the user may manage the members of the customer.
 
-    The customer's admins may, and NOC admins. Nobody may manage a retired customer.
+    Admins of the customer and NOC admins may. Nobody may manage the members of a retired customer.
     """
     return customer.retired_at is None and (
         user.is_noc_admin
@@ -105,7 +106,7 @@ def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
 def may_see_webhooks(user: User, customer: Customer | None) -> bool:
     """Return whether the user may see the webhooks of ``customer``. None means the NOC's own webhooks.
 
-    Users who manage the webhooks may, and NOC staff for troubleshooting.
+    Users who manage the webhooks may. NOC staff may too, for troubleshooting.
     """
     return user.is_noc or may_manage_webhooks(user, customer)
 
@@ -128,19 +129,19 @@ def _is_open(user: User) -> Q:
 
 
 def may_run_the_network(user: User) -> bool:
-    """Return whether the user may see routers, agents and their reports, and operate the network: NOC
-    staff.
+    """Return whether the user is NOC staff, who may operate the network and see routers, agents and their
+    reports.
     """
     return user.is_noc
 
 
 def may_manage_people(user: User) -> bool:
-    """Return whether the user may manage NOC staff, accounts and lost second factors: NOC admins."""
+    """Return whether the user is a NOC admin, who may manage NOC staff, accounts and lost second factors."""
     return user.is_noc_admin
 
 
 def may_enrol_routers(user: User) -> bool:
-    """Return whether the user may enrol routers: NOC admins.
+    """Return whether the user is a NOC admin, who may enrol routers.
 
     A router's certificate remains valid even after the account or token that requested the enrolment is
     closed or revoked.
@@ -149,10 +150,10 @@ def may_enrol_routers(user: User) -> bool:
 
 
 def may_let_go(user: User, customer: Customer) -> bool:
-    """Return whether the user may release a customer's line from the portal: NOC admins."""
+    """Return whether the user is a NOC admin, who may release any customer's line from the portal."""
     return user.is_noc_admin
 
 
 def may_remove_from_the_network(user: User) -> bool:
-    """Return whether the user may remove objects from the inventory: NOC admins."""
+    """Return whether the user is a NOC admin, who may remove objects from the inventory."""
     return user.is_noc_admin

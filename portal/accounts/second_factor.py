@@ -42,7 +42,7 @@ def with_second_factor(people: QuerySet[User]) -> QuerySet[User]:
 
 
 class SecondFactorMiddleware:
-    """Redirect NOC staff without TOTP from other pages to the page that sets up TOTP.
+    """Redirect NOC staff without TOTP to the page that sets up TOTP, except from views in _ALWAYS_OPEN.
 
     The setting LONGLINE_NOC_NEEDS_TOTP enables this. API tokens need no second factor.
     """

@@ -67,8 +67,8 @@ def of_lines(lines: Sequence[Vll]) -> Affected:
 
 
 def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
-    """Return the lines that an alarm concerns, as they are now. Return no lines if this release does not know
-    the kind.
+    """Return the lines that an alarm of this kind and object concerns now. Return no lines if this release
+    does not know the kind.
     """
     if kind not in Kind.values:
         return Vll.objects.none()

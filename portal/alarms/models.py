@@ -71,8 +71,8 @@ class Alarm(models.Model):
 class OperatorState(models.Model):
     """The input of operators about an alarm (RFC 8632, 3.5: the operator state).
 
-    The input ends with the occurrence of the alarm. Only a silence lasts until its own time is over: it
-    applies to the object, including later occurrences of the alarm.
+    The input ends when the alarm clears. Only a silence lasts until its own time is over: it also applies to
+    later alarms of the same kind about the same object.
     """
 
     alarm = models.OneToOneField(

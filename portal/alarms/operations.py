@@ -69,7 +69,8 @@ def alarm_silence(*, alarm: Alarm, user: User, until: datetime, now: datetime) -
     state = _operator_state(alarm)
     state.silenced_by, state.silenced_until = user.username, until
     state.save()
-    # Only the newest silence applies. A silence from an earlier occurrence may end later, so end it here.
+    # Only the newest silence applies. A silence from an earlier occurrence of the alarm could last longer
+    # than the new one, so end it here.
     _silences_end(alarm, but=state.pk)
 
 

@@ -1,7 +1,7 @@
 """The texts of alarms: a headline, and a note with details.
 
 A newer release may have stored an alarm, during an upgrade of several machines or before a downgrade. This
-release may not know the alarm's kind or its facts, and then shows what it can.
+release may not know the alarm's kind or its facts. The texts then say so.
 """
 
 import logging

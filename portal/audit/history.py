@@ -138,8 +138,8 @@ def changes(
 ) -> list[Change]:
     """Return the newest changes of rows of ``model``, at most SHOWN, oldest first.
 
-    ``names`` maps the key of each row to a name for ``what``. If ``among`` selects the rows, ``names`` is one
-    name for all of them.
+    ``names`` maps the key of each row to the name that ``Change.what`` gets. If ``among`` selects the rows,
+    ``names`` is one name for all of them.
     """
     rows = list(names) if among is None else among
     newest = EVENTS[model].objects.filter(pgh_obj_id__in=rows).order_by("-pgh_id")[:SHOWN]

@@ -1,4 +1,4 @@
-"""Installation of the audit triggers after each migrate. Only triggers that differ are created again.
+"""Installation of the audit triggers after each migrate. Only new and changed triggers are created.
 
 By default, pgtrigger drops and creates all triggers each time. Each drop waits for all readers and writers of
 the table. New readers and writers wait behind the drop.
@@ -11,9 +11,9 @@ from pgtrigger.core import INSTALLED
 
 
 def triggers_install(*, using: str, **_: Any) -> None:
-    """Install each trigger that differs, each in a separate transaction. Handles the signal post_migrate.
+    """Install new and changed triggers, each in a separate transaction. Handles the signal post_migrate.
 
-    At no time is a table without a trigger: it has the old trigger until the new trigger is committed.
+    A table is never without its trigger: it has the old trigger until the new trigger is committed.
     """
     for model, trigger in pgtrigger.registered():
         if trigger.get_installation_status(model, database=using) != (INSTALLED, True):

@@ -82,8 +82,8 @@ def made_by(person: User, *, viewer: User, now: datetime) -> Made:
 def made_by_member(membership: Membership, *, viewer: User, now: datetime) -> Made:
     """Return the objects that a member created for the customer of the membership.
 
-    The admins of a customer need not see objects for other customers. Tokens are left out too: with the
-    membership, they lose their rights to the customer.
+    The admins of a customer need not see objects for other customers. Tokens are left out too, because they
+    lose their rights to the customer when the membership ends.
     """
     of_customer = Q(customer=membership.customer_id)
     return _made(

@@ -48,8 +48,8 @@ def in_service_counts(
     """Count the lines in service among ``rows`` by their state of health.
 
     The sum of the numbers is the number of lines in service. All pages that show how many lines are in
-    service, or up, use this function. It reads only the lines that are not up: they are few, and each
-    condition has an index. ``troubled``: all rows of ``troubled_paths``, if the caller has already read them.
+    service or up use this function. It reads only the lines that are not up: they are few, and each condition
+    has an index. ``troubled``: all rows of ``troubled_paths``, if the caller has already read them.
     """
     not_up = _not_up(troubled_paths().exists() if troubled is None else bool(troubled))
     lines = in_service(rows).order_by()

@@ -97,7 +97,8 @@ class EndFacts:
     # line, that the port recently dropped on receipt; None if not counted.
     by_vlan: bool
     port_drops: int | None
-    # The time when the portal last took the VLAN back from another program. None if that was not recent.
+    # When the end's frames last arrived again, after VPP had lost the VLAN and the agent had rebuilt the
+    # sub-interface. None if that was not recent.
     vlan_restored_at: datetime | None
     # None if the port's link has at least its agreed speed.
     slow_port: SlowPort | None = None
@@ -160,7 +161,7 @@ class LineFacts:
     # Whether the agent API has received reports in the last 20 s.
     portal_listens: bool
     ends: dict[str, EndFacts]
-    # None if the line has no tunnel, or nothing in service to watch.
+    # None if the line has no tunnel or is not in service.
     path: PathStatus | None
     # None if no probe has been sent.
     path_mtu: PathMtuFacts | None
@@ -287,7 +288,8 @@ def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Cou
 def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
     """Add up the samples of the newest ten seconds. ``fresh`` has the newest sample first.
 
-    If the end had a policer during only some of these samples, ``dropped`` is the sum over them.
+    If the end had a policer during only some of these samples, ``dropped`` is the sum over the samples with a
+    policer.
     """
     rows = [row for row in fresh if row is fresh[0] or row.from_at >= fresh[0].to_at - COUNTED_OVER]
     dropped = [row.violate_packets for row in rows if row.violate_packets is not None]

@@ -15,8 +15,9 @@ from portal.events.models import Event
 from portal.events.notified_kinds import NOTIFIED_KINDS
 
 CHANNEL = "longline_outbox"
-# A message that a sweeper sent may wait for a worker this long. Then it counts as lost and is sent again. If
-# each sweep sent it again, overloaded workers would process nothing but repeated messages.
+# A message that a sweeper sent may wait for a worker this long. After this time, the message counts as lost
+# and is sent again. If each sweep sent it again, overloaded workers would process nothing but repeated
+# messages.
 _RESENT_IS_LOST_AFTER = timedelta(seconds=30)
 _SEND = f"""
 INSERT INTO events_outbox (task, args, created_at)

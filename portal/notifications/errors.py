@@ -1,4 +1,4 @@
-"""Errors about webhooks: types with facts, worded by ``portal.notifications.error_messages``."""
+"""Errors about webhooks, with their facts. Their messages are in ``portal.notifications.error_messages``."""
 
 from portal.core.errors import Conflict, DomainError
 

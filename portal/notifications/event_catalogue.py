@@ -1,7 +1,7 @@
 """The public types of events, and the data of each type as JSON Schema.
 
 The names of types follow Standard Webhooks 1.0: words of letters, digits and underscores, separated by full
-stops. Releases may add members, but do not remove any. Receivers must ignore unknown members.
+stops. A later release may add members to the data, but removes none. Receivers must ignore unknown members.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The cause why a line is down or not in sync: a router, port or link, or another program that changes VPP.
+"""The causes of lines being down or not in sync: a router, port or link, or another program that changes VPP.
 
 A cause is a text of its kind and the ids of its objects, such as ``link:7``. Mails can be searched by this
 text.

@@ -1,8 +1,8 @@
 """Batching of mails: lines with the same cause are reported in one mail.
 
-Each reader has at most one pending mail for each kind and cause. Further lines join that mail. It is sent two
-minutes after the event of the last line, but at most five minutes after its creation. The next mail with the
-same kind and cause follows 15 minutes or an hour later at the earliest, depending on the kind.
+Each reader has at most one pending mail for each kind and cause. Further lines join that mail. The mail is
+sent two minutes after the event of its last line, but at most five minutes after its creation. The next mail
+with the same kind and cause follows 15 minutes or an hour later at the earliest, depending on the kind.
 """
 
 from collections.abc import Iterable, Mapping

@@ -149,9 +149,9 @@ class Recipients:
         return _MEMBERS.get(event.kind)
 
     def _needs_mail(self, event: Event) -> bool:
-        """Return whether to mail that the order is completed.
+        """Return whether a mail must report that this order is completed.
 
-        No mail is needed if the new state of the line is mailed.
+        No mail is needed if another mail reports the new state of the line.
         """
         order = self._orders.get(event.order_id) if event.order_id else None
         if order is None or order.action == OrderAction.TEST:

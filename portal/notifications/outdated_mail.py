@@ -120,7 +120,7 @@ def _last_mailed(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def updates_record(found: Mail, updates: Iterable[LineUpdate]) -> None:
-    """Store the lines and statuses that the mail reports, instead of the lines collected before.
+    """Replace the collected lines of a mail with the lines and statuses that the sent mail reports.
 
     Nothing is stored for the NOC's mails about routers, because the NOC gets no mails about lines that are up
     or down.

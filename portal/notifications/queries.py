@@ -16,7 +16,7 @@ _RECENT = timedelta(minutes=5)
 def webhooks(user: User) -> QuerySet[Webhook]:
     """Return the webhooks whose existence this user may know: those of all customers of the user.
 
-    The user may not be allowed to manage them (see ``managed_webhooks``).
+    The user is not necessarily allowed to manage them (see ``managed_webhooks``).
     """
     found: QuerySet[Webhook] = Webhook.objects.visible_to(user).select_related("customer")
     return found

@@ -29,8 +29,8 @@ from portal.notifications.webhook_signing import signed_headers
 
 # The time after which a task that has not begun counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
-# The time of a worker's claim. It is longer than the longest attempt (http_post.TOTAL_S), so that two workers
-# never send to the same webhook at the same time.
+# The duration of a worker's claim. It is longer than the longest attempt (http_post.TOTAL_S), so that two
+# workers never send to the same webhook at the same time.
 _CLAIMED_FOR = timedelta(seconds=60)
 # No attempt begins after this time of a turn, so that other webhooks get their turn.
 _TURN = timedelta(seconds=20)

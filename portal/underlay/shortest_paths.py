@@ -181,8 +181,8 @@ def _bottlenecks(
 ) -> list[int]:
     """Return the routers that every shortest path passes.
 
-    No arc jumps over such a router, and no other router has the same distance. ``ordered`` is by falling
-    distance to the target.
+    No arc jumps over such a router, and no other router has the same distance. ``ordered``: the routers of
+    the shortest paths by falling distance to the target.
     """
     bottlenecks = []
     reached = distances[ordered[0]]  # the smallest distance that an arc from an earlier router leads to

@@ -11,7 +11,7 @@ from portal.underlay.shortest_paths import Arc, Graph, Routes
 
 # Limits the memory of one routing: a cached result has a few dozen numbers.
 _KEPT_ANSWERS = 16_384
-# The current routing, and the one that a planned change of the network is compared with.
+# The routings before and after a planned change of the network, which are compared.
 _KEPT_ROUTINGS = 2
 
 

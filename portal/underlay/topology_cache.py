@@ -42,7 +42,8 @@ SELECT (SELECT version FROM inventory_topologyversion ORDER BY id LIMIT 1),
              WHERE r.agent_url <> ''
                AND (o.id IS NULL OR o.reported_at < %(since)s OR o.vpp_away_since < %(since)s))
 """
-# Addresses that routers have in the FIB table of their underlay and, with ``reachable``, routes to them.
+# Tunnel addresses that routers have in the FIB table of their underlay, and the routes to tunnel addresses
+# that routers report. Only rows of routes have a value in ``reachable``.
 _REPORTED = """
 SELECT router_id, host(address), NULL::boolean AS reachable FROM inventory_tunneladdress t
 JOIN inventory_router r ON r.id = t.router_id AND r.underlay_table = t."table"
@@ -91,7 +92,7 @@ def path_policy() -> PathPolicy:
 def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd, LineEnd]:
     """Return the declared and reported facts about the routers of a line, in one small query.
 
-    Select ``observed`` together with the routers.
+    Read the routers with ``select_related("observed")``.
     """
     routers = (a_router, z_router)
     loopbacks = {address for router in routers for address in (router.loopback4, router.loopback6) if address}

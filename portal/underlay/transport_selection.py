@@ -182,7 +182,7 @@ def _most_helpful(refusals: list[tuple[TransportRefused, ...]]) -> tuple[Transpo
     The order of tunnels, nearest first, by their first obstacle:
 
     * a path that is too narrow or of unknown MTU, if it is the only obstacle;
-    * any of these with further obstacles, or a router that lacks support or an endpoint;
+    * such a path together with further obstacles, or a router that lacks support or an endpoint;
     * no path;
     * an end without the family.
 

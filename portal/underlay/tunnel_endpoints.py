@@ -55,8 +55,8 @@ def barred(
     """Return the transports that the two routers do not support, with reasons.
 
     Families that an end lacks are skipped. ``gre_keys``: the families over which GRE has a key. The addresses
-    of GRE without a key are not checked here: it leases one of many address pairs, and the lease checks the
-    addresses.
+    of GRE without a key are not checked here: such a tunnel leases one of many address pairs, and the lease
+    checks the addresses.
     """
     found = {transport: tuple(_against(a, z, transport, gre_keys)) for transport in transports}
     return {transport: against for transport, against in found.items() if against}

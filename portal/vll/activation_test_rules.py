@@ -53,9 +53,9 @@ def _stops(content: Content) -> tuple[object, ...]:
 
 
 def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
-    """Return why a line of this content between these routers cannot be tested, or None if it can.
+    """Return why a line with this content cannot be tested between these routers, or None if it can.
 
-    Select ``observed`` together with the routers.
+    Read the routers with ``select_related("observed")``.
     """
     if content.encapsulation == Encapsulation.L2XC:
         return Untested(ActivationTest.Reason.NO_TUNNEL)

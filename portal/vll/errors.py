@@ -1,4 +1,4 @@
-"""Refusals of orders: types with facts, worded by ``portal.vll.error_messages``.
+"""Errors of refused orders, with their facts. Their messages are in ``portal.vll.error_messages``.
 
 Sizes in bytes, rates in bit/s.
 """
@@ -105,7 +105,7 @@ class PeakAbovePort(DomainError):
 
 
 class BurstOutOfRange(DomainError):
-    """A burst size that is smaller than the line's largest frame, or larger than policers support; bytes."""
+    """A burst size that is smaller than the line's largest frame, or larger than policers support (bytes)."""
 
     field: str
     value: int
@@ -123,7 +123,7 @@ class ExcessBurstWithoutRate(DomainError):
 class LinkLossNeedsWholePorts(DomainError):
     """Link loss forwarding for a line that shares a port.
 
-    The port's other users would go down. ``side``: A, Z.
+    The port's other users would go down. ``side``: "A" or "Z".
     """
 
     field: str
@@ -226,7 +226,7 @@ class RouterDoesNotAnswer(Conflict):
 
 
 class ActivationTestFrameOutOfRange(DomainError):
-    """A test frame larger than the line promises to carry, or too small, in bytes without FCS."""
+    """A test frame that is too small, or larger than the line promises to carry. In bytes, without FCS."""
 
     code = "line-test-frame-out-of-range"
     value: int
@@ -389,7 +389,7 @@ class FoundLineUnknown(DomainError):
 
 
 class FoundLineOdd(DomainError):
-    """The found line has oddities that prevent its adoption: lines are adopted unchanged.
+    """The found line has oddities that prevent its adoption, because lines are adopted unchanged.
 
     ``odd``: a sentence for each oddity.
     """
@@ -417,7 +417,7 @@ class FoundPortUnknown(DomainError):
 
 
 class FoundPortOfAnother(DomainError):
-    """An end of a found line is at a port of another customer than the line's."""
+    """An end of a found line is at a port that belongs to a customer other than the line's customer."""
 
     port: str
     owner: str

@@ -109,7 +109,7 @@ class FailureImpact:
 def failure_impact(
     *, now: datetime, shown: int, link: int | None = None, router: int | None = None
 ) -> FailureImpact:
-    """Return the lines in service that a failure now would affect, in the declared and observed network.
+    """Return the lines in service that a failure would affect now, in the declared and observed network.
 
     The failed part is ``link`` or ``router``. ``shown``: the number of lines to name for each fate. After the
     topology is read, this takes at most three small SQL statements in a network of any size.

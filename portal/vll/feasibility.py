@@ -191,7 +191,9 @@ def feasibility_of(
 def _check_leases(
     found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
 ) -> None:
-    """Collect the refusals of the allocators, for both ends in the order of allocation and for the tunnel."""
+    """Collect the errors of the allocators: for the ends, in the order of VLAN allocation, then for the
+    tunnel.
+    """
     # Both ends may be on one port. The VLANs and bandwidth of the first end are not free for the second.
     taken: dict[int, list[Keys]] = {}
     booked: dict[int, int] = {}
@@ -202,7 +204,7 @@ def _check_leases(
         if port is None or port.customer is None or found.tags_refused(side):
             continue
         before = taken.setdefault(port.pk, [])
-        # If both ends want the same frames, an earlier refusal says so already.
+        # If both ends want the same frames, an earlier check has already refused that.
         occupied = vlans_taken(port, side=side, own=own) + ([] if same else before)
         with found.noting(), removed_lines_named(port):
             outer = vlan_choose(

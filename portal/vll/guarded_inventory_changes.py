@@ -1,8 +1,9 @@
 """Changes of the declared network. A change that affects lines is refused until the user accepts the effect.
 
 Only the NOC's declarations are refused, because the NOC can reconsider them. Agents' observations describe
-the real state and are never refused. Each function calls a function ``..._unguarded`` of the inventory's
-operations. It has the same parameters, and raises the errors of that function in addition to its own.
+the real state and are never refused. Each function calls the function of the inventory's operations with the
+same name and the suffix ``_unguarded``. Both have the same parameters. The errors of the called function are
+raised too.
 """
 
 from collections.abc import Iterator
@@ -122,23 +123,24 @@ def _check_table(router: Router) -> None:
 def _weaker(before: Router, after: Router) -> bool:
     """Return whether the change decreases the capacity that can be booked.
 
-    All other changes of an overbooked router are permitted, including more capacity.
+    All other changes of an overbooked router are permitted.
     """
     return bookable_of(after) < bookable_of(before)
 
 
 @contextmanager
 def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
-    """Refuse the changes made inside this context if the underlay would then no longer carry some lines.
+    """Refuse the changes made inside this context if the underlay would no longer carry some lines after
+    them.
 
-    If the user has ``accepted`` the effect, do not refuse but mark these lines. The check assumes that all
-    agents report now. Obstacles that will end automatically, such as a silent agent, therefore do not count.
+    If the user has ``accepted`` the effect, mark these lines instead. The check assumes that all agents
+    report now. Obstacles that will end automatically, such as a silent agent, therefore do not count.
     """
     before = topology_when_all_report()
     yield
     off = lines_off_the_path(topology_when_all_report())
-    # Usually the underlay carries all lines after the change. Then the state before the change does not
-    # matter.
+    # Usually the underlay carries all lines after the change, and the state before the change need not be
+    # checked.
     new = off - lines_off_the_path(before) if off else off
     # Lock all lines at once, in the order of their ids. Lines come after routers and links and before ports
     # (ADR 76).
@@ -149,7 +151,8 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
 
 
 def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:
-    """Raise LinesAffected, or if ``accepted`` mark each line as no longer carried as sold.
+    """Raise LinesAffected. If the user has ``accepted`` the effect, instead mark each affected line as no
+    longer carried as sold.
 
     The caller has locked the lines.
     """

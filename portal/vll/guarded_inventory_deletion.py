@@ -80,7 +80,8 @@ def router_remove(*, router: Router, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
-    """Remove a customer, or retire one with a history. Raises InUse while it has ports or unfinished lines.
+    """Remove a customer, or retire it if it has a history. Raises InUse while it has ports or unfinished
+    lines.
 
     Removing a retired customer again changes nothing.
     """
@@ -103,7 +104,9 @@ def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_return(*, customer: Customer, user: User, now: datetime) -> None:
-    """Undo a retirement: the customer may get ports and order again. Does nothing for an active customer."""
+    """Undo a retirement, so that the customer can again get ports and place orders. Does nothing for an
+    active customer.
+    """
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
     if locked.retired_at is None:
         return

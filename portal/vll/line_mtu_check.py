@@ -115,5 +115,5 @@ def _tunnels() -> dict[_Tunnel, list[_Line]]:
 
 
 def live_ends() -> QuerySet[VllEnd]:
-    """Return the ends of all lines that their routers must have."""
+    """Return the ends that routers must have, of all lines."""
     return VllEnd.objects.filter(vll__wanted_present=True).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)

@@ -21,7 +21,7 @@ class Wait:
 def waits_of(ports: Collection[Port]) -> list[Wait]:
     """Return why a line to these ports would not be built immediately.
 
-    Select their routers together with the ports.
+    Read the ports with ``select_related("router")``.
     """
     routers = {port.router_id: port.router for port in ports}
     away = [each for each in routers.values() if each.locked_since or each.frozen_since]

@@ -70,9 +70,10 @@ def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
 
 
 def path_lines_on(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
-    """Return, by path, one end on the router of a line whose tunnel both routers have confirmed.
+    """Return, for each path, one end on this router. Both routers have confirmed the tunnel of that end's
+    line.
 
-    Paths without such a line are left out.
+    Paths without such an end are left out.
     """
     routers = {path.a_router_id for path in paths} | {path.z_router_id for path in paths}
     chosen = (

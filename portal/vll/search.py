@@ -31,7 +31,7 @@ def vlls_found(text: str, *, user: User) -> Q:
 
 
 def orders_found(text: str) -> Q:
-    """Return the condition that an order matches ``text``: the first digits of its id."""
+    """Return the condition that an order's id begins with ``text``, which needs eight digits or more."""
     between = _uuids(text.strip())
     return Q(pk__range=between) if between else Q(pk__in=())
 

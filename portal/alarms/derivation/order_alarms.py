@@ -65,8 +65,8 @@ def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def _failed_tests(now: datetime) -> QuerySet[ActivationTest]:
-    """Return the failed tests after which no test between the same routers has passed with frames at least as
-    large.
+    """Return the failed tests that no later passed test makes obsolete. The later test must be between the
+    same routers, with frames at least as large.
     """
     a, z = "conditions__routers__a__router", "conditions__routers__z__router"
     passed = ActivationTest.objects.filter(

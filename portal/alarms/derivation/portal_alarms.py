@@ -13,8 +13,8 @@ from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook
 from portal.telemetry.models import Quarantine
 
-# After this number of attempts, a mail has waited for twenty minutes. Servers that greylist accept it by
-# then.
+# After this number of attempts, a mail has waited for twenty minutes. A server that uses greylisting accepts
+# the mail by then.
 TRIES_OF_A_MAIL = 4
 # The relay normally sends a message within a second.
 UNSENT_AFTER = timedelta(seconds=10)

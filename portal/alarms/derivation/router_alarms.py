@@ -27,7 +27,7 @@ _AWAY_AFTER = timedelta(seconds=45)
 # An agent that has started reports within seconds. Without a report within this time after the enrolment, the
 # router counts as silent.
 _REPORTS_WITHIN = timedelta(minutes=5)
-# Alarm if a certificate expires within this time. The agent should have renewed it nine days before.
+# Alarm if a certificate expires within this time. The agent should have renewed it nine days earlier.
 NOT_RENEWED = timedelta(days=21)
 
 

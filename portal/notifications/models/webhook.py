@@ -167,7 +167,7 @@ class Delivery(models.Model):
 
     @property
     def message_id(self) -> str:
-        """The value of the header webhook-id. It contains no full stop, because that separates signed
-        parts.
+        """The value of the header webhook-id. It contains no full stop, because a full stop separates the
+        signed parts.
         """
         return f"msg_{self.id.hex}"

@@ -32,7 +32,7 @@ class Order(models.Model):
     state_at = models.DateTimeField()
     # Why the order failed or is failing: {"code", "message", "side", "router", ...}; null without a failure.
     failure = models.JSONField(null=True)
-    # When a NOC admin ended the order without confirmation from the routers: {"by", "reason", "at"}. The
+    # Set if a NOC admin ended the order without confirmation from the routers: {"by", "reason", "at"}. The
     # order's leases are released when the routers have confirmed the line.
     forced = models.JSONField(null=True)
     # When the NOC approved the order.

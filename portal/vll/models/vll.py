@@ -44,8 +44,8 @@ class Vll(models.Model):
         max_length=10, choices=Handover, blank=True, default=Handover.NONE.value, db_default=""
     )
 
-    # Requested values. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes, null
-    # lets portal.core.bandwidth_profile choose them. Only the CIR is booked.
+    # Requested values. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes.
+    # portal.core.bandwidth_profile chooses bursts that are null. Only the CIR is booked.
     svc_mtu = models.PositiveIntegerField()
     cir_bps = models.BigIntegerField()
     requested_cbs_bytes = models.IntegerField(null=True)

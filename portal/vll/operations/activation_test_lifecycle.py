@@ -53,7 +53,8 @@ class TestPlan:
     """The plan for a line that must become ``after``.
 
     The routers build ``first``, and ``after`` only when a test has passed or is not needed. If the line is
-    not tested before it is handed over, both are equal. Otherwise ``first`` does not connect the customer.
+    not tested before it is handed over, ``first`` and ``after`` are equal. Otherwise ``first`` does not
+    connect the customer.
     """
 
     first: Content
@@ -62,7 +63,7 @@ class TestPlan:
     why_not: Untested | None
 
     def note(self, vll: Vll, order: Order, *, now: datetime) -> None:
-        """Record that ``first``, the newest revision, must be tested, or why it is not."""
+        """Record that ``first``, the newest revision, must be tested, or why it is not tested."""
         if not self.needed:
             return
         if vll.revision > 1:

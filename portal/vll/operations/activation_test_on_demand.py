@@ -122,7 +122,7 @@ def scheduled_activation_tests_begin(*, now: datetime) -> None:
 
 
 def activation_tests_give_up(*, now: datetime) -> None:
-    """Give up tests on demand that take too long and reconnect their lines (for the sweeper)."""
+    """End tests on demand that take too long, and reconnect the tested lines (for the sweeper)."""
     late = ActivationTest.objects.filter(
         state=ActivationTest.State.WAITING,
         order__action=OrderAction.TEST,

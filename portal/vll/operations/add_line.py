@@ -56,15 +56,16 @@ def order_add(
 ) -> Order:
     """Accept an order for a new VLL, or raise a DomainError and change nothing.
 
-    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s. ``transport``: ``auto`` or
-    the value of a Transport. One transaction checks the rules and the MTU of the path, leases the resources,
-    and writes the VLL with its ends, the order, an event and outbox rows. The VLL of the returned order has
-    everything loaded that a row of ``queries.vlls`` has.
+    ``svc_mtu`` and bursts are in bytes, rates in bit/s. The portal chooses bursts that are None.
+    ``transport``: ``auto`` or the value of a Transport. One transaction checks the rules and the MTU of the
+    path, leases the resources, and writes the VLL with its ends, the order, an event and outbox rows. The VLL
+    of the returned order has everything loaded that a row of ``queries.vlls`` has.
 
-    With ``refuse_similar``, an order that equals one of the last hour raises SimilarOrder.
+    With ``refuse_similar``, an order that equals another order of the last hour raises SimilarOrder.
 
-    The VLL takes over the leases of ``reservation`` that it needs. The portal releases its other leases.
-    No other order can take the leases in between. An order above the customer's limit waits for approval.
+    The VLL takes over the leases of ``reservation`` that it needs, and the portal releases the other leases
+    of the reservation. No other order can take a lease before the VLL does. An order above the customer's
+    limit waits for approval.
     """
     request = LineRequest(
         a_end=a_end,

@@ -93,7 +93,7 @@ def lines_adopt(
 
 
 def _lock(lines: Collection[FoundLine], wanted: Sequence[Adoption]) -> None:
-    """Lock all rows that these adoptions change, in the one lock order (ADR 76)."""
+    """Lock all rows that these adoptions change, in the lock order of ADR 76."""
     ends = [end for line in lines for end in line.ends]
     routers = {end.router.pk for end in ends}
     customers = {each.customer.pk for each in wanted if each.customer}

@@ -70,7 +70,7 @@ def content_before_removal(vll: Vll) -> Content:
 
 
 def fall_back(order: Order, vll: Vll, *, now: datetime) -> None:
-    """Make the content from before a modify order the next revision, so that both ends return to their
+    """Write the content from before a modify order as the next revision, so that both ends return to their
     verified state.
     """
     revise(vll, Content.from_json(order.before or {}), now=now)

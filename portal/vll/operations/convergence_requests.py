@@ -11,8 +11,8 @@ from portal.events.outbox import send_tasks
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.task_names import CONVERGE_ROUTER
 
-# The pause before the portal queries a router again about an unfulfilled state. The pause doubles with each
-# equal answer to an equal intent, up to LONGEST_PAUSE.
+# The pause before the portal queries a router again that has not reached the wanted state. The pause doubles
+# with each equal answer to an equal intent, up to LONGEST_PAUSE.
 FIRST_PAUSE = timedelta(seconds=10)
 LONGEST_PAUSE = timedelta(minutes=5)
 

@@ -47,8 +47,8 @@ MAX_CIR_BPS = 10**12
 class LineRequest:
     """A requested line.
 
-    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s. ``transport``: ``auto`` or
-    the value of a Transport.
+    ``svc_mtu`` and bursts are in bytes, rates in bit/s. The portal chooses bursts that are None.
+    ``transport``: ``auto`` or the value of a Transport.
     """
 
     a_end: EndRequest
@@ -73,7 +73,7 @@ class LineRequest:
 
     @property
     def largest_uni_frame(self) -> int:
-        """Return the size in bytes of the largest frame at the UNI with more tags.
+        """Return the size in bytes of the largest frame at a UNI, at the end whose tagging has more tags.
 
         ``svc_mtu`` may be out of range.
         """

@@ -81,8 +81,8 @@ def _silences() -> dict[int, datetime]:
 class _LineState:
     """The state of one line: the end that is shut down (``shut_side``) and the one that must be (``wanted``).
 
-    ``row`` None: the line never forwarded a loss. ``unheeded``: the routers that do not do what is wanted
-    although they report no conflict.
+    ``row`` None: the line never forwarded a loss. ``unheeded``: the routers that have not followed the
+    request although they report no conflict.
     """
 
     row: ForwardedLinkLoss | None

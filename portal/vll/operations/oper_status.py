@@ -172,8 +172,8 @@ def ends_observed(
     found = _all_on(router) if router_changed else _with_changes(router, None if repeated else ends)
     if not found:
         return
-    # All processes lock lines in one order, and lines before their ends. These rows cannot change before the
-    # write.
+    # All processes lock lines in the same order, and lines before their ends. The locked rows cannot change
+    # before the write.
     lines = lines_lock(found)
     ends_of = _ends_of(found)
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
@@ -230,7 +230,7 @@ def ends_observed(
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
     # Write these marks last, so that the writes above do not count as changes for this router. If this report
-    # was older than an answer about an end, the next report is compared for that end.
+    # was older than an answer about an end, the next report about that end is compared again.
     marked = {end.pk for end in own_ends if end.changed_since_report} | changed.keys()
     if compared & marked:
         VllEnd.objects.filter(pk__in=compared & marked).update(changed_since_report=False)
@@ -242,8 +242,8 @@ def stale_vlls_mark(*, now: datetime) -> int:
     """Set VLLs whose routers have become silent to op-unknown; return how many.
 
     Their status is unknown from the time when the reports were no longer fresh, even if the portal notices it
-    later. While the portal itself is away, nothing is known either. The status is never dated before the last
-    move of the line's ends.
+    later. While the portal itself is away, the status is unknown too. The start of the status is never dated
+    before the last move of the line's ends.
 
     Each transaction handles a limited number of lines. Otherwise reports about other lines could wait for the
     lines of a whole network. A statement could also exceed PostgreSQL's limit of 65,535 parameters.

@@ -90,7 +90,8 @@ def largest_frame(path: TunnelPath) -> int:
 
 @transaction.atomic
 def path_probe_finish(probed: TunnelPath, findings: Findings, *, now: datetime) -> None:
-    """Store the results of frames on ``probed``, and announce the start or end of a black hole.
+    """Store the results of the test frames on the path ``probed``, and announce the start or end of a black
+    hole.
 
     Results for an older revision of the probe are ignored.
     """

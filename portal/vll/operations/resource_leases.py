@@ -180,7 +180,7 @@ def transport_lease(*, accepted: Accepted, owner: UUID, leased: Leased | None, n
 def cores_lease(*, accepted: Accepted, owner: UUID, own: Collection[UUID]) -> None:
     """Book the routers' cores for ``owner``, minus the bookings of ``own``. Raises RouterFull.
 
-    This is the last lease of an order.
+    Call it after all other leases of an order.
     """
     transport = accepted.selected.transport
     ends = core_loads(accepted.ports, cir_bps=accepted.request.cir_bps, transport=transport)

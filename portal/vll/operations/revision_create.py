@@ -1,4 +1,4 @@
-"""Make content the next revision of a VLL. The routers of its ends then build it."""
+"""Write content as the next revision of a VLL. The routers of the VLL's ends then build it."""
 
 from datetime import datetime
 from typing import Any

@@ -11,7 +11,7 @@ from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 
 
 def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime) -> None:
-    """Remove the line of a failed add, or return the line of a failed modify or test to its content before.
+    """Remove the line of a failed add, or return the line of a failed modify or test to its former content.
 
     The order fails with ``failure`` when both routers have confirmed the removal or the former content. The
     caller has locked the VLL.

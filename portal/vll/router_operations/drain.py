@@ -92,7 +92,8 @@ def drain_end(
     """Let paths use the router again. The maintenance of the router goes on, unless ``with_maintenance`` ends
     it too.
 
-    Raises LinesAffected, and RouterIsDead for the end of its maintenance.
+    Raises LinesAffected. With ``with_maintenance``, also raises RouterIsDead for a router that was declared
+    dead.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.drained_since is not None:

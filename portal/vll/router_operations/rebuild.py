@@ -16,7 +16,9 @@ from portal.vll.task_names import REBUILD_END
 
 @transaction.atomic
 def end_rebuild_request(*, end: VllEnd, user: User, now: datetime) -> None:
-    """Request the rebuild from the end's router, through a task. Select ``port`` together with the end."""
+    """Request the rebuild from the end's router, through a task. Read the end with
+    ``select_related("port")``.
+    """
     announce(
         "router.rebuild_requested",
         now=now,
@@ -29,7 +31,7 @@ def end_rebuild_request(*, end: VllEnd, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def end_rebuild_failed(*, end: VllEnd, why: str, now: datetime) -> None:
-    """Record that the agent did not take the request."""
+    """Record that the agent did not accept the request."""
     announce(
         "router.rebuild_failed",
         now=now,
