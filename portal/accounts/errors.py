@@ -61,7 +61,9 @@ class InvitedTooOften(TooSoon):
 
 
 class InvitationUsed(Conflict):
-    """The invitation was accepted or revoked, or has expired. Only the customer's admins see which."""
+    """The invitation was accepted or revoked, or has expired. Only the customer's admins see which of these
+    is the case.
+    """
 
 
 class InvitationForSomebodyElse(Conflict):

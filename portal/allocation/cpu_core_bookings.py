@@ -112,7 +112,7 @@ def cores_refusals(
 
 
 def cores_check(*, ends: Mapping[str, EndLoad], transport: Transport) -> None:
-    """Check that the routers still carry these booked ends. Raises ``RouterFull``.
+    """Check that the routers can still carry all booked load, including these ends. Raises ``RouterFull``.
 
     A router may now have fewer cores, or a smaller bookable share of them, than at the time of booking.
     """
@@ -235,7 +235,9 @@ def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, in
 
 
 def _by_router(ends: Mapping[str, EndLoad], missing: Mapping[str, int]) -> dict[Router, tuple[str, int]]:
-    """Return the routers on which load is missing, in id order, with their first side and missing load."""
+    """Return, in id order, the routers with missing load: the first side that lacks load, and the sum that is
+    missing.
+    """
     found: dict[Router, tuple[str, int]] = {}
     for side in sorted(ends, key=lambda side: (ends[side].router.pk, side)):
         if missing[side]:

@@ -46,7 +46,7 @@ def gre_key_lease_named(key: int, *, owner: UUID, now: datetime) -> None:
 
 
 def gre_key_release(*, owner: UUID, kept: QuerySet[GreKeyLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of an owner's key: it cools down, or is quarantined if it is among ``kept``."""
+    """End the lease of an owner's key. The lease cools down, or is quarantined if it is among ``kept``."""
     leases_end(GreKeyLease.objects.filter(owner=owner), kept=kept, rest=rest, now=now)
 
 
@@ -56,7 +56,7 @@ def cooled_down_gre_keys_free(*, now: datetime) -> int:
 
 
 def _insert(key: int, owner: UUID, now: datetime, *, of_others: bool) -> bool:
-    """Insert a lease. ``of_others``: foreign lines may use the key."""
+    """Insert a lease. ``of_others``: whether a foreign line may use the key already."""
     parameters: dict[str, Any] = {"key": key, "owner": owner, "now": now, "of_others": of_others}
     with connection.cursor() as cursor:
         cursor.execute(_LEASE, parameters)

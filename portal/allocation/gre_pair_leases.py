@@ -67,7 +67,7 @@ def gre_pair_settle(
 
 
 def gre_pair_release(*, owner: UUID, kept: QuerySet[GrePairLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of an owner's pair: it cools down, or is quarantined if it is among ``kept``."""
+    """End the lease of an owner's pair. The lease cools down, or is quarantined if it is among ``kept``."""
     leases_end(GrePairLease.objects.filter(owner=owner), kept=kept, rest=rest, now=now)
 
 

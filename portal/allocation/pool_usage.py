@@ -57,7 +57,7 @@ class PoolCounts:
 class Pools:
     """The pools, with the fullest ports and routers first.
 
-    ``busiest_ports``: the ports with the most VLAN leases, each with ``leases``.
+    ``busiest_ports``: the ports with the most VLAN leases, each with the number ``leases``.
     """
 
     counts: PoolCounts

@@ -107,7 +107,8 @@ def vlan_choose(
     foreign: Mapping[str, Frames],
     preferred: Collection[int] = (),
 ) -> int | None:
-    """Return the outer VLAN that a lease next to ``taken`` and ``foreign`` would get; write nothing.
+    """Return the outer VLAN that a new lease would get in addition to ``taken`` and ``foreign``. Writes
+    nothing.
 
     Raises VlanTaken, VlanInForeignUse, NoVlanFree.
     """

@@ -97,7 +97,7 @@ def vni_available() -> bool:
 
 
 def vni_release(*, owner: UUID, kept: QuerySet[VniLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of an owner's VNI: it cools down, or is quarantined if it is among ``kept``."""
+    """End the lease of an owner's VNI. The lease cools down, or is quarantined if it is among ``kept``."""
     leases_end(VniLease.objects.filter(owner=owner), kept=kept, rest=rest, now=now)
 
 
@@ -132,7 +132,7 @@ def _gaps(count: int) -> list[tuple[int, int]]:
 
 
 def _insert(vni: int, owner: UUID, now: datetime, *, of_others: bool) -> bool:
-    """Insert a lease. ``of_others``: foreign lines may use the VNI."""
+    """Insert a lease. ``of_others``: whether a foreign line may use the VNI already."""
     parameters: dict[str, Any] = {
         "vni": vni,
         "owner": owner,

@@ -44,8 +44,8 @@ class Page:
 def newest(*, of: str = "", by: str = "", below: Mapping[str, int] | None = None) -> Page:
     """Return a page of the newest changes that are below the position ``below``.
 
-    ``of``: only changes of this table, a key of MODELS. ``by``: a user name; only changes of this user, on
-    pages or with API tokens.
+    ``of``: only changes of this table, a key of MODELS. ``by``: a user name; only changes that this user
+    made, on pages or with API tokens.
     """
     names = [of] if of else list(MODELS)
     place = {name: min(_FROM_THE_TOP, (below or {}).get(name, _FROM_THE_TOP)) for name in names}

@@ -166,7 +166,9 @@ class ReplicaMiddleware:
 
 
 def _written() -> int:
-    """Return the primary's current position in the WAL, or the highest position if it cannot be read."""
+    """Return the primary's current position in the WAL, or the highest possible position if the current one
+    cannot be read.
+    """
     try:
         with connection.cursor() as cursor:
             cursor.execute(_WRITTEN)

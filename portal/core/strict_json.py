@@ -153,7 +153,9 @@ def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes]
 
 
 def require_unique(items: Iterable[Any], member: str, *, at: str) -> None:
-    """Check that all items have different values of ``member``. ``at``: their pointer. Raises Invalid."""
+    """Check that all items have different values of ``member``. ``at``: the JSON pointer to the list of
+    items. Raises Invalid.
+    """
     found = set()
     for index, item in enumerate(items):
         key = getattr(item, member)

@@ -87,7 +87,7 @@ class Calibration:
         return cls(**{**kept, "clocks": clocks, "measured_at": measured_at})
 
     def kept(self) -> dict[str, Any]:
-        """Return the value for ``Router.calibration``, which ``of`` reads."""
+        """Return the value to store in ``Router.calibration``, which ``Calibration.of`` reads."""
         return {
             "measured_at": self.measured_at.isoformat(),
             "vpp_version": self.vpp_version,

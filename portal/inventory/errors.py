@@ -4,8 +4,8 @@ from portal.core.errors import Conflict, DomainError
 
 
 class InUse(Conflict):
-    """Other objects use the object. ``used_by``: the names of the first few users. ``count``: the number of
-    all users.
+    """Other objects use the object. ``used_by``: the names of the first few of these objects. ``count``: the
+    number of all.
     """
 
     what: str

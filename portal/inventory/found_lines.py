@@ -151,7 +151,8 @@ class FoundLine:
     def hindrances(self) -> list[Odd]:
         """Return the oddities that prevent an adoption without changes.
 
-        Different MTUs do not prevent an adoption, because its order checks whether the line's packets fit.
+        Different MTUs do not prevent an adoption, because the adoption order checks whether the line's
+        packets fit.
         """
         return [each for each in self.odd if each.code is not Oddity.OTHER_MTU]
 
@@ -187,7 +188,7 @@ def circuits_touching(circuits: QuerySet[Any], router: str) -> QuerySet[Any]:
 def circuits_at(circuits: QuerySet[Any], places: Collection[tuple[str, str]]) -> QuerySet[Any]:
     """Narrow to lines with an end at one of these (router name, interface name) pairs.
 
-    A few other lines may remain.
+    The result may include a few other lines.
     """
     routers, interfaces = {router for router, _ in places}, {interface for _, interface in places}
     there = is_one_of("near", interfaces, TextField()) | is_one_of("far", interfaces, TextField())

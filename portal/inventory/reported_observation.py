@@ -211,7 +211,7 @@ class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TunnelReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A foreign tunnel. ``standard``: with the UDP port and mode that agents use."""
+    """A foreign tunnel. ``standard``: whether it has the UDP port and mode that agents use."""
 
     encapsulation: Literal["vxlan", "geneve", "gre"]
     local: Address
@@ -253,7 +253,9 @@ class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FreezeReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A freeze that the agent keeps. ``over``: it has ended, and its differences are not acknowledged."""
+    """A freeze that the agent keeps. ``over``: whether it has ended. Its differences then wait for an
+    acknowledgement.
+    """
 
     id: Uuid
     by: Literal["portal", "router"]
@@ -300,7 +302,8 @@ class GenerationReport(Struct, frozen=True, forbid_unknown_fields=True):
 class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
     """One report. ``sent_ms``: the time by the agent's clock.
 
-    * ``look``: the number of the agent's read of VPP; reads for responses count too. None: not reported.
+    * ``look``: the number of the agent's read of VPP. Reads for responses to the portal have numbers of the
+      same series. None: not reported.
     * ``line_tests``: VPP can send test frames.
     * ``gre_keys``: VPP distinguishes GRE tunnels by keys.
     * ``underlay_tables``: the agent creates tunnels in the requested table.

@@ -51,7 +51,7 @@ def port_as_shown(text: str) -> Q:
 
 
 def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:
-    """Return the routers that are locked, frozen or under maintenance; for ``in-service``, all others."""
+    """Return the routers that have ``status``. A router is ``in-service`` if no other status applies."""
     match RouterStatus(status):
         case RouterStatus.LOCKED:
             return rows.filter(locked_since__isnull=False)

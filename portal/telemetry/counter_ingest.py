@@ -206,8 +206,8 @@ class _Ends:
     def counts(self, end: EndCount, from_ms: int) -> bool:
         """Return whether the router may report this end in a sample that began at ``from_ms``.
 
-        The router may report its own ends. It may report an end that has left it in samples that began before
-        the end left.
+        The router may report its own ends. In samples that began before an end left the router, it may also
+        report this end.
         """
         key = (end.vll, end.side)
         return key not in self.elsewhere or from_ms < self.left_ms.get(key, 0)

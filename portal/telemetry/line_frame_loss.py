@@ -8,9 +8,13 @@ the policer was counted for only a part of the bucket.
 
 The two ends are never read at the same instant. A sample that crosses the border of a bucket is divided
 between the two buckets in proportion to time, and the two ends have different sampling intervals. Each end
-therefore gives a different estimate of the frames before the border. Without loss, the estimates differ by at
-most the frames of one sample, at the end whose sample has more frames. The reason: the weights of a frame at
-the two ends differ by less than one. The positive and the negative differences each add up to less than one.
+therefore gives a different estimate of the frames before the border.
+
+Without loss, the two estimates differ by at most the number of frames in one sample, at the end whose sample
+has more frames. The reason: at each end, a frame counts before the border with a weight from 0 to 1. Only
+frames of these two samples can have different weights at the two ends, and the two weights of a frame differ
+by less than one. If each sample has frames that the other sample lacks, the differences of these two groups
+of frames add up to less than one.
 
 The error at a border between two compared buckets cancels out. A range therefore has two borders with an
 error, and each gap in it adds two more. Offsets between the agents' clocks also move the borders.

@@ -43,7 +43,7 @@ COLUMNS = (*COUNTS, *POLICED, *DROPS, *COVERED, *MOST, "simulated")
 
 
 def put_together(column: str) -> str:
-    """Return the aggregate that merges shorter buckets into a longer one."""
+    """Return the SQL aggregate function that merges the values of ``column`` in shorter buckets."""
     return "bool_or" if column == "simulated" else "max" if column in MOST else "sum"
 
 

@@ -87,7 +87,7 @@ class HitLine:
 
 
 class HitLines(NamedTuple):
-    """The first lines with one fate, by customer and name, and their total number."""
+    """The lines with one fate: the first of them by customer and name, and the number of all."""
 
     first: list[HitLine]
     total: int

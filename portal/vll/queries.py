@@ -38,7 +38,7 @@ def vlls(user: User) -> QuerySet[Vll]:
 
 
 def with_shared_ports(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """Return ``rows`` of ``vlls`` so that lines with the same port or router share one object for it.
+    """Return ``rows`` of ``vlls`` so that lines with the same port or router share one Python object for it.
 
     Use this for hundreds of rows. It costs one more statement, and saves a fifth of the CPU time and a third
     of the memory.

@@ -58,7 +58,7 @@ class ObservedRouter(models.Model):
     adoption = models.CharField(max_length=10, blank=True, default="", db_default="")
     # Whether the agent wants the labels of lines, for SNMP.
     labels = models.BooleanField(default=False, db_default=False)
-    # Whether the agent supports freezes; and the freeze that it keeps, null for none.
+    # Whether the agent supports freezes, and the freeze that it keeps (null: none).
     freezes = models.BooleanField(default=False, db_default=False)
     freeze = models.JSONField(null=True)
     # Whether the agent can shut a port down because of the far end's link.

@@ -15,7 +15,7 @@ class Router(models.Model):
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
     loopback4 = models.GenericIPAddressField(protocol="IPv4", null=True, blank=True, unique=True)
     loopback6 = models.GenericIPAddressField(protocol="IPv6", null=True, blank=True, unique=True)
-    # The FIB table of VPP, of either family, for tunnels and loopbacks.
+    # VPP's FIB table for tunnels and loopbacks, with the same number for IPv4 and IPv6.
     underlay_table = models.PositiveBigIntegerField(default=0, db_default=0)
     agent_url = models.URLField(blank=True)
     cpu = models.CharField(max_length=50, blank=True)

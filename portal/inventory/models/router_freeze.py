@@ -13,7 +13,7 @@ LONGEST_REASON = 200
 class RouterFreeze(models.Model):
     """A period in which nothing is changed on a router, until an operator acknowledges the differences.
 
-    A freeze that an operator began on the router has the id that its agent chose, and ``by`` "".
+    If an operator began the freeze on the router, the agent chose its id, and ``by`` is "".
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

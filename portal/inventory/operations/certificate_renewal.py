@@ -27,7 +27,9 @@ RENEWAL = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The data for the agent; None: its present data stay valid."""
+    """The new certificate and authorities for the agent. A value is None if the agent's present one stays
+    valid.
+    """
 
     certificate_pem: str | None
     ca_pem: str | None
@@ -94,13 +96,15 @@ def _renewed(
 
 
 def without_authorities(folder: Path) -> list[str]:
-    """Return the routers with an agent that has not reported that it trusts all trusted authorities."""
+    """Return the names of routers whose agents have not reported that they trust all authorities in
+    ``folder``.
+    """
     digest = hashlib.sha256(pki.trusted_pem(folder)).hexdigest()
     return list(_with_agent().exclude(observed__ca_sha256=digest).values_list("name", flat=True))
 
 
 def without_certificate_of(authority: pki.Authority) -> list[str]:
-    """Return the routers with an agent that last showed no valid certificate of this authority."""
+    """Return the names of routers whose agents last presented no valid certificate of this authority."""
     shown = RouterCertificate.objects.filter(
         revoked_at__isnull=True, fingerprint=F("router__observed__certificate_shown")
     )

@@ -70,7 +70,7 @@ class RouterConvergence(models.Model):
     # Whether a change has occurred since a worker claimed the router. Unconfirmed ends may have waited for
     # the change.
     changed = models.BooleanField(default=False, db_default=False)
-    # Counted up when the router's intent changes without an order, and when the NOC requests that the intent
+    # Increased when the router's intent changes without an order, and when the NOC requests that the intent
     # is sent again.
     wanted = models.BigIntegerField(default=0, db_default=0)
     # The value of ``wanted`` in the last intent that the agent accepted.

@@ -21,7 +21,7 @@ class VllTombstone(models.Model):
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones", db_index=False)
     side = models.CharField(max_length=1)
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="vll_tombstones")
-    # The revision of the line that no longer has the end on this router.
+    # The first revision of the line without the end on this router.
     revision = models.PositiveIntegerField()
     leases = models.UUIDField(default=uuid.uuid4, db_index=True)
     # The router stops managing the end, and restores these tags, instead of deleting the end (ADR 43).

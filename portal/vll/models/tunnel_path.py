@@ -33,7 +33,7 @@ class TunnelPath(models.Model):
 
     # The transport of the probe, a tunnel for test frames only that both routers must have; "": no probe.
     probe_transport = models.CharField(max_length=10, blank=True, default="", db_default="")
-    # The revision of the probe, counted up with each change; 0: there never was a probe.
+    # The revision of the probe, increased with each change; 0 if there never was a probe.
     probe_revision = models.PositiveIntegerField(default=0, db_default=0)
     # Each router's newest answer about the probe, and the revision of that answer.
     a_answer = models.CharField(max_length=10, default="unasked", db_default="unasked")

@@ -20,8 +20,9 @@ from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Handover, Lifecy
 class Vll(models.Model):
     """A virtual leased line: an EVC with exactly two end points (MEF 6.3 E-Line).
 
-    Requested and allocated values are stored separately. Each change of the wanted state counts ``revision``
-    up. ``wanted_present`` says whether the routers must have this revision, or must remove the line.
+    Requested and allocated values are stored separately. Each change of the wanted state increases
+    ``revision``. ``wanted_present`` says whether the routers must have this revision, or must remove the
+    line.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -54,7 +54,7 @@ def order_add(
     link_loss_forwarding: bool = False,
     refuse_similar: bool = False,
 ) -> Order:
-    """Accept an order for a new VLL, or raise a DomainError and change nothing.
+    """Accept an order for a new VLL. Raises a DomainError, and changes nothing, if a rule forbids the order.
 
     ``svc_mtu`` and bursts are in bytes, rates in bit/s. The portal chooses bursts that are None.
     ``transport``: ``auto`` or the value of a Transport. One transaction checks the rules and the MTU of the

@@ -60,7 +60,9 @@ class AdoptionOutcome:
 
 @transaction.atomic
 def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
-    """Order that both routers take over this line, or raise a DomainError and change nothing."""
+    """Order both routers to take over this line. Raises a DomainError, and changes nothing, if a rule forbids
+    it.
+    """
     [outcome] = lines_adopt(user=user, wanted=[adoption], now=now)
     if outcome.order is None:
         assert outcome.refusal is not None  # noqa: S101 - it is one or the other
@@ -71,7 +73,7 @@ def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
 def lines_adopt(
     *, user: User, wanted: Sequence[Adoption], now: datetime, dry_run: bool = False
 ) -> list[AdoptionOutcome]:
-    """Order that the routers take over all these lines; return the outcomes in the order of ``wanted``.
+    """Order the routers to take over all these lines. Return the outcomes, sorted like ``wanted``.
 
     If one adoption is refused, or with ``dry_run``, nothing is adopted. Each adoption is checked as if the
     adoptions before it in ``wanted`` were done.

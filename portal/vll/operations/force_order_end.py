@@ -88,7 +88,7 @@ def may_be_ended(order: Order) -> bool:
 
 
 def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
-    """Release the leases of orders that were ended by force, where routers have confirmed the line.
+    """Release the leases of orders that were ended by force, as far as the routers have confirmed the line.
 
     If such an order has enlarged a lease of the line, the additional part is released last, when no other
     order may need it. The caller has locked the VLL and settled its open order.

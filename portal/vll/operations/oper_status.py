@@ -75,7 +75,7 @@ WHERE id = turned.line AND oper_status <> turned.status
 
 
 class _Facts(NamedTuple):
-    """The facts about an end in a report. Each is also a field of VllEnd."""
+    """The facts about an end in a report. VllEnd has a field for each fact."""
 
     link_up: bool | None
     shut_down: bool

@@ -142,7 +142,7 @@ def _announce(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) 
 
 
 def stored_probe_answers(router: Router) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:
-    """Return the same as ``stored_answers``, for the probes on a router."""
+    """Return a router's last answers about probes, in the form of ``stored_answers``."""
     return {
         (path.pk, side): (*path.answer(side), path.a_reason if side == "a" else path.z_reason, False)
         for path in probes_on(router)

@@ -74,7 +74,7 @@ def ends_lease(
     """
     contents = {}
     new = [side for side, end in ends.items() if not (leased and same_frames(leased.ends[side], end))]
-    # The foreign interfaces with the frames of an adopted end become this end, so they do not count here.
+    # The interfaces of an adopted end are still foreign. They will become this end, so do not count them.
     foreign = foreign_frames(() if adopted else (ports[side] for side in new))
     preferred = _free_at_the_other_end(ends, ports, leased, foreign)
     for side, end in named_first(ends):
