@@ -1,4 +1,4 @@
-"""Read the found lines to adopt from a file: the portal's CSV, or the YAML of vppcfg."""
+"""Read from a file which found lines to adopt. The file is the portal's CSV or the YAML of vppcfg."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -125,7 +125,7 @@ def _place(row: TableRow) -> tuple[str, str]:
 
 
 def _fields(row: TableRow) -> dict[str, Any]:
-    """Return the values of a form row. Ambiguous numbers remain as written, so that the form refuses them."""
+    """Return the values of a form row. Ambiguous numbers stay unchanged, so that the form refuses them."""
     fields = {name: row.cells[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
     with suppress(DomainError):
         fields["svc_mtu"] = str(whole_size(fields["svc_mtu"]))

@@ -43,7 +43,7 @@ class PlanPart:
 
 
 def needs_of(order: Order, *, now: datetime) -> Needs:
-    """Return the resources that the line needs after the order is approved."""
+    """Return the resources that the line needs if the order is approved."""
     content = Content.from_json(order.after) if order.after else content_of(order.vll)
     rows = with_link_speed(Port.objects.select_related("router"))
     found = rows.in_bulk({end.port for end in content.ends.values()})
@@ -62,7 +62,8 @@ def needs_of(order: Order, *, now: datetime) -> Needs:
 def plan_parts(plan: PlanResult) -> list[PlanPart]:
     """Return the plans of the routers. The plan of the A end is first.
 
-    If the plan of one router names no end, it gets the end that the plan of the other router does not name.
+    If the plan of one router names no end, its end is the end that the plan of the other router does not
+    name.
     """
     parts = [_part(part) for part in plan.routers]
     unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))

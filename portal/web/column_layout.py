@@ -24,8 +24,8 @@ def column_layout(
     """Return the column and the row of each router, both from 0.
 
     ``names``: the names of the routers. ``pairs``: the two ends of each link. ``fitting``: the maximum number
-    of columns side by side. ``first``: the leftmost router. If it is None, a router at the edge of the
-    network is chosen, which makes the drawing wide.
+    of columns side by side. ``first``: the leftmost router. If it is None, the leftmost router is one at the
+    edge of the network, which makes the drawing wide.
     """
     around: dict[Hashable, set[Hashable]] = {router: set() for router in names}
     for a, z in pairs:
@@ -112,7 +112,7 @@ def _ordered(columns: list[Column], around: Around, rank: Mapping[Hashable, int]
 
 
 def _heights(column: Column) -> dict[Hashable, float]:
-    """Return the relative height of each router in its column, from 0 (top) to 1 (bottom)."""
+    """Return the relative vertical position of each router in its column, from 0 (top) to 1 (bottom)."""
     return {router: (row + 0.5) / len(column) for row, router in enumerate(column)}
 
 

@@ -29,9 +29,9 @@ _LEAST_LETTERS = 2
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An entry of the list. It either links to ``url``, or presses the button with the id ``press``.
+    """An entry of the list.
 
-    Every page has a button with that id.
+    It either links to ``url``, or presses the button with the id ``press``, which exists on every page.
     """
 
     title: Text

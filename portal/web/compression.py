@@ -12,7 +12,7 @@ _WHOLE = 200
 class PageGZipMiddleware(GZipMiddleware):
     """Django's GZipMiddleware, for all successful responses except those of the APIs.
 
-    It adds random bytes, so that the length of a page does not reveal secrets on it (BREACH).
+    It adds random bytes, so that the length of a response does not reveal secrets on the page (BREACH).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

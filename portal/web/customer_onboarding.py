@@ -17,9 +17,9 @@ from portal.web.forms.port_choice import orderable_ports
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step. ``why``: the reason for it. ``action`` and ``address``: the text and the address of the link.
+    """A step. ``why``: the reason for it.
 
-    Both are "" if another user has to act.
+    ``action`` and ``address``: the text and the address of the link. Both are "" if another user has to act.
     """
 
     why: str

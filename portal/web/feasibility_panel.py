@@ -1,7 +1,7 @@
 """The preview of an order: whether it is possible, its path, and the reasons against it.
 
 The functions return the context of orders/_feasibility.html for a valid form. They add each refusal to the
-form's field that it concerns.
+field of the form that the refusal concerns.
 """
 
 from collections.abc import Iterable

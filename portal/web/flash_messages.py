@@ -11,9 +11,9 @@ from portal.web.page_guard import SignedInRequest
 
 @contextmanager
 def result_message(request: SignedInRequest, *, done: str) -> Iterator[None]:
-    """Run the block. Then show the message ``done``, or the sentence of a DomainError.
+    """Run the block. If it succeeds, show the message ``done``.
 
-    A DomainError is not raised further.
+    If it raises a DomainError, show the sentence of the error and do not raise it further.
     """
     try:
         yield

@@ -66,12 +66,12 @@ class Kind:
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]
-    # Whether a removal ends people's access. The user then has to enter the password or a code.
+    # Whether the removal of a row ends people's access. The user then has to enter the password or a code.
     removal_ends_access: bool = False
-    # The address of the page that follows after a row was created; "" for the list. The arguments are the
-    # form's values and the query of the form's address.
+    # Returns the address of the page that follows after a row was created; "" for the list. The arguments are
+    # the form's values and the query of the form's address.
     leads_to: Callable[[dict[str, Any], QueryDict], str] = lambda _wanted, _opened: ""
-    # Warnings about a row that was created. The argument is the form's values.
+    # Returns warnings about a row that was created. The argument is the form's values.
     doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
     # The losses of a row (portal.web.loss_rows), which the page shows below the form.
     losses: Callable[[Any, datetime], list[LossRow]] | None = None

@@ -18,7 +18,10 @@ SHOWN = 5
 
 
 class Trouble(models.TextChoices):
-    """The kinds of problems, worst first. With ``?trouble=``, the overview lists the lines with one kind."""
+    """The kinds of problems, worst first.
+
+    With ``?trouble=``, the overview lists the lines with one kind of problem.
+    """
 
     DOWN = "down", _("Down")
     FAILED = "failed", _("Order failed in the last day")
@@ -44,8 +47,8 @@ class LineAlarm:
 def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[LineAlarm]:
     """Return the kinds of problems that exist, worst first.
 
-    ``down`` and ``out_of_sync``: whether there can be lines that are down or not in sync. If False, the query
-    for that kind is left out.
+    ``down``: whether there can be lines that are down. ``out_of_sync``: whether there can be lines that are
+    not in sync. If one of the two is False, its query is left out.
     """
     lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
     failed = queries.recently_failed(queries.orders(user), now=now)

@@ -26,11 +26,10 @@ from portal.vll.states import (
 )
 from portal.web.status_labels import END_LOOKS, end_look
 
-# The time after the end of an order during which the page waits for the oper status. Agents report every 10
-# s.
+# For this time after the end of an order, the page waits for the oper status. Agents report every 10 s.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
-# The time after an order's last change during which the page polls often. Reachable routers confirm an order
-# within one or two seconds.
+# For this time after an order's last change, the page polls often. Reachable routers confirm an order within
+# one or two seconds.
 STEPS_FOLLOW = timedelta(minutes=1)
 
 
@@ -118,7 +117,10 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
 
 
 def _as_last_reported(step: EndStep, now: datetime) -> EndStep:
-    """Return ``step``. If its router or VPP does not report, a green badge becomes grey."""
+    """Return ``step``.
+
+    If its router does not report or is not connected to VPP, a green badge becomes grey.
+    """
     seen = getattr(step.end.port.router, "observed", None)
     if seen is None or seen.is_current(reported_since=now - FRESH):
         return step
@@ -142,8 +144,8 @@ def _agent_words(reason: dict[str, Any] | None) -> str:
 def _poll_every(order: Order | None, now: datetime) -> str:
     """Return the polling interval in htmx's notation.
 
-    It is half a second after a change of the order. It is longer if the order waits for people, or has not
-    changed for some time.
+    After a change of the order, the interval is half a second. It is longer if the order waits for people, or
+    has not changed for some time.
     """
     if order is None or order.state == OrderState.PENDING_APPROVAL:
         return "10s"
@@ -153,8 +155,8 @@ def _poll_every(order: Order | None, now: datetime) -> str:
 def _all_is_read(vll: Any, order: Order | None) -> bool:
     """Return whether ``vll`` already shows the result of its newest order, if that order has ended.
 
-    The line is read before the order. If the order ends between the two queries, ``order`` has ended, but
-    ``vll`` still has the earlier state.
+    The line is read before the order. If the order ends between these two queries, ``order`` has ended, but
+    ``vll`` still has the state before the end.
     """
     return order is None or vll.last_order_state in TERMINAL_ORDER_STATES
 

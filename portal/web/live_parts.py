@@ -25,7 +25,10 @@ class LivePart:
 
 
 class LivePartMiddleware:
-    """Return only the requested part, or status HTTP_NO_CHANGE if its content has not changed."""
+    """Return only the requested part of the page.
+
+    If the part's content has not changed, return the status HTTP_NO_CHANGE.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -44,7 +47,7 @@ class LivePartMiddleware:
 
 
 def requests_a_part(request: Any) -> bool:
-    """Return whether the request is one of htmx for a part of a page that the browser already shows."""
+    """Return whether htmx sent the request, for a part of a page that the browser already shows."""
     return bool(getattr(request, "htmx", False)) and SEEN in request.headers
 
 

@@ -19,8 +19,8 @@ class LossRow:
     """The losses of an interface in the last day.
 
     ``totals``: the counts by column; None without samples in the last day. ``lost``: the frames that the
-    interface itself lost. ``ratio``: the lost share of all frames that were received or to be sent. ``path``:
-    SVG path data for a sparkline of the losses; "" without losses.
+    interface itself lost. ``ratio``: the lost share of all frames that the interface received or should have
+    sent. ``path``: SVG path data for a sparkline of the losses; "" without losses.
     """
 
     name: str

@@ -46,7 +46,7 @@ class Piece(NamedTuple):
         return Rect(min(a_x, z_x), min(a_y, z_y), max(a_x, z_x), max(a_y, z_y))
 
     def crosses(self, rect: Rect) -> bool:
-        """Return whether a part of the piece is inside the rectangle (Liang and Barsky, 1984)."""
+        """Return whether any part of the piece is inside the rectangle (Liang and Barsky, 1984)."""
         (x, y), (end_x, end_y) = self
         enters, leaves = 0.0, 1.0
         for step, low, high, at in (

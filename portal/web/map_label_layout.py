@@ -17,9 +17,9 @@ def label_places(
 ) -> Iterator[Rect | None]:
     """Yield a place for each label, in order; None if no place is free or no label is wanted.
 
-    ``wanted``: the curve of the link, and the width and height of its label. A label without a place is left
-    out, because the table also has its text. ``plane``: the objects that are already drawn. ``inside``: the
-    area for labels.
+    ``wanted``: the curve of the link, and the width and height of its label. The drawing leaves out a label
+    without a place, because the table also contains the label's text. ``plane``: the objects that are already
+    drawn. ``inside``: the area for labels.
     """
     labels = Plane()
     for each in wanted:

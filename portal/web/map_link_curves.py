@@ -79,8 +79,8 @@ def curves(
 
 
 def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:
-    """Return the first curve that crosses no other router. Without one, return the curve that crosses
-    fewest.
+    """Return the first curve that crosses no other router. If there is none, return the curve that crosses
+    the fewest.
     """
     tried = []
     for each in aside:

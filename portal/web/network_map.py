@@ -32,8 +32,8 @@ from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawin
 # The maximum number of links on the map. More links are slow to draw and hard to read. A search reduces them.
 LINKS_SHOWN = 120
 PATHS_SHOWN = 50
-# From this load on, a link is drawn wider. If it fails, another link with the same load may not have room for
-# its traffic.
+# Links with at least this load are drawn wider. If such a link fails, another link with the same load may
+# have no room for its traffic.
 BUSY = 0.5
 # The time (s) for which the sold bandwidth of links is cached, because its computation reads all lines.
 _LOADS_KEPT_S = 60
@@ -83,13 +83,13 @@ class LinkRow:
 class NetworkMap:
     """The map of the backbone.
 
-    * ``paths``: the first ``PATHS_SHOWN`` paths of lines, at the selected router or else between all routers.
-      ``has_more_paths``: whether there are more.
+    * ``paths``: the first ``PATHS_SHOWN`` paths of lines: the paths of the selected router, or of all routers
+      if none is selected. ``has_more_paths``: whether there are more paths.
     * ``narrow_drawing``: a drawing for narrow windows; None if there is none.
     * ``loads_at``: when the loads were calculated; None if there are too many paths to calculate them.
     * ``usual_mtu``: the IP MTU (bytes) of most links. The drawing shows only other values.
-    * ``unlocated``: the sites without coordinates, if other sites have coordinates. The drawing shows them
-      separately.
+    * ``unlocated``: the sites without coordinates, if other sites have coordinates. The drawing shows the
+      unlocated sites separately.
     """
 
     routers: list[RouterRow]

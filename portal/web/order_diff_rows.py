@@ -39,7 +39,7 @@ _NAMES = {
     "exact_match": gettext_noop("Exact match"),
     "tunnel_address": gettext_noop("Tunnel address"),
 }
-# The members of a request that an order stores under other names, and all members of the line.
+# The members of a request that an order stores under other names, and then all members of the line.
 _KEPT_AS = {
     "transport": "requested_transport",
     "cbs_bytes": "requested_cbs_bytes",
@@ -78,7 +78,7 @@ class DiffRow:
 
 
 def diff_rows_of(order: Order) -> list[DiffRow]:
-    """Return the rows of an order: all values for a new line, or the differences for an existing line."""
+    """Return the rows of an order: all values of a new line, or the changed values of an existing line."""
     return _diff_rows(differences_of(order) if order.action in IN_SERVICE_ACTIONS else _all_of(order))
 
 

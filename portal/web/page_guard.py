@@ -42,8 +42,8 @@ class Owned(Protocol):
 def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) -> Callable[[View], View]:
     """Return a decorator that runs a view only for users with the permission.
 
-    Users who are not signed in are redirected to the sign-in page. After signing in, they return to the page,
-    even if its form was sent to an address that only accepts POST.
+    Users who are not signed in are redirected to the sign-in page. After signing in, they return to the page
+    that they had open. This works even if they sent a form to an address that only accepts POST.
 
     Without ``of``, the permission is checked for the user alone. Otherwise ``of(user, **url_arguments)``
     returns the object, or raises Http404 if it is outside the user's scope. The permission is then checked

@@ -24,8 +24,8 @@ class Page:
 def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
     """Return the page after the cursor ``after``. ``rows`` are ordered by (``-by``, ``-id``).
 
-    ``by``: the name of a column with a time. An invalid cursor, which only an edited address can contain,
-    returns the first page.
+    ``by``: the name of a column with a time. For an invalid cursor, which only an edited address can contain,
+    return the first page.
     """
     rows = rows.order_by(f"-{by}", "-id")
     if place := _read(after, rows.model):
@@ -41,7 +41,7 @@ def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str, size: int 
     """Return the page after the cursor ``after``. ``rows`` are ordered by the columns ``by``.
 
     The columns must never be null, and the last column must be unique. Columns of related rows are written as
-    ``router__name``. An invalid cursor returns the first page.
+    ``router__name``. For an invalid cursor, return the first page.
     """
     rows = rows.order_by(*by)
     if place := _place(after, len(by)):

@@ -1,9 +1,9 @@
-"""Partial requests: requests that JavaScript of an open page sends (htmx, polls, live parts and fetch).
+"""Partial requests: the requests that JavaScript of an open page sends (htmx, polls, live parts and fetch).
 
-A browser follows a redirect before JavaScript sees the response. After a redirect to the sign-in page, that
-page would therefore become a part of the open page. So the response to a partial request is never a redirect.
-It is a refusal with the reason, or it contains the address that the browser opens as a whole page.
-static/js/connection.js handles both.
+A browser follows a redirect before JavaScript sees the response. After a redirect, the sign-in page would
+therefore become a part of the open page. So the response to a partial request is never a redirect. The
+response is either a refusal with the reason, or it contains the address of a page that the browser opens as a
+whole page. static/js/connection.js handles both.
 """
 
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def stale_form_refusal(request: HttpRequest) -> HttpResponse:
 def page_of(request: HttpRequest) -> str:
     """Return the address of the page that the user has open; "" if it is unknown.
 
-    For a POST, this is the page with the form, because its address may accept only POST.
+    For a POST, this is the page with the form, because the address of the POST may accept only POST.
     """
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()

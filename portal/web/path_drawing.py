@@ -20,8 +20,8 @@ from portal.web.svg_map import Drawing, Join, Point, drawing_of
 class Hop:
     """A link of the path.
 
-    ``ip_mtu``: in bytes; None if unknown. ``spare``: the bytes by which it exceeds the required MTU; negative
-    if it is too small. ``backup``: whether the link is used only after a failure.
+    ``ip_mtu``: in bytes; None if unknown. ``spare``: the bytes by which ``ip_mtu`` exceeds the required MTU;
+    negative if ``ip_mtu`` is too small. ``backup``: whether the link is used only after a failure.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Parts of pages that poll. The portal sends a part again only if its content has changed."""
+"""Parts of pages that poll. The portal sends such a part again only if the part's content has changed."""
 
 import hashlib
 from dataclasses import dataclass

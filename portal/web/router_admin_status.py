@@ -9,8 +9,8 @@ from portal.inventory.models import Router
 def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
     """Return the label of each state and the tone of its badge, the most serious first.
 
-    The list is empty for a router in service. A router that is drained or declared dead is always also under
-    maintenance, which is then not listed.
+    The list is empty for a router in service. A router that is drained or declared dead is always under
+    maintenance too. In this case the list omits the maintenance.
     """
     states: list[tuple[Promise, str]] = []
     if router.dead_since is not None:

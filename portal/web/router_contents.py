@@ -22,7 +22,7 @@ class Difference:
     """A difference between VPP and the state that the agent has set.
 
     ``actual``: the value in VPP. ``desired``: the value that the agent has set. ``repairs``: the number of
-    repairs, if the change comes back after each repair; otherwise 0.
+    repairs, if the difference comes back after each repair; otherwise 0.
     """
 
     end: VllEnd
@@ -37,7 +37,7 @@ class Difference:
 class RouterContents:
     """The ends on a router, and their problems.
 
-    * ``statuses``: the number of ends by the router's newest answer.
+    * ``statuses``: for each answer (status), the number of ends with this newest answer.
     * ``ends``: the number of all ends.
     * ``leaving``: the number of removed or moved ends whose removal the router has not confirmed.
     * ``quarantined``: ends that the agent has created but that are not part of its intent.
@@ -61,7 +61,8 @@ def contents_of(router: Router) -> RouterContents:
     """
     live = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     counted = dict(live.values_list("status").annotate(ends=Count("pk")).order_by("status"))
-    # The rows are not sorted. With ORDER BY, PostgreSQL would read all lines in that order if few ends match.
+    # The rows are not sorted here. With ORDER BY, PostgreSQL would read all lines in the sorted order if few
+    # ends match.
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
     return RouterContents(

@@ -8,8 +8,8 @@ from portal.telemetry.last_hour import Recent
 WIDTH, HEIGHT = 72, 24
 # A little more than half of the stroke's width, so that the edges of the image do not cut it off.
 _MARGIN = 2
-# The number of newest buckets that are searched for the current rate. If the routers report, at least one of
-# them has a value.
+# The current rate is searched in this number of newest buckets. If the routers report, at least one of these
+# buckets has a value.
 _NOW = 2
 
 
@@ -29,7 +29,7 @@ class Sparkline:
 
 
 def sparkline_of(recent: Recent) -> Sparkline | None:
-    """Return the sparkline; None without counts in the last hour.
+    """Return the sparkline; None if there are no counts in the last hour.
 
     Both directions have the same scale, from zero to the highest rate.
     """

@@ -4,7 +4,7 @@ from django.utils.translation import gettext_noop
 
 from portal.vll.models import VllEnd
 
-# The labels after a number of ends, such as "3 verified".
+# The labels that follow a number of ends, such as "3 verified".
 END_COUNTS: dict[str, str] = {
     VllEnd.Status.UNANSWERED: gettext_noop("not sent yet"),
     VllEnd.Status.VERIFIED: gettext_noop("verified"),

@@ -31,13 +31,13 @@ MARGIN = 4
 BOX_HEIGHT, NOTED, COMPACT_HEIGHT, PADDING = 30, 14, 22, 24
 LETTER, SMALL_LETTER, SMALL_LINE = 8, 6.4, 15
 LONGEST_NAME = 14
-# With more routers or links than these, a drawing is compact: routers are small and have no notes, and only
-# unusual links have labels.
+# A drawing with more routers or more links than this is compact: routers are small and have no notes, and
+# only unusual links have labels.
 COMPACT_ROUTERS, COMPACT_LINKS = 24, 40
 _ROOM_FOR_LABELS = 110
 _ROW, _COMPACT_ROW, _COMPACT_COLUMN = 96, 48, 128
 _FARTHEST = 380
-# The width of the title of the box with sites without coordinates. It is enough for every language.
+# The width of the title of the box with sites without coordinates. The title in every language fits.
 _TITLE_WIDTH = 250
 # Possible distances between the middle of a link and the straight line, to avoid routers. Smallest first.
 _ASIDE = (0, 36, -36, 72, -72, 112, -112, 160, -160)
@@ -86,7 +86,7 @@ class Join:
     * ``sent``: the traffic from A and from Z. Each is drawn as one half of the link. None if unknown.
     * ``level``: the level of the whole link, if ``sent`` is None.
     * ``odd``: whether the link has a label even in a compact drawing.
-    * ``mark``: ``path`` for a link of the selected line, ``path-backup`` for one that the line uses only
+    * ``mark``: ``path`` for a link of the selected line, ``path-backup`` for a link that the line uses only
       after a failure, ``chosen`` for the selected link, or "".
     """
 
@@ -347,7 +347,8 @@ def _labels(places: _Places, sizes: tuple[tuple[float, float] | None, ...]) -> t
 def _shape(point: Point, compact: bool) -> _Shape:
     name = min(len(point.name), LONGEST_NAME)
     if compact:
-        # Always leave space for a symbol, so that a router keeps its place when it becomes silent.
+        # Always leave space for a symbol, so that a router does not move when it becomes silent and gets a
+        # symbol.
         width, height = (name + 2) * 6.8 + 8, COMPACT_HEIGHT
     else:
         width = max(name, len(point.note) * SMALL_LETTER / LETTER) * LETTER + PADDING
@@ -356,7 +357,7 @@ def _shape(point: Point, compact: bool) -> _Shape:
 
 
 def _sites(shapes: Sequence[_Shape]) -> tuple[list[LocatedSite], list[Site]]:
-    """Return two lists: the sites with coordinates, and the sites without."""
+    """Return two lists: the sites with coordinates, and the sites without coordinates."""
     found: dict[tuple[str, tuple[float, float] | None], dict[Hashable, tuple[float, float]]] = {}
     for shape in sorted(shapes, key=lambda each: (each.name, str(each.id))):
         found.setdefault((shape.site, shape.coordinates), {})[shape.id] = (shape.width, shape.height)

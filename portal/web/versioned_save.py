@@ -41,7 +41,7 @@ def save(
 ) -> Saved:
     """Call ``operation`` with the row as the argument ``keyword``, and with the form's ``cleaned_data``.
 
-    ``sent``: the submitted form. If two users have opened the same version, the second one to save gets an
+    ``sent``: the submitted form. If two users have opened the same version, the user who saves second gets an
     error. The row is locked for this check. Raises Http404 if there is no such row.
     """
     seen = sent.get("version", "")

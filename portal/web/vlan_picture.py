@@ -24,8 +24,9 @@ class FreeArea:
 class Strip:
     """A strip of cells, ``rows`` high and ``COLUMNS`` wide.
 
-    * ``used``: the VLANs in use. ``shared``: the VLANs in use with an inner VLAN. ``outside``: cells without
-      a VLAN. These are SVG path data in units of cells; "" if there are none.
+    * ``used``: the VLANs in use. ``shared``: the VLANs with only some inner VLANs in use.
+      ``outside``: cells without a VLAN. Each value is SVG path data in units of cells; "" if there are no
+      such cells.
     * ``free``: the free ranges that are links.
     """
 
@@ -65,7 +66,7 @@ def _within(vlans: VlanRange, other: VlanRange) -> VlanRange | None:
 def _path(vlans: VlanRange, start: int) -> str:
     """Return SVG path data for a range of VLANs, as up to three rectangles.
 
-    These are the part of its first row, whole rows, and the part of its last row.
+    The rectangles are the part of the first row, the whole rows, and the part of the last row.
     """
     path, at, end = "", vlans.first - start, vlans.last - start + 1
     while at < end:

@@ -1,4 +1,7 @@
-"""Counts of the items that wait for the NOC, for its navigation. One statement reads only partial indexes."""
+"""Counts of the items that wait for the NOC, for the NOC's navigation.
+
+One statement reads all counts, from partial indexes only.
+"""
 
 from functools import reduce
 from typing import Any
@@ -14,7 +17,8 @@ from portal.vll.models import Order
 from portal.vll.states import OrderState
 
 ALARMS, PENDING_APPROVAL, TROUBLE, QUARANTINES = "alarms", "pending_approval", "trouble", "quarantines"
-# The count of alarms about items that other pages also list. It is subtracted, so that each item counts once.
+# The number of alarms about items that other pages also list. This number is subtracted, so that each item
+# counts once.
 AGAIN = "again"
 _LISTED_ELSEWHERE = (Kind.ORDER_PENDING_APPROVAL, Kind.TROUBLE, Kind.QUARANTINE)
 

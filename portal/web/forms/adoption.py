@@ -74,7 +74,7 @@ class AdoptionsForm(TablerForm):
 
 
 class AdoptionRowForm(TablerForm):
-    """The row of one of several lines. If a field is empty, the common value applies."""
+    """The row of one of several lines to adopt. If a field is empty, the common value applies."""
 
     take = forms.BooleanField(label=gettext_lazy("Take over"), required=False, initial=True)
     customer = _customer_field()
@@ -121,12 +121,12 @@ def where(line: FoundLine) -> str:
 
 
 def tag_of(line: FoundLine) -> str:
-    """Return the description of the line on a router, from the first end that has one; "" without one."""
+    """Return the description of the line on a router, from the first end with a description; otherwise ""."""
     return next((end.tag for end in line.ends if end.tag), "")
 
 
 def proposed_name(line: FoundLine, netbox: Proposal | None) -> str:
-    """Return the name of the L2VPN in NetBox; without one, the description on a router."""
+    """Return the name of the L2VPN in NetBox. If there is no L2VPN, return the description on a router."""
     return netbox.l2vpn if netbox else tag_of(line)
 
 

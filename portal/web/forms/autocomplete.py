@@ -22,7 +22,8 @@ from portal.web.row_id import row_id
 
 SHOWN = 20
 
-# The rows to choose from, by the last part of their address /noc/suggest/<of>/. Names are unique within each.
+# The kinds of rows to choose from. The key of a kind is the last part of its address /noc/suggest/<of>/.
+# Names are unique within a kind.
 ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
     "sites": Site.objects.all,
     "customers": lambda: Customer.objects.filter(retired_at__isnull=True),
@@ -41,7 +42,7 @@ def suggestions(of: str, text: str = "") -> list[str]:
 
 
 def row_named(of: str, text: str) -> Any:
-    """Return the row with this name. Without one, return the row with this id, or None."""
+    """Return the row with this name. If there is none, return the row with this id, or None."""
     rows = ROWS[of]()
     row = rows.filter(name=text).first()
     number = row_id(text)

@@ -22,7 +22,8 @@ _LARGEST_BPS = 10**18
 class BandwidthForm(TablerForm):
     """A form with the bandwidth of a line. Its ``cleaned_data`` has ``cir_bps`` (bit/s)."""
 
-    # The names of the fields with rates. Each has a select with units. A unit in the text takes precedence.
+    # The names of the fields with rates. Each has a select with units. A unit in the text takes precedence
+    # over the select.
     rates: ClassVar[tuple[str, ...]] = ("cir",)
 
     cir = RateField(

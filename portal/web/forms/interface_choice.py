@@ -36,8 +36,8 @@ class InterfaceInput(forms.TextInput):
 class InterfaceField(forms.CharField):
     """A field for an interface of the router in the field ``router_field``.
 
-    When the user chooses an interface, other empty fields are filled. ``fills``: for each of these fields,
-    the attribute of the observed interface.
+    When the user chooses an interface, the form also fills other fields if they are empty. ``fills`` maps
+    such a field to an attribute of the observed interface.
     """
 
     def __init__(self, *, router_field: str, fills: dict[str, str], **kwargs: Any) -> None:
@@ -90,9 +90,9 @@ def router_named(written: Any) -> Router | None:
 
 
 def reported_list(field: str, router_field: str, router: Router | None) -> SafeString:
-    """Return the HTML list of the router's interfaces below the field ``field``.
+    """Return the HTML list of the router's interfaces. It is shown below the field ``field``.
 
-    htmx requests it again when the user enters another router.
+    htmx requests the list again when the user enters another router.
     """
     context = {
         "field": field,

@@ -17,10 +17,10 @@ from portal.web.forms.version_field import OUTDATED, digest, it_is_now
 class ChangeForm(OrderForm):
     """The form to change one line.
 
-    ``revision``: the revision of the line when the form was opened. If the line has been changed since, the
-    change is refused. ``described``: a digest of the description when the form was opened. The digest is
-    needed because a new description does not increase the revision. ``written``: the values that the user has
-    entered before a search for a port.
+    ``revision``: the revision of the line when the form was opened. If the line has another revision when the
+    form is submitted, the change is refused. ``described``: a digest of the description when the form was
+    opened. The digest is needed because a new description does not increase the revision. ``written``: the
+    values that the user had entered before searching for a port.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class ChangeForm(OrderForm):
     def refuse_as_outdated(self, vll: Vll) -> None:
         """Add an error with the current description of the line to the form.
 
-        If the user submits the form again, the description is changed.
+        If the user submits the form again, the description is overwritten.
         """
         self.line.add_error(None, OUTDATED)
         self.line.add_error("description", it_is_now(vll.description))
         self.described = digest(vll.description)
 
     def _description(self) -> str | None:
-        """Return the new description; None if the user has not changed it, so that the current one is
-        kept.
+        """Return the new description. Return None if the user has not changed it, so that the current
+        description is kept.
         """
         written: str = self.line.cleaned_data["description"]
         return None if digest(written) == self.described else written
@@ -81,7 +81,7 @@ class ChangeForm(OrderForm):
         """Return the values of an end in the form.
 
         If the portal chose the current VLAN, and the user changes neither port nor VLAN, the VLAN is
-        requested as "any". It is then still the portal's choice.
+        requested as "any". The VLAN then remains the portal's choice.
         """
         members = {name: getattr(end, name) for name in EndRequest.__slots__}
         now = self._now[side]

@@ -22,8 +22,8 @@ _FIRST, _SECOND = "first", "second"
 class WrittenMoment:
     """The submitted values of the field.
 
-    ``zone``: the name of the time zone in which the form was shown. ``which``: the first or the second
-    occurrence of a time that occurs twice, when clocks are set back.
+    ``zone``: the name of the time zone in which the form was shown. ``which``: when clocks are set back, a
+    time can occur twice; this is the chosen occurrence, the first or the second.
     """
 
     text: str
@@ -69,8 +69,8 @@ class MomentInput(forms.DateTimeInput):
 class MomentField(forms.DateTimeField):
     """A field whose cleaned value is an aware datetime. Its label names the time zone.
 
-    A time that does not exist because the clocks are set forward is refused. A time that occurs twice is
-    refused until the user chooses one of the two.
+    When clocks are set forward, some times do not exist: the field refuses them. When clocks are set back,
+    some times occur twice: the field refuses them until the user chooses one of the two occurrences.
     """
 
     widget = MomentInput
@@ -148,7 +148,7 @@ def _name_of(zone: tzinfo) -> str:
 
 
 def _which_select(name: str, written: WrittenMoment) -> SafeString | str:
-    """Return a select of the two moments if the time occurs twice; "" for other times."""
+    """If the time occurs twice, return a select with the two moments. For other times, return ""."""
     try:
         both = _moments(_naive(written), written.tzinfo)
     except ValidationError:

@@ -26,7 +26,8 @@ _WHOLE = re.compile(r"[+-]?\d+")
 class NumberField(forms.DecimalField):
     """A decimal number, with the decimal sign of the reader's language or an unambiguous point."""
 
-    # The largest valid number. If one reading of an ambiguous text is larger, the other reading is used.
+    # The largest valid number. If a text has two possible readings and one of them is larger than this, the
+    # field uses the other.
     most_meant: Decimal | None = None
 
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
@@ -81,7 +82,8 @@ class SizeField(WholeNumberField):
         if not isinstance(value, str) or not value.strip() or _WHOLE.fullmatch(value.strip()):
             return super().to_python(value)
         try:
-            # A whole number of bytes has no decimals, so a comma is not a decimal sign here in any language.
+            # A whole number of bytes has no decimals. So in every language, a comma is not a decimal sign
+            # here.
             return whole_size(value, sign="." if decimal_sign() == "." else UNKNOWN)
         except QuantityAmbiguous as error:
             raise refused(error) from None

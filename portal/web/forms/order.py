@@ -191,7 +191,8 @@ class LineForm(BandwidthForm):
             mine = permissions.orderable_customers(user)
             # Computed only when it is shown. Most of these forms only process a request.
             self.fields["cir"].help_text = cast(str, SimpleLazyObject(lambda: approval_help(mine)))
-        # Only the NOC can choose the transport. Other users see it only if it is already chosen.
+        # Only the NOC can choose the transport. Other users see the field only if the line already has a
+        # chosen transport.
         if not user.is_noc and self["transport"].value() in (None, AUTO):
             self.fields["transport"].widget = forms.HiddenInput()
 
@@ -243,9 +244,8 @@ class OrderForm:
     """The order form: the two ends and the line.
 
     ``owner``: if not None, the form offers only ports of the customer with this id. ``is_sent``: whether the
-    user has submitted the form. ``reservation_id``: the id of the submitted reservation. ``reserved``: that
-    reservation for display;
-    None if it is not open.
+    user has submitted the form. ``reservation_id``: the id of the submitted reservation. ``reserved``: the
+    reservation for display; None if the reservation is not open.
     """
 
     def __init__(
@@ -261,9 +261,9 @@ class OrderForm:
         self.z_end = EndForm(data, prefix="z_end", user=user, owner=owner, initial=start.get("z_end"))
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
-        # By id, the names of the customer's removed lines in their cooling-off that still reserve a VLAN of
-        # this order.
         self.needs_confirmation = False
+        # The customer's removed lines that are in their cooling-off and still reserve a VLAN of this order:
+        # names by id.
         self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
         self._user = user
@@ -278,7 +278,7 @@ class OrderForm:
         return all([self.a_end.is_valid(), self.z_end.is_valid(), self.line.is_valid()])
 
     def wanted(self) -> dict[str, Any]:
-        """Return the arguments of ``order_add`` that come from the form. The form must be valid."""
+        """Return those arguments of ``order_add`` that come from the form. The form must be valid."""
         line = self.line.cleaned_data
         return {
             "a_end": self.a_end.request(),
@@ -301,7 +301,7 @@ class OrderForm:
     def refuse(self, error: DomainError) -> None:
         """Add an error of the operation to the field that it names.
 
-        If the form does not show that field to the user, the error is added to the whole end or line.
+        If the form does not show this field to the user, the error is added to the whole end or line.
         """
         if isinstance(error, VlanCoolingOff) and error.until is not None:
             self.lines_cooling_off.setdefault(error.line, error.description or error.line)
@@ -350,8 +350,8 @@ class OrderForm:
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
     """Return the values entered so far as initial values, without validation.
 
-    The user may have pressed a button with which the portal chooses the outer VLAN of an end. ``any`` in
-    ``data`` then names this end.
+    If the user pressed the button that lets the portal choose the outer VLAN of an end, ``any`` in ``data``
+    names this end.
     """
     parts = {"a_end": EndForm.base_fields, "z_end": EndForm.base_fields, "line": LineForm.base_fields}
     written: dict[str, dict[str, Any]] = {
@@ -399,8 +399,8 @@ def port_initial(*, port: str, vlan: str) -> dict[str, dict[str, Any]]:
 def proposed_initial(user: User) -> dict[str, dict[str, Any]]:
     """Return the initial values for a customer's next line; none for NOC staff.
 
-    If the user can order on exactly two ports, the line connects them. Otherwise it begins at the A end's
-    port of the newest line.
+    If the user can order on exactly two ports, the line connects these ports. Otherwise its A end is on the
+    same port as the A end of the newest line.
     """
     if user.is_noc:
         return {}

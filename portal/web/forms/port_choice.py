@@ -25,7 +25,8 @@ PortChoices = list[tuple[str, Any]]
 class PortOffer:
     """The ports in the select. ``choices``: empty if no port matches. ``more``: whether to offer a search.
 
-    A search is offered if further ports match, and if the ports are already the result of a search.
+    A search is offered in two cases: if further ports match, or if the ports are already the result of a
+    search.
     """
 
     choices: PortChoices
@@ -80,8 +81,8 @@ def _grouped(ports: list[Port]) -> PortChoices:
 def _label(port: Port) -> str:
     """Return the label of a port in the select.
 
-    It begins with the site, by which users know a port. Long parts are at the end, where a browser cuts the
-    label.
+    The label begins with the site, because users know a port by its site. Long parts are at the end, where a
+    browser cuts the label.
     """
     label = _("{site} – {port} – {free} of {all} free").format(
         site=port.router.site.name,

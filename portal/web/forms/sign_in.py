@@ -41,4 +41,4 @@ class FirstPasswordForm(_TwiceForm, SetPasswordForm):
 
 
 class ForgottenPasswordForm(_TwiceForm, ResetPasswordKeyForm):
-    """The form to set a new password, for a user who followed the link in a mail."""
+    """The form to set a new password after the user has followed the link in a mail."""

@@ -67,10 +67,10 @@ class TokenForm(TablerForm):
         return self._for_who_runs_a_team("webhooks")
 
     def _for_who_runs_a_team(self, name: str) -> bool:
-        """Return whether the box is ticked. Raises ValidationError if it is ticked and the user manages no
+        """Return whether the box is ticked. Raises ValidationError if it is ticked but the user manages no
         customer.
 
-        The permission is not checked before, so that showing the form needs no database query.
+        The permission is checked only here, so that showing the form needs no database query.
         """
         ticked: bool = self.cleaned_data[name]
         if ticked and not may_manage_teams(self._user):

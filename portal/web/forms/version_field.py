@@ -35,9 +35,9 @@ def it_is_now(value: str) -> str:
 class VersionedForm(TablerForm):
     """A form whose ``cleaned_data`` are the arguments of an operation.
 
-    The form submits all fields, so that a form that was opened earlier would overwrite newer values.
-    Therefore a hidden field contains ``version``, and the view compares it with the row while the row is
-    locked.
+    The form submits all fields. A form that was opened before another user's change would therefore overwrite
+    newer values. To prevent this, a hidden field contains ``version``, and the view compares it with the row
+    while the row is locked.
     """
 
     @classmethod
@@ -55,7 +55,7 @@ class VersionedForm(TablerForm):
         return digest(json.dumps(self._written()))
 
     def is_outdated(self, *, seen: str, now: Self) -> bool:
-        """Return whether somebody else has changed the row, and the form would change values.
+        """Return whether somebody else has changed the row and the form would overwrite current values.
 
         ``seen``: the version when the form was opened. ``now``: a form with the current values of the row.
         """

@@ -36,8 +36,8 @@ def round_trip(test: ActivationTest) -> str:
 
 @register.filter
 def interruption(test: ActivationTest) -> str:
-    """Return a sentence with the time of the interruption; "" if the line was not, or still is,
-    interrupted.
+    """Return a sentence with the time of the interruption. Return "" if the line was not interrupted, or if
+    the interruption has not ended.
     """
     if test.interruption is None:
         return ""

@@ -1,4 +1,4 @@
-"""Template tags for the states of VLLs and orders as badges. A badge's text has the meaning of its colour."""
+"""Template tags for the states of VLLs and orders as badges. A badge's text says the same as its colour."""
 
 from typing import Any, NamedTuple
 
@@ -96,7 +96,10 @@ def changes(order: Order) -> str:
 
 
 def _look(name: str, value: Any) -> Look:
-    """Return the label and tone of a stored value. An unknown value, of a newer release, is its own label."""
+    """Return the label and tone of a stored value.
+
+    If only a newer release knows the value, the label is the value.
+    """
     return LOOKS[name].get(value) or Look(str(value), "muted")
 
 
@@ -128,7 +131,8 @@ HEALTH_TONES = {
 
 @register.inclusion_tag("ui/_health.html")
 def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
-    """Return the context for the badge of a line's health; for a line that has ended, how it ended.
+    """Return the context for the badge of a line's health. If the line has ended, the badge says how it
+    ended.
 
     ``whole``: whether to show also the cause of the health, and since when it applies.
     """
@@ -171,8 +175,9 @@ def status(name: str, vll: Vll) -> SafeString:
 def link_state(is_up: bool | None, *, in_use: bool = True, reporting: bool = True) -> SafeString:
     """Return the badge for the last reported link state of a port.
 
-    ``is_up``: None if the router reported no state. ``in_use``: whether the state matters to the line. If
-    not, as for a suspended line, the badge has no colour. ``reporting``: whether the router reports now.
+    ``is_up``: None if the router reported no state. ``in_use``: whether the state matters to the line. If it
+    does not matter, as for a suspended line, the badge has no colour. ``reporting``: whether the router
+    reports now.
     """
     if not reporting:
         return badge_markup(_("link unknown"), "muted")

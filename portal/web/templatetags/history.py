@@ -68,7 +68,7 @@ _IDENTIFYING = ("role", "email", "prefix", "type", "provider", "serial", "held_b
 def happening(change: Change) -> str:
     """Return the change in words, such as ``Line changed``.
 
-    If the history may contain several rows of the table, the text also names the row:
+    If the history may contain changes of several rows of the same table, the text also names the row:
     ``Second factor deleted (totp)``.
     """
     done = _(_DONE[change.operation]) % {"what": _(WHAT[change.what])}

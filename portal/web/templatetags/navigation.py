@@ -56,7 +56,7 @@ class Navigation:
 
 @register.simple_tag(takes_context=True)
 def navigation(context: Context) -> Navigation | None:
-    """Return the navigation; None if nobody is signed in, and on error pages without a user."""
+    """Return the navigation. Return None if nobody is signed in, or on an error page that knows no user."""
     request: Any = context.get("request")
     user = getattr(request, "user", None)
     if not isinstance(user, User):

@@ -77,7 +77,7 @@ def netbox_phase(phase: str) -> Any:
 
 @register.filter
 def as_json(value: Any) -> str:
-    """Return a value of an intent as in JSON, but a text without quotes, and "–" for null."""
+    """Return a value of an intent as JSON. Exceptions: a text has no quotes, and null becomes "–"."""
     if value is None:
         return "–"
     return str(value).lower() if isinstance(value, bool) else str(value)

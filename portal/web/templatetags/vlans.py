@@ -58,5 +58,5 @@ def any_lost(counts: Mapping[str, float | None]) -> bool:
 
 @register.filter
 def missed(counts: Mapping[str, float | None]) -> float:
-    """Return the number of frames that arrived at the port and that the router could not receive."""
+    """Return the number of frames that the router could not receive although they arrived at the port."""
     return (counts["rx_miss"] or 0) + (counts["rx_no_buffer"] or 0)

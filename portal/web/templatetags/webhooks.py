@@ -50,7 +50,8 @@ def webhook_badge(webhook: Webhook) -> SafeString:
 
 @register.filter
 def outcome(delivery: Delivery) -> str:
-    """Return the result of the last attempt: the HTTP status, such as ``HTTP 200``, and any error.
+    """Return the result of the last attempt: the HTTP status, such as ``HTTP 200``, and the error if there
+    was one.
 
     Return "–" before the first attempt.
     """

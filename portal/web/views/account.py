@@ -88,7 +88,7 @@ def email_confirm(request: SignedInRequest, signed: str) -> HttpResponse:
     """Show a button to confirm a new e-mail address (GET), or set the address (POST).
 
     GET alone does not set the address, because mail scanners follow all links. The link works only for the
-    account that requested it, because a mistyped address may belong to another person.
+    account that requested the change, because a mistyped address may belong to another person.
     """
     try:
         if request.method != "POST":

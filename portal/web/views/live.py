@@ -1,4 +1,4 @@
-"""The check of the topics that an open page wants to follow. The live process then sends a stream."""
+"""The check of the topics that an open page wants to follow, before the live process sends a stream."""
 
 from django.http import Http404, HttpResponse
 
@@ -11,7 +11,7 @@ class Following(HttpResponse):
     """A response with the topics that a page follows.
 
     The live process reads ``followed`` and ``user_id``, and sends a stream instead. If a web process sends
-    the response, its status 204 ends the browser's EventSource permanently, and the page polls.
+    the response, the status 204 ends the browser's EventSource permanently, and the page polls.
     """
 
     status_code = 204

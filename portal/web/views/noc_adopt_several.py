@@ -115,8 +115,8 @@ def _proposed(lines: Sequence[FoundLine]) -> list[Row]:
 def _filled(lines: Iterable[tuple[FoundLine, Mapping[str, str]]]) -> list[Row]:
     """Return the rows of the form with the values of a file.
 
-    Where the file has no value, the proposed value is used. Only rows with a bandwidth in the file are
-    validated.
+    If the file has no value for a field, the row has the proposed value. Only rows with a bandwidth in the
+    file are validated.
     """
     lines = list(lines)
     rows = _proposed([line for line, _fields in lines])
@@ -146,9 +146,10 @@ def _sent(request: SignedInRequest) -> tuple[list[Row], list[str]]:
 def _check(
     request: SignedInRequest, for_all: AdoptionsForm, rows: Iterable[Row], *, adopting: bool
 ) -> list[AdoptionOutcome]:
-    """Return the outcome for each selected line; an empty list if a form has an error.
+    """Return the outcome for each selected line. If a form has an error, order nothing and return an empty
+    list.
 
-    ``adopting``: whether to order the adoptions. If a form has an error, nothing is ordered.
+    ``adopting``: whether to order the adoptions.
     """
     wanted = {row.line.id: adoption for row in rows if (adoption := row.form.adoption(for_all))}
     wrong = not for_all.is_valid() or any(row.form.errors for row in rows)
@@ -198,7 +199,10 @@ def _page(
 
 
 def _name(line: FoundLine) -> str:
-    """Return a name made of the line's sites and its key, or its VLAN if it has no key."""
+    """Return a name made of the line's sites and its key.
+
+    If the line has no key, its VLAN is used instead.
+    """
     places = " – ".join(dict.fromkeys(str(end.router.site) for end in line.ends))
     number = line.key if line.key is not None else next((each.outer_vlan for each in line.ends), None)
     return places if number is None else f"{places} {number}"

@@ -88,8 +88,8 @@ def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """Silence an alarm. ``lasting`` is the duration. If ``lasting`` is the choice of a time, ``until`` is the
-    end.
+    """Silence an alarm. ``lasting`` is the duration. If the user chose an end time instead of a duration,
+    ``until`` is the end.
     """
     alarm, form, now = _alarm(alarm_id), SilenceForm(request.POST), clock.now()
     if form.is_valid():

@@ -24,8 +24,8 @@ from portal.vll.models import Vll
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.templatetags.history import WHAT
 
-# By audited table: the page that has the history of its rows, and the column with the id for its address. A
-# test checks that no table is missing.
+# For each audited table: the page that has the history of its rows, and the column with the id for the page's
+# address. A test checks that no table is missing.
 PAGES = {
     "vll": ("web:vll", "id"),
     "vllend": ("web:vll", "vll_id"),
@@ -56,7 +56,8 @@ PAGES = {
 # The maximum length of a user name.
 LONGEST_NAME = 150
 _NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
-# For tables whose rows have no name: the object whose name is shown, by the column with its id.
+# For tables whose rows have no name: the column with the id of another object, and the model of that object.
+# The page shows the name of that object.
 _OWNERS: dict[str, tuple[str, type[Model]]] = {
     "vllend": ("vll_id", Vll),
     "order": ("vll_id", Vll),

@@ -64,7 +64,7 @@ def template(request: SignedInRequest, kind: str) -> StreamingHttpResponse:
 def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Show an import. If htmx polls and ``?seen=`` is still current, the status is 204."""
     this = _visible(request, import_id)
-    # The refused rows need no check of their own. They change only together with the counts in the live part.
+    # The refused rows need no separate check: they change only together with the counts in the live part.
     live = polled_part("noc/_import_live.html", {"this": this}, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -73,7 +73,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     context = {
         "this": this,
         "kind": kind,
-        # Cells and messages quote the file, which may contain personal data.
+        # Cells and messages contain text from the file, which may include personal data.
         "rows": refused_rows(this)[:ROWS_SHOWN] if may_import else [],
         "live": live,
         "may_import": may_import,

@@ -1,4 +1,4 @@
-"""The page with the map of the backbone, and with tables of the same content."""
+"""The page with the map of the backbone, and with tables of the same routers and links."""
 
 from urllib.parse import urlencode
 

@@ -1,4 +1,4 @@
-"""The NOC's pages for orders: those pending approval, and the page to approve, reject, retry or end one."""
+"""The NOC's pages for orders: the orders pending approval, and the NOC's actions on an order."""
 
 from typing import Any
 from uuid import UUID
@@ -45,7 +45,7 @@ def orders_pending_approval(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """Show an order, why it needs approval, and the plans of its routers."""
+    """Show an order, the reason why it needs approval, and the plans of its routers."""
     return _page(request, _order(request.user, order_id))
 
 

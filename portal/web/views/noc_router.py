@@ -56,7 +56,7 @@ def _lock(on: bool) -> Callable[[Router, User], None]:
     return lambda router, user: router_lock_set(router=router, on=on, user=user, now=clock.now())
 
 
-# By button: the operation, and the message for the user.
+# For each button: the operation, and the message for the user.
 _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
     "maintenance-begin": (
         _maintenance(True),
@@ -147,7 +147,7 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
 def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
     """Freeze a router for ``hours``, with ``reason``.
 
-    If one of them is missing, the response has status 422 and shows the page with the error.
+    If ``hours`` or ``reason`` is missing, the response has status 422 and shows the page with the error.
     """
     router, form = _router(router_id), FreezeForm(request.POST)
     if not form.is_valid():
@@ -195,8 +195,8 @@ def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
 def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
     """Accept or remove the calibration of a router.
 
-    With ``do`` = ``take``, the calibration in ``printed`` is stored (the output of
-    ``longline-agent calibrate -json``). With ``return``, the calibration is removed.
+    If ``do`` is ``take``, the calibration in ``printed`` is stored (the output of
+    ``longline-agent calibrate -json``). If ``do`` is ``return``, the calibration is removed.
     """
     router, form = _router(router_id), CalibrationForm(request.POST, auto_id="calibration-%s")
     done = {

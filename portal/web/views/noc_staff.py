@@ -30,7 +30,7 @@ def staff(request: SignedInRequest) -> HttpResponse:
 @proves_identity
 @require_POST
 def add(request: SignedInRequest) -> HttpResponse:
-    """Add a person to the NOC's staff. If this is refused, show the page with the errors."""
+    """Add a person to the NOC's staff. If the form is refused, show the page with the errors."""
     form = StaffForm(request.POST)
     if form.is_valid():
         try:

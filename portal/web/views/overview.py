@@ -41,7 +41,8 @@ def overview(request: SignedInRequest) -> HttpResponse:
     open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
     now = clock.now()
-    # Read the orders before the lines. If an order has ended by now, its line is then read with the result.
+    # Read the orders before the lines. If an order has ended, its line is then read with the result of the
+    # order.
     orders = list(open_orders[:OPEN_ORDERS_SHOWN])
     listed = everything if show_all else current
     trouble = next((each for each in Trouble if each.value == request.GET.get("trouble")), None)
@@ -51,7 +52,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     troubled = list(troubled_paths())
     with_health(page.rows, troubled=troubled)
     may_order = permissions.may_order_for_anyone(request.user)
-    # If there are lines, there are also ports, so the query is not needed.
+    # If there are lines, there are also ports. So the query is needed only without lines.
     lacks_ports = may_order and not page.rows and not Port.objects.visible_to(request.user).exists()
     carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
     recent = recent_of(carrying, now=now)

@@ -66,7 +66,7 @@ def page(request: SignedInRequest, port: Port) -> HttpResponse:
         "ranges_shown": None if request.GET.get("vlans") == "all" else RANGES_SHOWN,
         "vlls": with_health(found.rows),
         "page": found,
-        # The graph begins when the port got its first line.
+        # The graph begins at the time when the port got its first line.
         "since": port.vlan_leases.aggregate(at=Min("leased_at"))["at"],
         "may_order": orderable_ports(request.user).filter(pk=port.pk).exists(),
         "order_url": f"{reverse('web:order')}?port={port.pk}",

@@ -42,7 +42,10 @@ def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invi
 
 @requires(permissions.may_sign_in)
 def teams(request: SignedInRequest) -> HttpResponse:
-    """Show the customers whose members the user may see. If there is only one, redirect to its page."""
+    """Show the customers whose members the user may see.
+
+    If there is only one customer, redirect to its page.
+    """
     found = list(permissions.visible_customers(request.user).order_by("name"))
     if len(found) == 1:
         return redirect("web:team", customer_id=found[0].pk)
@@ -62,7 +65,7 @@ def page(request: SignedInRequest, found: Team) -> HttpResponse:
 @proves_identity
 @require_POST
 def invite(request: SignedInRequest, found: Team) -> HttpResponse:
-    """Invite a person. If this is refused, show the page with the errors."""
+    """Invite a person. If the form is refused, show the page with the errors."""
     form = InviteForm(request.POST)
     if form.is_valid():
         try:

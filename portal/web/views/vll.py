@@ -58,8 +58,9 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     If ``?seen=`` is still current, the status is 204, so that htmx does not change the page.
 
     A page of a settled line polls once a second with ``?unless=``, which is the result of ``_turn`` for the
-    shown content. If that result is still current, the status is 204 without further queries. The header
-    ``X-Whole`` skips this check, because the page knows of a change (static/js/live.js).
+    shown content. If that result is still current, the status is 204 without further queries. A request with
+    the header ``X-Whole`` skips this check, because the page already knows that something has changed
+    (static/js/live.js).
     """
     if "X-Whole" not in request.headers and request.GET.get("unless") == _turn(vll):
         return HttpResponse(status=HTTP_NO_CHANGE)

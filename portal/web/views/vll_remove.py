@@ -27,7 +27,7 @@ _OTHERS = (timedelta(days=1), timedelta(days=7), timedelta(days=30))
 class CoolingOff:
     """A cooling-off that the user can choose. ``value``: its seconds, as the form sends them.
 
-    ``agreed``: whether it is the cooling-off that the customer or the settings define.
+    ``agreed``: whether this is the cooling-off that the customer or the settings define.
     """
 
     lasts: timedelta
@@ -76,7 +76,7 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
-    """Return the cooling-offs that the user can choose. The agreed one is first.
+    """Return the cooling-offs that the user can choose. The agreed cooling-off is first.
 
     If the line is not in service, or already in its cooling-off, only an immediate removal is possible.
     """
