@@ -40,7 +40,7 @@ class CellNotOneOf(DomainError):
 
 
 class CellNotAnAddress(DomainError):
-    """The cell is not an IP address of the family (4 or 6)."""
+    """The cell is not an IP address of the required family (4 or 6)."""
 
     value: str
     family: int

@@ -83,9 +83,7 @@ class BookableBelowBooked(Conflict):
 
 
 class BookableTwice(DomainError):
-    """The input contains a rate to book and a percentage of the speed that contradict each other. Rates in
-    bit/s.
-    """
+    """The bookable rate and the percentage of the port's speed contradict each other. Rates in bit/s."""
 
     bookable_bps: int
     oversubscription_percent: int

@@ -31,7 +31,7 @@ class RangeEmpty(DomainError):
 
 
 class StepRefused(DomainError):
-    """The step is not offered, has no stored values that old, or gives too many points. Unit: seconds."""
+    """The step is not offered, gives too many points, or has no stored values for this time. In seconds."""
 
     step_s: int
     offered_s: tuple[int, ...] = STEPS_S

@@ -55,7 +55,7 @@ class PathMtuUnknown(TransportRefused):
 
 
 class NoPath(TransportRefused):
-    """In at least one direction, no path of in-service links of this family joins the two routers."""
+    """The two routers have no path over in-service links of this family, in at least one direction."""
 
     a: Router
     z: Router
