@@ -83,7 +83,7 @@ def email_change_path(user: User, *, to: str) -> str:
 
 
 def _bound_to(user: User) -> dict[str, Any]:
-    """Return the facts of the account that must not change while a link is valid.
+    """Return the account's facts that must not change while a link is valid.
 
     If an attacker has requested a link, the user can invalidate it with a new password.
     """

@@ -92,7 +92,7 @@ def cores_book(
 
 
 def cores_lock(routers: Collection[int]) -> None:
-    """Lock the sums of these router ids, for a caller that books on them more than once."""
+    """Lock the sums of these routers, for a caller that books cores of these routers more than once."""
     with connection.cursor() as cursor:
         for router in sorted(routers):
             cursor.execute(_ADD, {"router": router, "load": 0})

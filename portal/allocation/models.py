@@ -108,7 +108,7 @@ class GrePairLease(Lease):
 
 
 class PortVlanLease(models.Model):
-    """The frames of a port that one VLL end takes, as a range of tag keys.
+    """The frames that one VLL end takes from its port, as a range of tag keys.
 
     A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.vlan_ranges``). A whole port is
     the range of all keys. A sub-interface that is not exact-match takes every inner tag under its outer tag.

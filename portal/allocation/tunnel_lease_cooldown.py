@@ -1,4 +1,6 @@
-"""The end of a lease of a VNI, a GRE key or an address pair: it cools down before it can be leased again."""
+"""The end of a lease of a VNI, GRE key or address pair. The identifier cools down before it can be leased
+again.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The frames of a port that a VLL end takes, as a range of integers. PostgreSQL can exclude overlapping
+"""The frames that a VLL end takes from its port, as a range of integers. PostgreSQL can exclude overlapping
 ranges.
 
 A key is ``tpid_bit << 24 | outer << 12 | inner``. ``tpid_bit`` is 1 for an outer 0x88a8 and 0 for 0x8100;

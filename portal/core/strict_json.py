@@ -104,7 +104,7 @@ class ForeignText(CheckedText):
 
 
 class ForeignName(ForeignText):
-    """The name of an object in VPP that the portal does not manage."""
+    """The name of a VPP object that the portal does not manage."""
 
     __slots__ = ()
     longest = 63

@@ -244,7 +244,7 @@ def _sentence(finding: Finding, end: VllEnd | None = None) -> str:
 
 
 def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
-    """Return the loss of the path that affects this line, or None.
+    """Return the loss on the path if it affects this line, else None.
 
     A loss of large frames only affects lines with such frames. Any other loss affects all lines.
     """
@@ -276,7 +276,7 @@ def _open_orders(lines: list[UUID]) -> dict[UUID, Order]:
 
 
 def _troubled_paths(routers: Collection[int]) -> Collection[TunnelPath]:
-    """Return the troubled paths whose first router is one of these."""
+    """Return the troubled paths whose first router is one of ``routers``."""
     return _PATHS_FROM(list(routers)) if routers else ()
 
 

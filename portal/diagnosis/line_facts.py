@@ -133,7 +133,7 @@ class PathMtuFacts:
 
 @dataclass(frozen=True, slots=True)
 class ActivationTestFacts:
-    """The newest activation test of the line that sent frames."""
+    """The line's newest activation test in which frames were sent."""
 
     passed: bool
     sentence: str

@@ -206,7 +206,7 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
 
 
 def stored_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
-    """Return the sentence of a verdict that a report has stored as JSON, in the reader's language.
+    """Return, in the reader's language, the sentence of a verdict that a trouble report has stored as JSON.
 
     Return the stored sentence if an older release stored no facts, or if a newer release stored a finding
     that this release does not know.

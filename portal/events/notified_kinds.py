@@ -1,4 +1,6 @@
-"""The kinds of events that lead to webhooks or mails. portal.notifications defines the content of both."""
+"""The kinds of events that lead to webhooks or mails. portal.notifications defines the content of the
+webhooks and mails.
+"""
 
 NOTIFIED_KINDS = frozenset(
     {

@@ -9,7 +9,7 @@ from portal.inventory.models import ObservedLoad
 
 @dataclass(frozen=True, slots=True)
 class LinkTraffic:
-    """The traffic of a link in each direction (bit/s); None if no side reports it.
+    """The traffic of a link in each direction (bit/s); None if neither side reports it.
 
     ``speed_bps``: the speed of the slower side; None if unknown.
     """
@@ -24,7 +24,9 @@ class LinkTraffic:
         return max(self.a_to_z_bps or 0, self.z_to_a_bps or 0)
 
     def percent_of(self, bps: int | None) -> int | None:
-        """Return ``bps`` as a rounded percentage of the speed; None if one of them is unknown."""
+        """Return ``bps`` as a rounded percentage of the link's speed; None if ``bps`` or the speed is
+        unknown.
+        """
         return None if bps is None or self.speed_bps is None else round(100 * bps / self.speed_bps)
 
     @property

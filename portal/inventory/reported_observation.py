@@ -61,7 +61,7 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FramesReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The frames of a port that a sub-interface takes (portal.core.vlan_tags.Frames)."""
+    """The frames that a sub-interface takes from its port (portal.core.vlan_tags.Frames)."""
 
     dot1ad: bool | None
     outer: Annotated[int, Meta(ge=0, le=4095)] | None
@@ -118,7 +118,7 @@ class RouteReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Difference(Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of an end whose state in VPP differs from the intent."""
+    """A part of an end. Its state in VPP differs from its state in the intent."""
 
     object: ForeignText
     field: ForeignText
@@ -159,7 +159,8 @@ class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class VlanLoss(Struct, frozen=True, forbid_unknown_fields=True):
-    """Frames of an end that VPP drops although they have its VLAN. ``since_ms``: when frames last arrived.
+    """A loss at an end: VPP drops frames although they have the end's VLAN. ``since_ms``: when frames last
+    arrived.
 
     ``not_examined``: the loss is not confirmed, because VPP's tracer could not be used. ``dropped``: the
     tracer showed the loss, and the sub-interface is not rebuilt yet. ``rebuilt``: the sub-interface is

@@ -18,7 +18,7 @@ from portal.notifications.public_address_check import NotAllowed, Rules
 TOTAL_S = 30.0
 # The size limit for the response, including headers.
 MOST_BYTES = 64 * 1024
-# The size of the beginning of the response that the log shows.
+# The log shows this many bytes from the beginning of a response.
 _SHOWN_BYTES = 1000
 _Error = Delivery.Error
 

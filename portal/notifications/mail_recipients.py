@@ -51,8 +51,8 @@ _NOC: dict[str, Group] = {
 _OWNERS = {PASSWORD_RESET_REQUESTED, ACCOUNT_OPENED, EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED}
 # The kinds of mail that this release can write. A newer release may have stored mails of other kinds.
 MAILED_KINDS = frozenset({*_MEMBERS, *_NOC, *_OWNERS, RECEIVER_CHANGED, REPORTING, MONTHLY_REPORT})
-# Orders with only these changes cause no mail about the completed order, because the new state of the line is
-# mailed: suspended, in service again, or about to be removed.
+# For an order with only these changes, a mail reports the new state of the line: suspended, in service again,
+# or about to be removed. No mail reports that the order is completed.
 _MAILED_FOR_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
 
 

@@ -19,7 +19,7 @@ import httpcore
 
 from portal.notifications.public_address_check import Address, Rules
 
-# The most addresses of a name that are tried.
+# The most addresses that are tried for a name.
 _MOST_ADDRESSES = 8
 # RFC 8305, section 8: try the next address after this time, while earlier attempts continue.
 _NEXT_AFTER_S = 0.25

@@ -53,8 +53,8 @@ class MonthPreview:
     """The effect of acceptance on the month of a line.
 
     ``samples``: the number of quarantined samples by side. ``added`` and ``left_out``: the numbers of
-    5-minute buckets by side. ``before`` and ``after``: the figures without and with the samples; None after
-    the decision, and if the time of the samples is unknown.
+    5-minute buckets by side. ``before`` and ``after``: the figures without and with the samples. They are
+    None after the decision, and if the time of the samples is unknown.
     """
 
     vll: Vll

@@ -52,9 +52,9 @@ def throughput(
 
     * ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
       range. ``in`` and ``out`` are None if the bucket has no samples.
-    * ``p95``: per end, the 95th percentiles of the 5-minute rates ``in``, ``out``, and ``max`` (the larger of
-      both), and the number of ``missing`` 5-minute buckets. The percentiles are None if the 5-minute rows of
-      the range are no longer stored.
+    * ``p95``: per end, the 95th percentiles of three 5-minute rates: ``in``, ``out`` and ``max``, the larger
+      of these two rates. ``missing`` is the number of missing 5-minute buckets. The percentiles are None if
+      the 5-minute rows of the range are no longer stored.
     * ``missing``: the number of buckets in which at least one end was not counted. Buckets outside the VLL's
       time in service do not count. The last REPORTING_DELAY does not count either, because reports may still
       arrive.

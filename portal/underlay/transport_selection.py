@@ -1,4 +1,4 @@
-"""The choice of the transport that carries a VLL, or the reasons why none does."""
+"""The choice of the transport that carries a VLL, or the reasons why no transport can."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass

@@ -59,7 +59,7 @@ LIMIT %(limit)s
 
 
 class Fate(StrEnum):
-    """The consequence of the failure for a line, the worst first."""
+    """The possible consequences of a failure for a line, the worst first."""
 
     DOWN = "down"
     TOO_WIDE = "too_wide"

@@ -97,8 +97,7 @@ def link_create(
 ) -> BackboneLink:
     """Create a link. Raises LinesAffected if the underlay would no longer carry lines.
 
-    The error is possible because lines take a new link that is shorter, even if its MTU is too small for
-    them.
+    The error is possible because lines use a shorter new link even if its MTU is too small for them.
     """
     with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
         return link_create_unguarded(a_router=a_router, z_router=z_router, user=user, now=now, **facts)

@@ -4,11 +4,11 @@ At most one end is shut down at a time. The link state of that end is then unkno
 decides. The decision changes only for a fact that has lasted for some time. While the facts stay the same, it
 changes at most twice, even if a port that is set up again needs up to a minute for its link (ADR 46):
 
-* While no end is shut down: if the link is lost at one end and up at the other end, the other end is shut
-  down.
-* While an end is shut down: if the link of the far end is back, or the far end's router has been silent for
-  longer than FORGOTTEN, no end is shut down any more. Otherwise the same end stays shut down, for example
-  while the link of the far end is unknown.
+* While no end is shut down: if the link is lost at one end and up at the other end, the end with the link is
+  shut down.
+* While an end is shut down: the shutdown ends when the link of the far end is back. It also ends when the far
+  end's router has been silent for longer than FORGOTTEN. Otherwise the end stays shut down, for example while
+  the link of the far end is unknown.
 """
 
 from collections.abc import Mapping
@@ -82,8 +82,8 @@ class EndLink:
     def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
         """Return whether the link may be missing only because the port was just set up again.
 
-        True for a loss that began after ``set_up_at`` but at most SETTLING later, or less than
-        ``timing.down`` before ``set_up_at``.
+        True for a loss that began at most SETTLING after ``set_up_at``, or less than ``timing.down`` before
+        it.
         """
         if set_up_at is None or self.since is None:
             return False
@@ -115,8 +115,8 @@ def shut_side_next(
     """Return the end that must be shut down: "a", "z" or "" for neither.
 
     ``times``: the number of shutdowns in a row. ``set_up_at``: when the last shut port was to be set up
-    again; None: never. If a link is lost at about that time, or within a minute after it, the loss counts
-    only after a minute.
+    again; None: never. A loss that begins shortly before this time, or in the minute after it, counts only
+    after a minute.
     """
     if shut_side:
         far = ends[other(shut_side)]

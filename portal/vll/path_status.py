@@ -1,7 +1,7 @@
 """The state of a line's path between its two routers, or why the path is not watched.
 
-A path is watched if both routers can watch it and do so, and if at least one router has heard the other
-before. Otherwise it counts as not watched.
+A path is watched under two conditions: both routers watch it, and at least one of them has heard the other.
+Otherwise the path counts as not watched.
 """
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ AND z.status = 'verified' AND z.status_revision = v.revision
 
 @dataclass(frozen=True, slots=True)
 class PathLine:
-    """An end of a line whose tunnel uses a path, with the revision that its router must have."""
+    """A line's end whose tunnel uses a path, with the revision that the end's router must have."""
 
     vll: UUID
     side: str

@@ -101,9 +101,10 @@ def orders(user: User) -> QuerySet[Order]:
 
 
 def orderers_may_order(orders: Iterable[Order]) -> dict[UUID, bool]:
-    """Return, for the orders pending approval among these, whether their orderer could place the order today.
+    """Return, for each of ``orders`` that is pending approval, whether its author could place the order
+    today.
 
-    The account may be closed, or its role may have changed. Two statements for any number of orders.
+    The author's account may be closed, or its role may have changed. Two statements for any number of orders.
     """
     pending = [order for order in orders if order.state == OrderState.PENDING_APPROVAL]
     if not pending:

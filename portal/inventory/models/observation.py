@@ -152,7 +152,7 @@ class ObservedInterface(models.Model):
     linux_cp = models.CharField(max_length=63, blank=True)
     # The port of a sub-interface.
     parent = models.CharField(max_length=63, blank=True, default="", db_default="")
-    # The frames of its port that a sub-interface takes (portal.core.vlan_tags.Frames); null: not reported.
+    # The frames that a sub-interface takes from its port (portal.core.vlan_tags.Frames); null: not reported.
     frames = models.JSONField(null=True)
 
     class Meta:

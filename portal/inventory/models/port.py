@@ -15,7 +15,7 @@ class LinkSpeedNotRead(RuntimeError):
 
 
 class Port(models.Model):
-    """A UNI (or ENNI): an interface of a router that a customer is connected to.
+    """A UNI or an ENNI: a router's interface towards a customer or another operator.
 
     InterfaceUse ensures that no interface is two ports, or a port and a side of a link.
     """

@@ -5,7 +5,7 @@ from portal.vll.models.vll import Vll
 
 
 class ForwardedLinkLoss(models.Model):
-    """The end of a line whose port is shut down, because the other end has lost its link.
+    """The end whose port is shut down, because the line's other end has lost its link.
 
     Each line that has ever forwarded a link loss has one row. One row per line ensures that the portal never
     shuts down both ends (portal.vll.link_loss_decision).

@@ -23,7 +23,7 @@ class Order(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders", db_index=False)
     action = models.CharField(max_length=10, choices=OrderAction)
     state = models.CharField(max_length=20, choices=OrderState, default=OrderState.ACKNOWLEDGED)
-    # The revision of the VLL that the routers must confirm to complete this order.
+    # The order is complete when the routers have confirmed this revision of the VLL.
     revision = models.PositiveIntegerField()
     ordered_by = models.CharField(max_length=150)
     # The id of the HTTP request that created the order; "" if no request did.

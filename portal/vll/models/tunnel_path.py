@@ -46,8 +46,8 @@ class TunnelPath(models.Model):
     probe_due_at = models.DateTimeField(null=True)
     probed_at = models.DateTimeField(null=True)
     finding = models.CharField(max_length=20, blank=True, default="", db_default="")
-    # The largest IP packet (bytes) that passed in both directions in the last measurement in which frames
-    # passed, and the time of that measurement.
+    # The largest IP packet (bytes) that passed in both directions in the last measurement, and the time of
+    # the measurement. A measurement in which no frames passed changes neither value.
     verified_ip_mtu = models.PositiveIntegerField(null=True, db_column="proven_ip_mtu")
     verified_at = models.DateTimeField(null=True, db_column="proven_at")
     # Since when large packets are lost and small ones are not.

@@ -159,7 +159,7 @@ def activation_test_put_off(test: ActivationTest, *, now: datetime) -> None:
 
 @transaction.atomic
 def activation_test_finish(test: ActivationTest, tested: Tested, *, now: datetime) -> None:
-    """Store the outcome of a test. Depending on it, hand the line over or undo its order.
+    """Store the outcome of a test. Depending on the outcome, hand the line over or undo its order.
 
     Do nothing if the test has ended already, or if the line has another revision now.
     """
@@ -193,7 +193,7 @@ def activation_tests_resend(*, now: datetime) -> None:
 
 
 def activation_tests_call_off(tests: QuerySet[ActivationTest], *, now: datetime) -> None:
-    """End the waiting tests among these, because their revision is no longer wanted."""
+    """End those of ``tests`` that still wait, because their revision is no longer wanted."""
     tests.filter(state=ActivationTest.State.WAITING).update(
         state=ActivationTest.State.NOT_TESTED, reason=ActivationTest.Reason.CALLED_OFF, finished_at=now
     )

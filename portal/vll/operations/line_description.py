@@ -1,4 +1,6 @@
-"""The description of a VLL: the customer's text. Routers show it through SNMP; nothing depends on it."""
+"""The description of a VLL: the customer's text. Routers show the description through SNMP. Nothing depends
+on it.
+"""
 
 from datetime import datetime
 

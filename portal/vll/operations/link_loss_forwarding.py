@@ -48,7 +48,7 @@ def forwards_link_loss(vll: Vll) -> bool:
 
 
 def link_losses_forward(*, now: datetime) -> int:
-    """Forward the loss or return of a link on each line where that is due; return the number of these lines.
+    """Forward lost and returned links on all lines that need it. Return the number of changed lines.
 
     Each line that changes has its own transaction. The other lines are only read.
     """

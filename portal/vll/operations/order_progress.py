@@ -42,9 +42,10 @@ def answers_take(
 ) -> bool:
     """Record each answer and settle its VLL, in one transaction for each VLL.
 
-    Answers about ends of other routers, or about revisions that were never requested, are ignored. ``go_on``
-    is called before each VLL and may end the work early, because thousands of VLLs take a while. In that
-    case, return False; a later call with the same answers processes the remaining VLLs.
+    Answers about ends of other routers, or about revisions that were never requested, are ignored. Thousands
+    of VLLs take a while, so the caller can end the work early: ``go_on`` is called before each VLL. If it
+    returns False, this function also returns False. A later call with the same answers processes the
+    remaining VLLs.
     """
     by_vll: dict[Any, list[EndAnswer]] = {}
     for answer in answers:

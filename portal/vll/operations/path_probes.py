@@ -83,7 +83,8 @@ def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
 def largest_frame(path: TunnelPath) -> int:
     """Return the size of the largest test frame in the probe, in bytes.
 
-    In the probe's tunnel, its IP packet is as large as the largest IP packet of the lines on the path.
+    In the probe's tunnel, the IP packet of this frame is as large as the largest IP packet of the lines on
+    the path.
     """
     return path.needed_ip_mtu - _overhead(path)
 

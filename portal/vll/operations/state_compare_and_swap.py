@@ -39,7 +39,8 @@ def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **al
 
 
 def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", **also: Any) -> None:
-    """Move a VLL to the life cycle state ``lifecycle``, and write the columns of ``also`` with it.
+    """Move a VLL to the life cycle state ``lifecycle``, and write the columns of ``also`` in the same
+    statement.
 
     Raises ForbiddenTransition, ConcurrentChange.
     """

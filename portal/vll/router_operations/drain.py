@@ -1,5 +1,5 @@
-"""Drain a router: traffic between other routers avoids it where possible, it takes no new lines, and the
-lines that end on it move away.
+"""Drain a router. The traffic between other routers then avoids this router where possible, the router takes
+no new lines, and the lines that end on the router move away.
 
 The procedure is the usual one of network operators. The portal calculates paths as if the router advertised
 its links at the largest metric that still counts (stub router of RFC 6987, overload of IS-IS). The lines that

@@ -126,8 +126,8 @@ def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
     """Keep the reported freeze open until a user has reviewed its differences."""
     freeze = RouterFreeze.objects.filter(pk=report.id).first()
     if freeze is None:
-        # A freeze of the portal that a restored database does not know is treated like the router's own
-        # freeze.
+        # A freeze of the portal that a restored database does not know is treated like a freeze that an
+        # operator began on the router.
         since = min(now, to_time(report.since_ms))
         freeze = RouterFreeze.objects.create(
             pk=report.id,

@@ -1,4 +1,5 @@
-"""Request that a router deletes and re-creates the sub-interface of an end whose frames it drops.
+"""Request that a router deletes and re-creates an end's sub-interface, because the router drops the end's
+frames.
 
 The agent does this automatically once, after VPP's tracer has shown such frames. Only an operator's request
 repeats it.
