@@ -28,8 +28,8 @@ def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
 def _free_at(sent: QuerySet[Invitation], maximum: int) -> datetime | None:
     """Return the time when the next invitation is allowed.
 
-    At that time, the oldest of the newest ``maximum`` invitations is older than WINDOW. Return None if there
-    are fewer invitations.
+    At that time, fewer than ``maximum`` invitations are younger than WINDOW. Return None if there are fewer
+    than ``maximum`` invitations at all.
     """
     moments = sent.order_by("-created_at").values_list("created_at", flat=True)
     last = moments[maximum - 1 : maximum].first()

@@ -37,7 +37,7 @@ def directions(transport: Transport) -> int:
     """Return the number of directions of traffic that count at one end.
 
     A tunnel's end handles both directions. A local cross-connect has both ends on one router, which handles
-    each frame once. There, each end counts for the direction of its incoming frames.
+    each frame once. With this transport, each end counts for the direction of its incoming frames.
     """
     return 1 if transport is Transport.L2XC else 2
 

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 
 def leases_end(leases: QuerySet[Any], *, kept: QuerySet[Any], rest: timedelta, now: datetime) -> None:
-    """End ``leases``. Leases among ``kept`` are quarantined. The cool-down of the others begins now."""
+    """End ``leases``. Leases among ``kept`` are quarantined. The cool-down of the other leases begins now."""
     active = leases.filter(released_at__isnull=True)
     active.filter(pk__in=kept.values("pk")).update(released_at=now, free_at=None)
     active.update(released_at=now, free_at=now + rest)

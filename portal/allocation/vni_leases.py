@@ -40,8 +40,8 @@ AND (%(of_others)s OR NOT EXISTS (
 ON CONFLICT (vni) DO NOTHING
 """
 # The query cuts the ranges between reserved ranges (islands and gaps) into pieces. It reads the pieces in
-# order, first those after the start, up to the limit. In each piece it finds the gaps between neighbours in
-# the index.
+# order, from the start value on, until the limit is reached. In each piece it finds the gaps between
+# neighbours in the index.
 _GAPS = """
 WITH reserved AS (
     SELECT first, last FROM allocation_reservedvnirange

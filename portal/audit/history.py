@@ -122,8 +122,8 @@ def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _ever_of(model: type[models.Model], **owner: int) -> QuerySet[Any, Any]:
-    """Return the ids of all rows that ever belonged to the owner. They come from the events, to include
-    deleted rows.
+    """Return the ids of all rows that ever belonged to the owner. The ids come from the events, so they
+    include deleted rows.
     """
     found: QuerySet[Any, Any] = EVENTS[model].objects.filter(**owner).values("pgh_obj_id")
     return found

@@ -82,7 +82,7 @@ class PrintableText(CheckedText):
 
 
 class Etag(PrintableText):
-    """The identifier of a list that was reported before."""
+    """The identifier of a list in an earlier report."""
 
     __slots__ = ()
     longest = 64

@@ -93,7 +93,7 @@ def with_order(line: Vll, order: Order) -> Vll:
 
 
 def known_health(line: Vll) -> Health | None:
-    """Return the health that is attached to the line. If there is none, compute it now."""
+    """Return the health that is attached to the line. If no health is attached, compute the health now."""
     if "health" not in vars(line):
         with_health([line])
     found: Health | None = vars(line)["health"]

@@ -23,7 +23,7 @@ class TroubleIsReported(Conflict):
 
 
 class TroubleIsClosed(Conflict):
-    """The report was closed before."""
+    """The report is already closed."""
 
     by: str
 

@@ -116,14 +116,14 @@ class NotAnInterfaceName(DomainError):
 class EnrolmentRefused(DomainError):
     """The token was never offered, or a newer one has replaced it.
 
-    The subclasses are only for callers with a token that the NOC has offered.
+    The subclasses are raised only for callers with a token that the NOC has offered.
     """
 
     field: str = "token"
 
 
 class EnrolmentUsed(EnrolmentRefused):
-    """The token was already used to issue a certificate, and for another key than the key in the request."""
+    """A certificate was already issued with the token, for a key other than the key in the request."""
 
     router: str
 

@@ -9,8 +9,8 @@ from portal.inventory.models import ObservedCircuit
 def keys_at_the_far_end(halves: Iterable[ObservedCircuit]) -> dict[int, int]:
     """Return, by the id of a half, the key of its other half. Halves without a clear match are left out.
 
-    ``halves``: all circuits without a partner, at both ends of these tunnels. Two halves match if they are
-    the only two between their addresses with the same VLANs. If exactly two halves are then left between two
+    ``halves``: all circuits without a partner, at both ends of the tunnels. Two halves match if they are the
+    only two between their addresses with the same VLANs. If exactly two halves are then left between two
     addresses, they match too.
     """
     left = {each.pk: each for each in halves}

@@ -32,7 +32,7 @@ class Recent:
 
 
 def recent_of(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, Recent]:
-    """Return the last hour of each line. The values equal the values in the graph of the line."""
+    """Return the last hour of each line. The line's graph shows the same values."""
     if not vlls:
         return {}
     first = int((now - SPAN).timestamp() // STEP_S + 1) * STEP_S

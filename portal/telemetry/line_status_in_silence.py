@@ -3,8 +3,8 @@
 A router is silent if its agent sends no reports. While counters nevertheless show that its VPP forwards
 (evidence), the status of its lines is unknown. If there is no evidence for longer than
 LONGLINE_SILENCE_IS_DOWN_S, the lines count as down from the last evidence on. Counters that arrive later are
-judged too, for example from an agent that was disconnected. The history of a line can change as long as the
-portal accepts samples for that time, but not after the month is frozen.
+judged too, for example from an agent that was disconnected. The history of a line in a month can change as
+long as the portal accepts samples of the month, but not after the month is frozen.
 
 The cost of a judgement depends only on the new data, and not on the length of the silence. The roll-up
 records which 5-minute buckets of a silence it counted (UnjudgedFiveMinutes). A judgement reads only these

@@ -201,7 +201,8 @@ def count_marked(
     now: datetime,
     most: int | None = None,
 ) -> int:
-    """Count the marked buckets of each table with ``count``, in batches. Return the number of buckets.
+    """Compute the marked buckets of each table in batches, by calling ``count``. Return the number of
+    buckets.
 
     Returns 0 while another process has the advisory lock ``lock``. ``take``: the SQL that removes marks and
     returns the owner and the start of each bucket. ``most``: stop after about this many buckets.

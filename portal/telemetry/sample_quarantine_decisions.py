@@ -88,8 +88,8 @@ def quarantines_expire(*, now: datetime) -> int:
 def given_up_at(quarantine: Quarantine) -> datetime:
     """Return the time when an undecided quarantine expires.
 
-    This is LONGLINE_QUARANTINE_DAYS after the end of its month. If the quarantine has no month, it is
-    LONGLINE_QUARANTINE_DAYS after the last sample arrived.
+    The quarantine expires LONGLINE_QUARANTINE_DAYS after the end of its month. If it has no month, the days
+    count from the arrival of the last sample.
     """
     since = month_span(quarantine.month)[1] if quarantine.month else quarantine.last_received_at
     return since + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)

@@ -20,8 +20,8 @@ from portal.telemetry.time_in_service import ServiceTime, service_time
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# From a column of the rollups to the column with the same count in the quarantine. The name of a rollup's
-# column comes without its side.
+# Maps the rollups' columns to the quarantine's columns with the same count. The names of the rollups' columns
+# are without the side.
 _SOURCES = {
     **{
         name: name
@@ -96,8 +96,8 @@ def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
 def month_previews(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime) -> list[MonthPreview]:
     """Return the effect of acceptance on the month of each of these lines.
 
-    Before the decision, the effect is computed. After acceptance, it is the stored number of added 5-minute
-    buckets.
+    Before the decision, the effect is computed. After acceptance, the effect is only the stored number of
+    added 5-minute buckets.
     """
     ends = list(quarantine.ends.filter(vll_id__in=[vll.pk for vll in vlls]))
     samples, added, left_out = (

@@ -83,7 +83,7 @@ def _against(
 def assumptions(
     a: LineEnd, z: LineEnd, transport: Transport, *, gre_keys: Collection[Family] = ()
 ) -> list[Assumption]:
-    """Return the facts that are taken as declared because no agent has reported them."""
+    """Return the declared facts that the portal relies on because no agent has reported them."""
     found = [
         Assumption(end.router, "encapsulation", transport.encapsulation.value)
         for end in _routers(a, z)

@@ -35,7 +35,8 @@ def router_calibration_set(
     table.
 
     Raises Retired. Raises CoresBelowBooked if a transport becomes heavier and the bookings then exceed the
-    router's cores; ``accept_affected`` permits this. Nothing changes if the router has these figures already.
+    router's cores, unless ``accept_affected`` is True. Nothing changes if the router has these figures
+    already.
     """
     locked = (
         Router.objects.select_for_update(of=("self",), no_key=True)

@@ -89,7 +89,7 @@ class Feasibility:
     ends: dict[str, EndFeasibility]
     routers: list[RouterCapacity]
     assumptions: list[Assumption]
-    # The reasons why an accepted order would wait. They are also given if the order would be refused.
+    # The reasons why an accepted order would wait. The list is also filled if the order would be refused.
     waits: list[Wait]
     gre_keys: frozenset[Family] = frozenset()
 

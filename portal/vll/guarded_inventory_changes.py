@@ -63,8 +63,8 @@ def router_change(
     """Change a router.
 
     Raises LoopbackInUse if tunnels end on an address that is removed. Raises UnderlayTableInUse if tunnels
-    are in a table that is replaced. Raises CoresBelowBooked if fewer cores remain than are booked;
-    ``accept_affected`` permits this.
+    are in a table that is replaced. Raises CoresBelowBooked if fewer cores remain than are booked, unless
+    ``accept_affected`` is True.
     """
     before = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     for name in ("loopback4", "loopback6"):

@@ -24,8 +24,8 @@ _ID_DIGITS_SHOWN, _ID_DIGITS = 8, 32
 def vlls_found(text: str, *, user: User) -> Q:
     """Return the condition that a VLL matches ``text``. The caller has applied this user's scope.
 
-    The condition repeats the ids of the user's customers. PostgreSQL can then estimate their rows, and choose
-    between a scan from the newest VLL and a read of all VLLs.
+    The condition repeats the ids of the user's customers. PostgreSQL can then estimate the number of their
+    rows, and choose between a scan from the newest VLL and a read of all VLLs.
     """
     return _found(text) & customers_named(user)
 

@@ -6,7 +6,7 @@ from django.db.models import F, Q
 
 from portal.inventory.models.router import Router
 
-# In characters; the agent accepts as many bytes on the router itself.
+# In characters. For a freeze that begins on the router, the agent accepts the same number of bytes.
 LONGEST_REASON = 200
 
 

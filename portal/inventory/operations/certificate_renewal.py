@@ -1,4 +1,4 @@
-"""Renewal of a router's certificate over a connection with the old one, for the same key."""
+"""Renewal of a router's certificate for the same key, over a connection that uses the old certificate."""
 
 import hashlib
 from contextlib import suppress

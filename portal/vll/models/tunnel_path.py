@@ -31,7 +31,8 @@ class TunnelPath(models.Model):
     mean_us = models.PositiveIntegerField(null=True)
     max_us = models.PositiveIntegerField(null=True)
 
-    # The transport of the probe, a tunnel for test frames only that both routers must have; "": no probe.
+    # The transport of the probe; "": no probe. Both routers must have the probe, which is a tunnel only for
+    # test frames.
     probe_transport = models.CharField(max_length=10, blank=True, default="", db_default="")
     # The revision of the probe, increased with each change; 0 if there never was a probe.
     probe_revision = models.PositiveIntegerField(default=0, db_default=0)
@@ -42,7 +43,7 @@ class TunnelPath(models.Model):
     z_answer = models.CharField(max_length=10, default="unasked", db_default="unasked")
     z_answer_revision = models.PositiveIntegerField(default=0, db_default=0)
     z_reason = models.JSONField(null=True)
-    # When test frames are sent next, when they were last sent, and the finding; "": all arrived.
+    # When test frames are sent next, when they were last sent, and the finding ("" if all arrived).
     probe_due_at = models.DateTimeField(null=True)
     probed_at = models.DateTimeField(null=True)
     finding = models.CharField(max_length=20, blank=True, default="", db_default="")

@@ -37,8 +37,8 @@ class Vll(models.Model):
     # Since when ``oper_status`` and ``in_sync`` have their values; null: not recorded.
     oper_since = models.DateTimeField(null=True)
     in_sync_since = models.DateTimeField(null=True)
-    # Since when the declared and observed network does not carry the line's largest frames on every path;
-    # null: it carries them.
+    # Since when a path or port of the line does not carry the line's largest frames, according to the
+    # declared and observed network; null: all paths and ports carry them.
     not_carried_since = models.DateTimeField(null=True)
 
     handover = models.CharField(

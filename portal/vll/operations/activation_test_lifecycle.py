@@ -241,7 +241,7 @@ def _order_fails(order: Order, test: ActivationTest) -> bool:
 
 
 def _hand_over(order: Order, test: ActivationTest, vll: Vll, *, now: datetime) -> None:
-    """Connect the customer: make the tested content the next revision, with the ordered admin status."""
+    """Connect the customer: write the tested content as the next revision, with the ordered admin status."""
     revise(vll, replace(content_of(vll), admin_status=test.admin_status_after), now=now)
     Order.objects.filter(pk=order.pk).update(revision=vll.revision)
 

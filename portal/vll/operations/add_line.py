@@ -59,7 +59,7 @@ def order_add(
     ``svc_mtu`` and bursts are in bytes, rates in bit/s. The portal chooses bursts that are None.
     ``transport``: ``auto`` or the value of a Transport. One transaction checks the rules and the MTU of the
     path, leases the resources, and writes the VLL with its ends, the order, an event and outbox rows. The VLL
-    of the returned order has everything loaded that a row of ``queries.vlls`` has.
+    of the returned order has the same related objects loaded as a row of ``queries.vlls``.
 
     With ``refuse_similar``, an order that equals another order of the last hour raises SimilarOrder.
 
@@ -160,7 +160,8 @@ def vll_create(
     handover: str = Handover.NONE,
     of_ends: Mapping[str, dict[str, Any]] | None = None,
 ) -> Vll:
-    """Insert a line and its ends. Return the line with everything loaded that a row of ``queries.vlls`` has.
+    """Insert a line and its ends. Return the line with the same related objects loaded as a row of
+    ``queries.vlls``.
 
     ``of_ends``: additional columns of the ends, by side.
     """

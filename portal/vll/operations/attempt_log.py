@@ -28,7 +28,7 @@ def attempt_record(
     started_at: datetime,
     now: datetime,
 ) -> int:
-    """Record one attempt, or count up the router's newest attempt if it is equal; return the count.
+    """Record an attempt. If the router's newest attempt is equal, only increase its count. Return the count.
 
     Attempts are equal if their outcomes, wanted states and answers are equal. The member ``ends`` of an
     answer lists only ends whose answer differs from the stored one.
@@ -77,9 +77,9 @@ def _without(names: frozenset[str], answer: dict[str, Any]) -> dict[str, Any]:
 def attempts_forget(*, before: datetime) -> int:
     """Delete the attempts that were last repeated before ``before``; return how many.
 
-    Three kinds stay: a router's newest attempt, the attempts of open orders, and the last attempt with an
-    answer about an end at a revision. The third kind includes the last answer to each order. The oldest
-    attempts are deleted first. The next round continues if this one reaches the time limit.
+    Three kinds stay: a router's newest attempt, the attempts of open orders, and, for each end and revision,
+    the last attempt with an answer about them. The third kind includes the last answer to each order. The
+    oldest attempts are deleted first. The next round continues if this one reaches the time limit.
     """
     begun = time.monotonic()
     examined, forgotten = _forget_batch(before)

@@ -44,7 +44,7 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
 
 @transaction.atomic
 def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> Order:
-    """End an order that is being undone or removes its line, without the routers' confirmation.
+    """End, without the routers' confirmation, an order that is being undone or that removes its line.
 
     The order becomes cancelled if a user has cancelled it, and failed otherwise. The customer can read
     ``reason``. Raises NotForYouToForce. Raises WrongOrderState for an order that is pending

@@ -1,7 +1,7 @@
 """The time during which a test interrupts a line in service.
 
-It is an upper bound: the portal starts the clock before it sends the request to the routers, and stops it
-after their answers.
+The measured time is an upper bound: the portal starts the clock before it sends the request to the routers,
+and stops the clock after their answers.
 """
 
 from datetime import datetime

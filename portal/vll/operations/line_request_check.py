@@ -73,7 +73,7 @@ class LineRequest:
 
     @property
     def largest_uni_frame(self) -> int:
-        """Return the size in bytes of the largest frame at a UNI, at the end whose tagging has more tags.
+        """Return the size in bytes of the largest frame at the UNI whose tagging has more tags.
 
         ``svc_mtu`` may be out of range.
         """
@@ -174,7 +174,7 @@ def check_line(
     ``lock``: lock the ports, for a caller who is about to lease. ``more_ports``: other ports to lock, which
     the caller writes later. For an existing line, ``owner`` is its customer, ``line`` its leased content and
     ``in_service`` the content on its routers. ``preferred``: the transport that ``auto`` keeps while it fits.
-    ``unchanged_path``: the transport of a path that is already in use and needs no other check of the
+    ``unchanged_path``: the transport of a path that is already in use and needs no further check of the
     underlay. ``own``: the owners whose bookings on the routers the line may reuse.
     """
     found = check_ports(

@@ -48,7 +48,7 @@ def forwards_link_loss(vll: Vll) -> bool:
 
 
 def link_losses_forward(*, now: datetime) -> int:
-    """Forward lost and returned links on all lines that need it. Return the number of changed lines.
+    """Forward the loss or return of links, on all lines that need it. Return the number of changed lines.
 
     Each line that changes has its own transaction. The other lines are only read.
     """

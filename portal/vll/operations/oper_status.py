@@ -259,8 +259,8 @@ def stale_vlls_mark(*, now: datetime) -> int:
 def _find_silent(now: datetime) -> None:
     """Mark routers as silent before the status of their lines becomes unknown.
 
-    A report that arrives after the mark checks all the router's lines. A report that arrives before the mark
-    is seen when the lines are read.
+    A report that arrives after the mark causes a check of all the router's lines. A report that arrives
+    before the mark is known when the lines are read.
     """
     silent = ObservedRouter.objects.filter(reported_at__lt=now - FRESH, found_silent=False)
     found = list(silent.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
@@ -324,7 +324,9 @@ def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
 
 
 def _stale(now: datetime) -> QuerySet[Vll]:
-    """Select the lines with a silent router that are not op-unknown, and not down because of the silence."""
+    """Select the lines that have a silent router but are neither op-unknown nor down because of the silence,
+    for ``stale_vlls_mark``.
+    """
     silent = Q(**{f"{_OBSERVED}__isnull": True}) | Q(**{f"{_OBSERVED}__reported_at__lt": now - FRESH})
     down = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=_down().values("router"))
     return Vll.objects.filter(~Exists(down), silent, lifecycle__in=IN_SERVICE).exclude(
@@ -474,7 +476,9 @@ def _all_on(router: Router) -> set[UUID]:
 
 
 def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
-    """Return the ends of these lines. Rows cost less than models when all lines of a router are read."""
+    """Return the ends of these lines. Tuples cost less than model instances when all lines of a router are
+    read.
+    """
     ends_of: dict[UUID, list[_End]] = defaultdict(list)
     columns = len(_END_COLUMNS)
     for row in VllEnd.objects.filter(vll__in=lines).values_list(*_END_COLUMNS, *_Facts._fields):
@@ -495,7 +499,7 @@ def _last_reports(ends_of: Mapping[UUID, Iterable[_End]]) -> _LastReports:
 
 
 def lines_lock(vlls: Collection[UUID]) -> list[Line]:
-    """Lock these lines, in the one order in which all processes lock lines, and return them."""
+    """Lock these lines and return them. All processes lock lines in the same order."""
     if not vlls:
         return []
     locked = Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True)

@@ -181,7 +181,7 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
 
 
 def _into_service(vll: Vll, order: Order, now: datetime) -> None:
-    """Make the next revision of an adopted line, which adds the policers.
+    """Write the next revision of an adopted line, which adds the policers.
 
     The adoption itself changes no policers.
     """

@@ -1,4 +1,4 @@
-"""Keep the list of watched paths, which are the paths of lines in service, and their probes."""
+"""Keep the list of watched paths and their probes. The paths of lines in service are watched."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -62,8 +62,8 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
     known = set(TunnelPath.objects.values_list("a_router_id", "z_router_id", "family"))
     new = [
         TunnelPath(
-            # The id depends only on the path. After a restore of a backup it is the same, so routers accept
-            # their probe again.
+            # The id depends only on the path. After a restore of a backup, the path has the same id, so
+            # routers accept their probe again.
             id=uuid5(NAMESPACE_URL, f"urn:longline:path:{a}:{z}:{family}"),
             a_router_id=a,
             z_router_id=z,
@@ -95,8 +95,8 @@ def _key(path: TunnelPath) -> PathKey:
 
 
 def _first_round_trips(router_id: int, now: datetime) -> datetime:
-    """Return the time of the first measurement. It depends only on the router, because one task measures all
-    its paths.
+    """Return the time of the first measurement. The time depends only on the router, because one task
+    measures all paths of the router.
     """
     return now.replace(second=0, microsecond=0) + ROUND_TRIPS_EVERY * (router_id * 7 % 60) / 60
 

@@ -80,7 +80,8 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
     freeze.save(update_fields=["end_requested_at"])
     announce("router.freeze_ended", now=now, router_id=locked.pk, actor=user.username)
     if freeze.kept_since is None:
-        # The agent has not confirmed the freeze. If it did receive the freeze, freeze_reported reopens it.
+        # The agent has not confirmed the freeze. If the agent did receive the freeze, freeze_reported reopens
+        # the freeze.
         _close(freeze, acknowledged_by="", now=now)
 
 
