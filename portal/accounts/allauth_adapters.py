@@ -54,7 +54,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):
             raise ImmediateHttpResponse(redirect("socialaccount_login_error"))
 
     def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
-        """Return the active user with an address that the provider has verified, and that address.
+        """Return the active user whose address the provider has verified, and this address.
 
         Addresses of users are unique. The portal trusts them as if it had verified them itself, because they
         come from the NOC or from an invitation that was mailed to the address.

@@ -79,7 +79,7 @@ class AccountNotClosed(Conflict):
 
 
 class UsernameTaken(Conflict):
-    """Another user has that name, perhaps with other upper and lower case."""
+    """Another user has that name. The comparison ignores upper and lower case."""
 
     username: str
     field: str = "username"

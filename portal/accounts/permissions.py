@@ -97,8 +97,8 @@ def managed_customers(user: User) -> QuerySet[Customer]:
 def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
     """Return whether the user may manage the webhooks of ``customer``. None means the NOC's own webhooks.
 
-    A customer's webhooks need the same permission as its members, because they send all its events. Only NOC
-    admins may manage the NOC's own webhooks.
+    To manage a customer's webhooks, the user needs the permission to manage the customer's members, because
+    webhooks send all events of the customer. Only NOC admins may manage the NOC's own webhooks.
     """
     return user.is_noc_admin if customer is None else may_manage_team(user, customer)
 

@@ -60,10 +60,10 @@ def vlan_lease(
 
     Raises VlanTaken, VlanInForeignUse, NoVlanFree.
 
-    ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free.
-    ``own``: the owner of the line's present leases. If its lease of this end overlaps the new tags, the lease
-    is widened to include the old and the new tags. Later, ``vlans_settle`` narrows it to the old or to the
-    new tags. ``foreign``: the port's ``foreign_frames``.
+    ``outer`` None on a tagged service means any free VLAN, preferably one of ``preferred``. ``own``: the
+    owner of the line's present leases. If its lease of this end overlaps the new tags, the lease is widened
+    to include the old and the new tags. Later, ``vlans_settle`` narrows it to the old or to the new tags.
+    ``foreign``: the port's ``foreign_frames``.
 
     The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
     uniqueness and needs no lock.

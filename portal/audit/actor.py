@@ -42,8 +42,8 @@ class AuditMiddleware:
 
 
 def acting(*, user_id: int, username: str, token: str = "") -> None:
-    """Record this user with all later changes of the request, and the prefix of the API token if
-    it used one.
+    """Record this user with all later changes of the request. If the request used an API token, also record
+    the token's prefix.
     """
     if work := _at_work.get():
         work.add(user=user_id, username=username, **({"token": token} if token else {}))

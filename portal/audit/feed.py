@@ -1,7 +1,7 @@
 """The complete audit trail, newest first, in pages.
 
 The events of each table have their own numbers. A position in the trail is therefore one number per table:
-the smallest number that the pages so far have shown. For a page, the portal reads at most one page of events
+the smallest number that the pages have shown so far. For a page, the portal reads at most one page of events
 of each table by primary key, and the event before each change. This costs the same at any depth. An index
 serves the changes of one person (sql/changes_by_person.sql).
 """

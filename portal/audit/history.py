@@ -136,7 +136,7 @@ def _newest(found: list[Change]) -> list[Change]:
 def changes(
     model: type[models.Model], names: dict[Any, str] | str, *, among: models.QuerySet[Any, Any] | None = None
 ) -> list[Change]:
-    """Return the newest changes of rows of ``model``, at most SHOWN, oldest first.
+    """Return the newest changes of rows of ``model``: at most SHOWN changes, sorted from old to new.
 
     ``names`` maps the key of each row to the name that ``Change.what`` gets. If ``among`` selects the rows,
     ``names`` is one name for all of them.

@@ -9,8 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 class ActivationTestMode(StrEnum):
     """Whether a line must pass an activation test before the portal hands it over.
 
-    ``required``: the line must pass. ``advisory``: the line is tested, and also handed over if it fails.
-    ``off``: no test.
+    ``required``: the line must pass. ``advisory``: the line is tested, but handed over even if the test
+    fails. ``off``: no test.
     """
 
     REQUIRED = "required"

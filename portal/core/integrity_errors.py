@@ -12,7 +12,7 @@ from portal.core.errors import DomainError
 def integrity_errors_as(refusals: Mapping[str, Callable[[], DomainError]]) -> Iterator[None]:
     """Run the block in a savepoint, and raise the error in ``refusals`` for a violated constraint.
 
-    ``refusals``: by name of the constraint, a function that creates the error. It is called after the
+    ``refusals``: for each name of a constraint, a function that creates the error. It is called after the
     savepoint is rolled back, so that it can query the database. Other integrity errors are raised unchanged.
     """
     try:

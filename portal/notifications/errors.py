@@ -16,7 +16,7 @@ class WebhookPlainHttp(DomainError):
 
 
 class WebhookPortRefused(DomainError):
-    """Webhooks are not sent to this port, because it may belong to another service than a web server."""
+    """Webhooks are not sent to this port, because it may belong to a service other than a web server."""
 
     port: int
     allowed: list[int]

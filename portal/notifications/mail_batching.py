@@ -41,8 +41,8 @@ def lines_collect(
 ) -> None:
     """Add the lines of these events to the mails of their readers.
 
-    ``readers``: by event, the users who read about it, each with the group of the mail. A line that is up
-    again is reported only to readers who got a mail about its outage.
+    ``readers``: for each event, the users who get a mail about it, each with the mail's group. A line that is
+    up again is reported only to readers who got a mail about its outage.
     """
     happened = [(event, event.vll_id) for event in events if event.vll_id and readers[event.pk]]
     if not happened:

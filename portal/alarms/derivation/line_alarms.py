@@ -193,8 +193,7 @@ def contested(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def vlan_losses(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm for each line if an end drops frames with the line's VLANs, or if drops cannot be
-    excluded.
+    """Yield each line with an end that drops frames with the line's VLANs, or that may drop them.
 
     An end that was just rebuilt causes no alarm for some minutes, until it has received frames.
     """
