@@ -1,8 +1,8 @@
 """The language of API responses: documents are in English, problem documents in the language of the reader.
 
-Programs compare and store documents, and ETags depend on their bytes. All readers therefore get the same
-text. Problem documents are for people: their sentences are in the language that ``Accept-Language`` prefers,
-or in the language of the session's user.
+Programs compare and store documents, and a document's ETag depends on its bytes. All readers therefore get
+the same text. Problem documents are for people: their sentences are in the language that ``Accept-Language``
+prefers, or in the language of the session's user.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,10 @@ _readers_language: ContextVar[str] = ContextVar("readers_language", default=sett
 
 
 class ApiLanguageMiddleware:
-    """Switches views of the REST framework to English, after other middlewares have chosen a language."""
+    """Switches views of the REST framework to English.
+
+    This must happen after other middlewares have chosen a language.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

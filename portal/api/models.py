@@ -8,8 +8,8 @@ from portal.accounts.models import User
 class KeptAnswer(models.Model):
     """The response to the first request with an Idempotency-Key.
 
-    It is stored in the same transaction as the effect of the request. The model is not in ``portal.events``,
-    because only the API needs status, headers and body.
+    The response is stored in the same transaction as the effect of the request. The model is not in
+    ``portal.events``, because only the API needs status, headers and body.
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)

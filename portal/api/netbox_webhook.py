@@ -23,9 +23,9 @@ MAX_BODY = 1024 * 1024
 def netbox_hook(request: HttpRequest) -> HttpResponse:
     """Handle ``POST /api/netbox/hook/``: start an import if NetBox signed the body, and respond with 204.
 
-    The content of the body does not matter. NetBox has no account in the portal: it is authenticated by the
-    signature, HMAC-SHA512 in hex, in the header ``X-Hook-Signature``. A repeated message causes another
-    import. Many messages in a short time cause only one import.
+    The content of the body does not matter. NetBox has no account in the portal. The signature in the header
+    ``X-Hook-Signature`` (HMAC-SHA512 in hex) shows that NetBox sent the message. A repeated message causes
+    another import. Many messages in a short time cause only one import.
     """
     if not (settings.NETBOX_URL and settings.NETBOX_WEBHOOK_SECRET):
         raise Http404

@@ -1,6 +1,6 @@
 """Problem documents (RFC 9457), the bodies of all 4xx and 5xx responses of the JSON APIs.
 
-They state the error, its cause, the next step and the id of the request.
+A problem document states the error, its cause, the next step and the id of the request.
 """
 
 import sys
@@ -56,7 +56,7 @@ def problem_response(
 
 
 def unavailable() -> JsonResponse:
-    """Return the response for a time in which the database cannot be reached."""
+    """Return the response to a request while the database cannot be reached."""
     detail = _("The database does not answer; nothing was done. Try again in a few seconds.")
     return problem_response("unavailable", detail, headers={"Retry-After": "5"})
 

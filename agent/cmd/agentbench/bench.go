@@ -52,8 +52,8 @@ const additions = 10
 //   - converge after a restart of VPP;
 //   - remove all VLLs.
 //
-// Before the first, third, fifth, ... addition, the engine observes VPP, as it does within a second of
-// each change. Each other addition follows directly after the previous one.
+// Before every second addition, beginning with the first, the engine observes VPP, as it does
+// within a second of each change. The other additions follow directly after the preceding addition.
 func (b *bench) round(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// measureEncapsulations prints the cost of each transport. It starts a private VPP, which must be a real
-// one: the stand-in does not forward frames as VPP does.
+// measureEncapsulations prints the cost of each transport. It starts a private VPP. This must be a
+// real VPP, because the stand-in does not forward frames as VPP does.
 func measureEncapsulations(ctx context.Context, stdout io.Writer) error {
 	install, err := realvpp.Find()
 	if err != nil {

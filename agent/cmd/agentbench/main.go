@@ -3,9 +3,10 @@
 //
 //	bench agent_converge_1000_ms 123.4 ms <VPP's version>
 //
-// The engine runs in the process of agentbench, with a temporary state folder. The VPP is the one behind
-// -api-socket. Without this option, agentbench starts a private VPP: a real VPP if one is installed, else
-// vppsim. The times are also measured with ten times as many VLL ends, because they must grow linearly.
+// The engine runs in the process of agentbench, with a temporary state folder. It uses the VPP
+// behind -api-socket. Without this option, agentbench starts a private VPP: a real VPP if one is
+// installed, otherwise vppsim. The times are also measured with ten times as many VLL ends, because
+// they must grow linearly.
 //
 // The resident memory is measured in a separate process, which samples and reports as the agent does. It
 // is also measured with as many VLL ends as fit into a stats segment of 256 MB.

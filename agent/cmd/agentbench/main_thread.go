@@ -24,8 +24,8 @@ import (
 
 // measureMainThread prints how long VPP's main thread is blocked while the agent reads a VPP with this
 // number of VLL ends. BFD, LACP and ARP run on that thread. A second client sends one control_ping
-// message after the other. The figure is the time of the slowest reply during a read. It is the median
-// over several reads.
+// message after another. For each read, the slowest reply counts. The figure is the median of these
+// times over several reads.
 //
 // It prints the same figure for four more cases:
 //   - an observation without changes;

@@ -22,7 +22,7 @@ type measuredVPP struct {
 	stop       func()
 }
 
-// startVPP starts a real VPP if one is installed, else vppsim.
+// startVPP starts a real VPP if one is installed, otherwise vppsim.
 func startVPP(ctx context.Context) (measuredVPP, error) {
 	if install, err := realvpp.Find(); err == nil {
 		v, err := realvpp.Start(ctx, install, realvpp.Options{})
@@ -51,7 +51,7 @@ func ports(vlls int) int { return (vlls + vlansPerPort) / vlansPerPort }
 
 func portName(n int) string { return fmt.Sprintf("loop%d", firstPort+n) }
 
-// prepare creates those loopbacks that VPP does not have yet.
+// prepare creates the missing loopbacks.
 func prepare(ctx context.Context, session *vpp.Session, vlls int) error {
 	instances := []uint32{localLoop}
 	for n := range ports(vlls) {

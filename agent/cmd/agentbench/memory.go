@@ -25,8 +25,8 @@ func memoryOfAProcess(ctx context.Context, used measuredVPP, vlls int, stdout, s
 }
 
 // measureMemory converges, adds VLLs and removes all VLLs, while a reporter samples and reports as in the
-// agent. It prints the maximum resident memory of this process. The stats segment belongs to VPP and is
-// mapped into the process; it is a separate figure.
+// agent. It prints the maximum resident memory of this process. The stats segment belongs to VPP
+// and is mapped into the process. Its memory is a separate figure.
 func measureMemory(ctx context.Context, used measuredVPP, vlls int, stdout io.Writer) error {
 	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64), reports: true}
 	ctx, cancel := context.WithCancel(ctx)

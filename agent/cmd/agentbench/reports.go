@@ -13,8 +13,8 @@ import (
 	"longline.dev/agent/internal/report"
 )
 
-// portalAway is how long the portal accepts no reports. In this time, a full batch of samples
-// accumulates.
+// portalAway is the time for which the portal accepts no reports. During this time, a full batch of
+// samples accumulates.
 const portalAway = 15 * time.Second
 
 // portal simulates the portal: it accepts reports, and encodes each report completely, as a real

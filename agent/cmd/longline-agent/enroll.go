@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/enroll"
 )
 
-// maxToken is the maximum size of a token in bytes. All tokens are smaller.
+// maxToken limits the size of a token, in bytes. The portal's tokens are shorter.
 const maxToken = 4096
 
 func runEnroll(ctx context.Context, args []string, stdout io.Writer) error {

@@ -9,8 +9,8 @@ import (
 const standardInput = "/dev/stdin"
 
 // openInput opens the file of a command-line option. For standard input, it returns os.Stdin and does not
-// open the path. If the terminal belongs to the user who ran sudo or runuser, the agent's user may read
-// from it but not open it.
+// open the path. The terminal may belong to the user who ran sudo or runuser. The agent's user can
+// then read from the terminal, but cannot open it.
 func openInput(path string) (io.ReadCloser, error) {
 	if path == standardInput {
 		return io.NopCloser(os.Stdin), nil

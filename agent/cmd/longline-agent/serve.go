@@ -33,9 +33,9 @@ import (
 // router takes much less time.
 const vppTimeout = 5 * time.Second
 
-// finishWithin is the maximum time of a running reconciliation after a signal to stop. After the unit's
-// TimeoutStopSec, systemd kills the agent. TimeoutStopSec must therefore be longer than finishWithin plus
-// the time to close everything (server.stopTimeout, vpp.goodbye).
+// finishWithin is the maximum time for which a reconciliation may continue after a signal to stop.
+// After the unit's TimeoutStopSec, systemd kills the agent. TimeoutStopSec must therefore be longer
+// than finishWithin plus the time to close everything (server.stopTimeout, vpp.goodbye).
 const finishWithin = 75 * time.Second
 
 // listeners are the sockets on which the agent accepts requests. metrics is nil if no address is
@@ -86,8 +86,8 @@ func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, acknowledge
 // RebuildVLAN lets the reporter record a rebuild on disk and start it.
 func (t reportingEngine) RebuildVLAN(end intent.Key) error { return t.reporter.RebuildVLAN(end) }
 
-// stateFiles are the files in the state folder that are replaced by renaming a temporary file. The spools
-// are not among them, because they remove their temporary files themselves.
+// stateFiles are the files in the state folder that are replaced by renaming a temporary file. The
+// files of spools are not listed, because spools remove their temporary files themselves.
 var stateFiles = []string{"intent.json", "journal.json", "tagged.log", "freeze.json", "paths.json", "rebuilds.json"}
 
 // removeTemporaries removes temporary files that agents and commands left behind because they were killed
@@ -106,8 +106,8 @@ func removeTemporaries(c *config.Config, log *slog.Logger) {
 	}
 }
 
-// setAside logs the files that the agent could not read and has set aside. The returned function lists
-// those that still exist.
+// setAside logs the files that the agent could not read and has set aside. The returned function
+// lists the set-aside files that still exist.
 func setAside(folder string, store *intent.Store, reporter *report.Reporter, log *slog.Logger) func() []durable.SetAsideFile {
 	now, folders := reporter.SetAside()
 	if aside := store.SetAside(); aside != nil {

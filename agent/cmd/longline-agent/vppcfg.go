@@ -23,8 +23,8 @@ func (e *partlyNamedError) Error() string {
 	return text.String()
 }
 
-// runVppcfg prints the entries that a vppcfg file needs. They are printed alone or merged into the
-// operator's file.
+// runVppcfg prints the entries that a vppcfg file needs. It prints the entries alone, or the
+// operator's file with these entries added.
 func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

@@ -14,8 +14,9 @@ import (
 )
 
 // All users of VPP share its packet generators and streams. These names and numbers are reserved for the
-// agent, which has only one generator and one stream. With several generators, the deletion of one would
-// corrupt VPP's list of the others (pg_interface_delete in vnet/pg/stream.c).
+// agent, which has only one generator and one stream. If there were several generators, the
+// deletion of one generator would corrupt VPP's list of the other generators (pg_interface_delete
+// in vnet/pg/stream.c).
 const (
 	generatorID   = 0x4c4c0000
 	generatorName = "pg1280049152"
@@ -23,7 +24,7 @@ const (
 	streamName    = "longline-test"
 )
 
-// Session is the part of a connection to VPP that sending needs.
+// Session has the methods of a connection to VPP that are needed to send test frames.
 type Session interface {
 	Has(api.Message) bool
 	Call(ctx context.Context, req api.Message) (api.Message, error)
@@ -32,7 +33,7 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// needed lists the messages that sending needs.
+// needed lists the messages that are needed to send test frames.
 var needed = []api.Message{&vlib.CliInband{}, &pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{}}
 
 // Missing returns the name of the first message that this VPP lacks for test frames, or "" if it can send
@@ -60,8 +61,8 @@ func Tidy(ctx context.Context, session Session) error {
 	if Missing(session.Has) != "" {
 		return nil // without these messages, no test could start
 	}
-	// The stream must be deleted before its generator: a stream without a generator is not safe. If the stream
-	// does not exist, VPP replies that there is none and does nothing.
+	// The stream must be deleted before its generator: a stream without a generator is not safe. If
+	// the stream does not exist, VPP replies that there is no such stream and does nothing.
 	if _, _, err := vpp.RunCLI(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}

@@ -32,16 +32,17 @@ func (e *CannotError) Error() string { return e.Why }
 
 const (
 	header = "0x024c4c000002024c4c00000188b5"
-	// grace is the time that a stream may take in addition to the planned time. A busy main thread of VPP starts
-	// a stream late.
+	// grace is the time that a stream may take in addition to the planned time. If VPP's main
+	// thread is busy, it starts a stream late.
 	grace = 2 * time.Second
 	// between is the pause between two queries of a stream's progress. VPP stops its workers for each query.
 	between = 20 * time.Millisecond
 )
 
-// Send sends the frames, waits until they have left, removes the generator, and returns how many frames were
-// sent. It takes at most the time that the count and the rate require, plus grace. It returns *CannotError,
-// *vpp.RefusedError, or an error of the connection; in that case some frames may have been sent.
+// Send sends the frames, waits until they have left, and removes the generator. It returns the
+// number of frames that were sent. It takes at most the time that the count and the rate require,
+// plus grace. It returns *CannotError, *vpp.RefusedError, or an error of the connection. Some
+// frames may have been sent before the error.
 func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
 	if missing := Missing(session.Has); missing != "" {
 		return 0, &CannotError{"this VPP has no message " + missing + ", without which it sends no test frames; VPP 25.10 and later have all"}

@@ -19,7 +19,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Session is the part of a connection to VPP that apply needs.
+// Session has the methods of a connection to VPP that this package needs.
 type Session interface {
 	Has(api.Message) bool
 	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
@@ -27,7 +27,7 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// Rereader reads VPP again. It starts from the snapshot that the plan was made from.
+// Rereader reads VPP again, starting from the snapshot on which the plan is based.
 type Rereader interface {
 	// Epoch returns the current epoch of VPP's stats segment, 0 if it is unknown.
 	Epoch() int64
@@ -53,18 +53,19 @@ type Result struct {
 	Untagged map[plan.Made]bool
 }
 
-// Run sends the operations, which are sorted by stage. If an operation of an end fails, Run skips the later
-// stages of that end; all other ends proceed. But Run still tags all interfaces that were created for the
-// end, so that each of them has an owner.
+// Run sends the operations, which are sorted by stage. If an operation of an end fails, Run skips
+// the later stages of that end and continues with all other ends. Exception: Run tags all
+// interfaces that were created for the failed end, so that each of these interfaces has an owner.
 //
-// VPP reuses indices, and time has passed since the plan was made, because claims were written to disk.
-// Therefore, immediately before Run sends messages, it reads again all objects that these messages name. It
-// does not send a message if one of its objects differs from the plan. Immediately before creations it also
-// reads the keys again. If another user has created a sub-interface for a VLAN meanwhile, creating a second
-// one would stop that user's frames.
+// VPP reuses indices, and time has passed since the plan was made, because claims were written to
+// disk. Therefore, immediately before Run sends messages, it reads again all objects that these
+// messages name. If an object of a message differs from the plan, Run does not send the message.
+// Immediately before creations it also reads the keys again. If another user has created a
+// sub-interface for a VLAN meanwhile, the creation of a second sub-interface for this VLAN would
+// stop that user's frames.
 //
-// before is the snapshot that the plan was made from, and sentInto is the plan's SentInto. An error means
-// that the session ended and an unknown part of the plan was carried out.
+// before is the snapshot on which the plan is based, and sentInto is the plan's SentInto. An error
+// means that the session ended and an unknown part of the plan was carried out.
 func Run(
 	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, rereader Rereader,
 ) (*Result, error) {
@@ -107,8 +108,8 @@ type applying struct {
 	policers, tables map[intent.Key]uint32 // indices of created objects other than interfaces
 }
 
-// longestRound is the largest number of operations in a round, and of requests in the read before the round.
-// It is the number of messages that VPP receives at a time.
+// longestRound is the largest number of operations in a round. It is also the largest number of
+// requests in the read before the round. VPP receives this number of messages at a time.
 const longestRound = 64
 
 // round has operations that are sent together, and the current state of the objects that they name.
@@ -118,9 +119,9 @@ type round struct {
 	now   *observe.Snapshot
 }
 
-// readAhead reads all interfaces once if a long batch names many of them. If an interface is as planned, a
-// round need not read the interface again, unless the epoch has changed by then. Other interfaces are read
-// and checked again in their round.
+// readAhead reads all interfaces once if a long batch names many of them. If an interface is as
+// planned, its round need not read it again, unless the epoch has changed between the two reads. An
+// interface that is not as planned is read and checked again in its round.
 func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
 	epoch := r.rereader.Epoch()
 	if len(batch) <= longestRound || epoch == 0 {
@@ -300,7 +301,8 @@ func (r *applying) fail(op plan.Op, reason *plan.Reason) {
 
 func (r *applying) indexOf(ref plan.Ref) index { return index(ref.At(r.Made)) }
 
-// policerOf returns the index of an existing policer, or of the one that was created for the end.
+// policerOf returns the index of an existing policer, or of the policer that was created for the
+// end.
 func (r *applying) policerOf(end intent.Key, planned uint32) uint32 {
 	if made, ok := r.policers[end]; ok && planned == observe.NoIndex {
 		return made
@@ -308,7 +310,8 @@ func (r *applying) policerOf(end intent.Key, planned uint32) uint32 {
 	return planned
 }
 
-// tableOf returns the index of an existing classify table, or of the one that was created for the end.
+// tableOf returns the index of an existing classify table, or of the table that was created for the
+// end.
 func (r *applying) tableOf(end intent.Key, planned plan.Table) uint32 {
 	if made, ok := r.tables[end]; ok && planned.Index == observe.NoIndex {
 		return made

@@ -21,9 +21,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// These names and numbers are reserved for the agent. The numbers of the generators follow that of
-// activation tests. The tunnels are in a separate table without other addresses and routes, and use
-// documentation addresses (RFC 5737, RFC 3849).
+// These names and numbers are reserved for the agent. The numbers of the generators follow the
+// number of the generator for activation tests. The tunnels are in a separate table without other
+// addresses and routes, and use documentation addresses (RFC 5737, RFC 3849).
 const (
 	mark       = "longline:calibration"
 	streamName = "longline-clocks"
@@ -44,8 +44,8 @@ var (
 	all      = []generator{source, port, underlay}
 )
 
-// Interfaces is the number of temporary interfaces: the generators, and a tunnel for each transport that
-// has one.
+// Interfaces is the number of temporary interfaces: the three generators, and a tunnel for each
+// transport that uses a tunnel.
 const Interfaces = 3 + 6
 
 type generator struct {
@@ -76,7 +76,8 @@ var needed = []api.Message{
 	&interfaces.SwInterfaceSetTable{}, &interfaces.SwInterfaceAddDelAddress{}, &ip_neighbor.IPNeighborAddDel{}, &l2.SwInterfaceSetL2Xconnect{},
 }
 
-// missing returns the name of the first of these messages that this VPP does not have, or "".
+// missing returns the name of the first message in the arguments that this VPP does not have, or
+// "".
 func missing(session Session, messages ...api.Message) string {
 	for _, message := range messages {
 		if !session.Has(message) {
@@ -209,8 +210,8 @@ func Tidy(ctx context.Context, session Session) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	// The stream must be deleted before its generator: a stream without a generator is not safe. If there
-	// is no such stream, VPP says so and does nothing.
+	// The stream must be deleted before its generator: a stream without a generator is not safe. If
+	// the stream does not exist, VPP replies that there is no such stream and does nothing.
 	if _, _, err := vpp.RunCLI(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}
@@ -246,8 +247,8 @@ func Tidy(ctx context.Context, session Session) error {
 	return nil
 }
 
-// leaveTable removes an interface from the agent's tables, and deletes the tables. Static neighbors would
-// survive the interface, so they are deleted too.
+// leaveTable removes an interface from the agent's tables, and deletes the tables. Static neighbors
+// would still exist after the deletion of the interface, so leaveTable deletes them too.
 func leaveTable(ctx context.Context, session Session, index interface_types.InterfaceIndex, tables []ip.IPTable) error {
 	for family := range far {
 		for _, undo := range []api.Message{

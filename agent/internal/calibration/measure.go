@@ -1,5 +1,6 @@
-// Package calibration measures the cost of each encapsulation in a router: the clocks per frame, from show
-// runtime, of the graph nodes that a frame passes from a port into a tunnel.
+// Package calibration measures the cost of each encapsulation in a router. The cost is the clocks
+// per frame of the graph nodes that a frame passes from a port into a tunnel. VPP shows these
+// clocks in show runtime.
 //
 // VPP's packet generator sends the frames through a loop of the agent, in a separate table. The frames
 // leave the router on no interface. The figures exclude the generation of frames and the work of drivers,
@@ -73,8 +74,8 @@ type Figure struct {
 	Nodes       []Node // sorted by name
 }
 
-// Result is the result of a calibration. Missing maps a transport to the message that this VPP lacks for
-// it.
+// Result is the result of a calibration. Missing maps a transport to the message that this VPP
+// lacks for this transport.
 type Result struct {
 	Options
 	Figures   []Figure
@@ -102,12 +103,12 @@ const (
 	header = "0x024c4c000002024c4c00000188b5" // as for test frames: locally administered addresses, and an EtherType that no protocol uses
 	// grace is the time limit of a round.
 	grace = 20 * time.Second
-	// between is the pause between two queries of a stream. VPP stops its workers for each.
+	// between is the pause between two queries of a stream. VPP stops its workers for each query.
 	between = 5 * time.Millisecond
-	// tolerated is the share of other frames in a node that a round may have, because a router's own
-	// protocols continue.
+	// tolerated is the largest share of other frames in a node that a round may have. Other frames
+	// occur because the router's own protocols continue.
 	tolerated = 0.01
-	// disturbances is how many rounds may be disturbed before Measure gives up.
+	// disturbances is the number of disturbed rounds after which Measure gives up.
 	disturbances = 20
 )
 
@@ -262,8 +263,8 @@ func (l *loop) await(ctx context.Context) error {
 	}
 }
 
-// enabled parses the output of format_pg_stream (vnet/pg/cli.c): a line for each stream, with its name and
-// whether it is enabled.
+// enabled parses the output of format_pg_stream (vnet/pg/cli.c). The output has a row for each
+// stream, with the stream's name and whether the stream is enabled.
 func enabled(text string) (running, exists bool) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == streamName {

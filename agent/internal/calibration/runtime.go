@@ -13,19 +13,20 @@ type node struct {
 	clocks  float64 // sum over all frames
 }
 
-// Fields of a line of show runtime (vlib/node_cli.c, format_vlib_node_stats), counted from its end because
-// a state may have two words.
+// Fields of a row of show runtime (vlib/node_cli.c, format_vlib_node_stats). The fields are counted
+// from the end of the row, because a state may have two words.
 const (
 	vectorsField = 4
 	clocksField  = 2
 	figures      = 5
 )
 
-// clocksNames are the names of the column with the clocks: before 26.02, and since.
+// clocksNames are the names of the column with the clocks: the name before VPP 26.02, and the name
+// since then.
 var clocksNames = []string{"Clocks", "Packet-Clocks"}
 
-// readRuntime parses show runtime: for each thread a table of nodes, with the clocks per frame, to three
-// digits.
+// readRuntime parses the output of show runtime. For each thread, the output has a table of nodes
+// with the clocks per frame, rounded to three digits.
 func readRuntime(text string) (map[string]node, error) {
 	nodes := make(map[string]node)
 	headed := false

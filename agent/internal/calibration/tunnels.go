@@ -27,8 +27,8 @@ func Lacks(transport Transport, has func(api.Message) bool) string {
 	return ""
 }
 
-// tunnelOf returns the tunnel of a transport in the agent's table. A GRE tunnel has a key if this VPP supports
-// keys, like the tunnel of a line.
+// tunnelOf returns the tunnel of a transport in the agent's table. As for a line, a GRE tunnel has
+// a key if this VPP supports keys.
 func tunnelOf(transport Transport, has func(api.Message) bool) intent.Tunnel {
 	t := intent.Tunnel{
 		Encapsulation: transport.encapsulation(), Local: near[transport.family()].Addr(), Remote: far[transport.family()], Table: tableID,

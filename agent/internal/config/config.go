@@ -30,12 +30,12 @@ type Config struct {
 	SNMP          SNMP
 }
 
-// TLS names PEM files: the CA, and this router's certificate and key. Revoked is a list of fingerprints,
-// empty for none.
+// TLS names PEM files: the CA, and this router's certificate and key. Revoked names a file with a
+// list of fingerprints; "" means no list.
 type TLS struct{ CA, Certificate, Key, Revoked string }
 
-// VPP names VPP's sockets, the interval of full readings while nothing happens, and whether VPP watches
-// paths.
+// VPP contains the names of VPP's sockets, the interval of full observations while nothing changes,
+// and other settings about VPP.
 type VPP struct {
 	APISocket, StatsSocket, CLISocket string
 	FullObservation                   time.Duration
@@ -44,17 +44,18 @@ type VPP struct {
 	DefaultRoutes                     string // "count" or "ignored": whether a default route leads to other routers
 }
 
-// Report says where reports go. With an empty URL the agent sends none.
+// Report is the destination of reports. If the URL is empty, the agent sends no reports.
 type Report struct {
 	URL        string
 	Interval   time.Duration
 	StoreLimit int64 // bytes of counter samples kept on disk while the portal is unreachable
 }
 
-// Metrics is the optional listener for Prometheus. With an empty Listen there is none.
+// Metrics is the optional listener for Prometheus. If Listen is empty, there is no listener.
 type Metrics struct{ Listen string }
 
-// SNMP is the socket where snmpd accepts subagents. With an empty AgentX the agent does not register.
+// SNMP is the socket on which snmpd accepts subagents. If AgentX is empty, the agent does not
+// register.
 type SNMP struct{ AgentX string }
 
 // maxSocketPath is the capacity of sockaddr_un without the terminating NUL (bytes).
@@ -121,8 +122,8 @@ func port(address string) string {
 	return port
 }
 
-// flatten turns nested sections into dotted paths. The table of keys defines the sections; each of them has
-// to be a section in the file too.
+// flatten turns nested sections into dotted paths. The table of keys defines the sections. A
+// section in this table must also be a section in the file.
 func flatten(prefix string, tree map[string]any, into map[string]any) (wrong []error) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		path := prefix + name

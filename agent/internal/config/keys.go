@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// key is one key of the file: its meaning, and how its value gets into the configuration.
+// key is one key of the file, with its meaning and the function that stores its value in the
+// configuration.
 type key struct {
 	path     string
 	meaning  string
@@ -22,8 +23,8 @@ type key struct {
 	set      func(c *Config, value any, folder string) error
 }
 
-// keys is the schema, in the order of the reference. A key comes after the keys whose values it uses as
-// defaults.
+// keys is the schema, in the order of the reference. If a key uses the value of another key as its
+// default, it comes after that key.
 var keys = []key{
 	{path: "router", required: true, meaning: "name of this router, as in its certificate: spiffe://longline/router/<name>",
 		set: text(func(c *Config) *string { return &c.Router }, isRouterName)},

@@ -38,9 +38,10 @@ type TestResult struct {
 	VPP      vpp.Info
 }
 
-// SendTestFrames sends test frames through the tunnel of an end, and then reads the tunnel's counters. The
-// stored intent must have the end under test at the requested revision. If request.Count is 0, SendTestFrames
-// only reads the counters. It returns *NotTestingError, *FrameTooLongError, *activationtest.CannotError,
+// SendTestFrames sends test frames through the tunnel of an end, and then reads the tunnel's
+// counters. In the stored intent, the end must be under test and have the requested revision. If
+// request.Count is 0, SendTestFrames only reads the counters. It returns *NotTestingError,
+// *FrameTooLongError, *activationtest.CannotError,
 // *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping, or an error of ctx, of the connection or of
 // Engine.TunnelCounters.
 func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames) (*TestResult, error) {
@@ -105,9 +106,9 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 	return result, nil
 }
 
-// observeForTest observes VPP to find whether the VLL is built. A partial observation is enough for this. If
-// a partial observation is not possible, observeForTest makes a quick one. For example, an earlier test may
-// have changed the epoch of VPP's stats segment.
+// observeForTest observes VPP to find whether the VLL is built. A partial observation is enough for
+// this. If a partial observation is not possible, observeForTest makes a quick observation. One
+// possible reason is that an earlier test has changed the epoch of VPP's stats segment.
 func (e *Engine) observeForTest(ctx context.Context, session Session, stored *intent.Intent, vll string) (*observe.Snapshot, error) {
 	snapshot, err := e.partialObservation(ctx, session, stored, map[string]bool{vll: true})
 	if snapshot == nil && err == nil {

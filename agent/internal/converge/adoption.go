@@ -7,9 +7,9 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// withRefusedAdoptions returns the withheld ends and, in addition, the ends that the portal wants to adopt
-// although the agent's configuration file does not allow adoption. A portal under an attacker's control could
-// otherwise take over foreign interfaces and then delete them.
+// withRefusedAdoptions returns the withheld ends. If the agent's configuration file does not allow
+// adoption, it adds the ends that the portal wants to adopt. Otherwise a portal under an attacker's
+// control could take over foreign interfaces and then delete them.
 func (e *Engine) withRefusedAdoptions(in *intent.Intent, withheld map[intent.Key]*plan.Reason) map[intent.Key]*plan.Reason {
 	if e.Adoption {
 		return withheld

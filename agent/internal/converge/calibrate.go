@@ -23,9 +23,9 @@ type Calibrated struct {
 }
 
 // Calibrate measures the cost of encapsulations on this router. The router must be under maintenance in the
-// portal. If lines carry frames on this router, Calibrate measures only if withLines is true, because these
-// lines share VPP's graph and threads with the measurement and influence its figures. No converge runs during
-// the measurement.
+// portal. Lines that carry frames on this router influence the figures, because they share VPP's
+// graph and threads with the measurement. If there are such lines, Calibrate measures only if
+// withLines is true. No converge runs during the measurement.
 //
 // It returns *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
 // *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.

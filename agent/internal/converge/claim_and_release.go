@@ -33,8 +33,9 @@ func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 
 // Claim carries out an operator's decision to put the agent's tag back on interfaces of an end. The agent
 // created these interfaces for the end, and another client has changed their tags since. If name is "", Claim
-// does this for all such interfaces of the end, otherwise only for the interface with that name. It returns
-// these interfaces. Afterwards the agent maintains the end again. Errors: *NotRelabelledError,
+// does this for all such interfaces of the end, otherwise only for the interface with that name. It
+// returns these interfaces. After Claim, the agent maintains the end again. Errors:
+// *NotRelabelledError,
 // *NotClaimedError, *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*plan.EndInterface, error) {
 	return e.decide(ctx, end, name, "claimed", func(session Session, s *observe.Snapshot, found []*plan.EndInterface) error {
@@ -51,9 +52,10 @@ func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*pla
 // for all such interfaces of the end, otherwise only for the interface with that name. It returns these
 // interfaces.
 //
-// Release removes the interfaces from the agent's records, so that they count as foreign. It also removes the
-// agent's policer from them, because the policer is deleted with the end. Otherwise the interfaces stay
-// unchanged. Release returns the errors of Claim, or an error if the record could not be written to disk.
+// Release removes the interfaces from the agent's records, so that they count as foreign. It also
+// removes the agent's policer from these interfaces, because the agent deletes the policer together
+// with the end. Otherwise the interfaces stay unchanged. Release returns the errors of Claim, or an
+// error if the record could not be written to disk.
 func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*plan.EndInterface, error) {
 	return e.decide(ctx, end, name, "released", func(session Session, s *observe.Snapshot, found []*plan.EndInterface) error {
 		var ops []plan.Op
@@ -136,8 +138,8 @@ func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot,
 	return nil
 }
 
-// relabelled returns all relabelled interfaces of the end, or only the interface with that name if name is
-// not "". It returns *NotRelabelledError if there is none.
+// relabelled returns the relabelled interfaces of the end. If name is not "", it returns only the
+// interface with that name. It returns *NotRelabelledError if there is no such interface.
 func relabelled(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) ([]*plan.EndInterface, error) {
 	var found []*plan.EndInterface
 	for _, h := range todo.Relabelled {

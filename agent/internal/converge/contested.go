@@ -13,12 +13,12 @@ import (
 )
 
 // The pause between two repairs of the same field of the same object starts at firstRetry and doubles after
-// each repair, up to longestRetry. Otherwise another client that undoes every repair would keep the agent and
-// VPP busy permanently.
+// each repair, up to longestRetry. Without these pauses, another client that undoes every repair
+// would keep the agent and VPP busy permanently.
 //
-// If a field has not changed for the duration calm, its next change counts as the first one. Configuration
-// tools usually run every half hour. The duration of one hour is longer, so the agent also detects a tool
-// that undoes its repairs.
+// If a field has not changed for the duration calm, its next change counts as its first change.
+// Configuration tools usually run every half hour. calm is longer than half an hour, so the agent
+// also detects a tool that undoes its repairs.
 const calm = time.Hour
 
 // Contested is a field that another client has changed again after a repair. Drift.Actual is the last value
@@ -32,8 +32,8 @@ type Contested struct {
 // contests contains each repaired field until the field has not changed for the duration calm.
 type contests map[contestedField]*contest
 
-// contestedField is a field of an object. end is set only if the object does not exist yet, because such an
-// object has no unique name yet.
+// contestedField is a field of an object. end is set only for an object that does not exist yet,
+// because such an object has no unique name.
 type contestedField struct {
 	object, field string
 	end           intent.Key
@@ -57,8 +57,8 @@ func contestedFieldOf(op plan.Op) contestedField {
 	return at
 }
 
-// found records the fields that have changed again after a repair. It returns the operations on those fields
-// for which this is the first such change.
+// found records the fields that have changed again after a repair. It returns the operations on
+// those fields that have changed again for the first time.
 func (c contests) found(ops []plan.Op, now time.Time) (first []plan.Op) {
 	for _, op := range ops {
 		if known := c[contestedFieldOf(op)]; known != nil && known.Desired == op.Drift.Desired {
@@ -95,8 +95,8 @@ func (c *contest) reason() *plan.Reason {
 	}
 }
 
-// repaired records the fields that these operations repair. It omits a field that was not repaired before and
-// whose end has no drift (drifted).
+// repaired records the fields that these operations repair. It omits a field if the field was not
+// repaired before and its end is not in drifted.
 func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.Key][]plan.Drift, now time.Time) {
 	noted := make(map[contestedField]bool)
 	for _, op := range ops {

@@ -16,20 +16,21 @@ type Repair string
 const (
 	// Auto repairs drift as soon as it is detected. The zero value means the same.
 	Auto Repair = "auto"
-	// ReportOnly reports drift and does not repair it until the portal sends the intent again. An end that was
-	// not built before, for example because it waits for its port, is still built.
+	// ReportOnly reports drift and does not repair it until the portal sends the intent again. The
+	// agent still builds an end that was not built before, for example because the end waits for
+	// its port.
 	ReportOnly Repair = "hold"
 )
 
-// settled contains the ends that have reached their intended state in the current run of VPP, for the current
-// generation of the intent. Later differences of these ends are drift.
+// settled contains the ends that have reached their intended state, in the current run of VPP and
+// for the current generation of the intent. Later differences of these ends are drift.
 type settled struct {
 	ends map[intent.Key]bool
 	all  bool // all ends count as settled: set after a start of the agent, if the stored generation was applied before
 }
 
-// note records the results of an attempt. The attempt did not include the withheld ends, so these keep their
-// state.
+// note records the results of an attempt. The attempt did not include the withheld ends, so the
+// withheld ends keep their state.
 func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 	if !o.Applied {
 		return
@@ -81,10 +82,10 @@ func driftOnlyReported(op plan.Op) *plan.Reason {
 	}
 }
 
-// convergeNewConnection converges after the agent has connected to VPP. A VPP that has restarted has lost
-// everything, so the converge creates everything again. If the stored generation was already applied in this
-// run of VPP, differences may be drift. Under ReportOnly or during a freeze, convergeNewConnection then repairs
-// only what the policy and the freeze allow.
+// convergeNewConnection converges after the agent has connected to VPP. A VPP that has restarted
+// has lost all objects, so the converge creates all of them again. If the stored generation was
+// already applied in this run of VPP, differences may be drift. Under ReportOnly or during a
+// freeze, convergeNewConnection then repairs only what the policy and the freeze allow.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
 	if (e.Repair == ReportOnly || e.Frozen.Current() != nil) && e.resume() {
 		e.repair(ctx)
@@ -127,9 +128,9 @@ func (e *Engine) CheckDrift(ctx context.Context) { e.repair(ctx) }
 // is nothing else to do, repair carries out the requests of Rebuild.
 func (e *Engine) repair(ctx context.Context) bool { return e.repairFrom(ctx, e.quickObservation) }
 
-// repairAfterEvents does the same as repair, but reads only the interfaces that VPP's events have named, if
-// that is possible. waits reports whether the stored intent is not completely built, for example because an
-// end waits for its port.
+// repairAfterEvents does the same as repair. If possible, it reads only the interfaces that VPP's
+// events have named. waits reports whether the stored intent is not completely built, for example
+// because an end waits for its port.
 func (e *Engine) repairAfterEvents(ctx context.Context) (repaired, waits bool) {
 	repaired = e.repairFrom(ctx, e.eventObservation)
 	e.busy.Lock()
@@ -181,9 +182,9 @@ func (e *Engine) repairFrom(ctx context.Context, read observeFunc) bool {
 	return true
 }
 
-// noteRepaired records drift that the converge for a new intent repairs as a side effect. Such drift shows as
-// operations on settled ends that are the same in both intents. Without this record, a change of one line
-// would hide another client's changes to another line.
+// noteRepaired records drift that the converge for a new intent repairs as a side effect. The sign
+// of such drift is an operation on a settled end that is the same in both intents. Without this
+// record, a change of one line would hide another client's changes to another line.
 func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	if before == nil || len(ops) == 0 || e.unfinished { // operations after an unfinished converge do not repair drift
 		return
@@ -205,7 +206,8 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	}
 }
 
-// withDrift returns the union of both maps, with each difference of an end once. It changes neither map.
+// withDrift returns the union of drift and more, and each difference of an end occurs only once in
+// it. It changes neither map.
 func withDrift(drift, more map[intent.Key][]plan.Drift) map[intent.Key][]plan.Drift {
 	all := make(map[intent.Key][]plan.Drift, len(drift)+len(more))
 	maps.Copy(all, drift)

@@ -8,13 +8,15 @@ import (
 )
 
 const (
-	// soonest is the pause between a change and the next comparison. It is short, because a port that an end
-	// waits for may appear seconds after a restart of VPP.
+	// soonest is the pause between a change and the next comparison. It is short, because an end
+	// may wait for a port that appears seconds after a restart of VPP.
 	soonest = 2 * time.Second
-	// driftEvery is the longest pause. It applies when nothing has changed for some time.
+	// driftEvery is the longest pause between two comparisons. It applies when nothing has changed
+	// for some time.
 	driftEvery = 30 * time.Second
-	// settle is the pause between an interface event and the observation, because events come in groups. crowded
-	// is the shortest pause between an observation and the next observation that an event causes.
+	// settle is the pause between an interface event and the observation. The agent waits because
+	// events come in groups. crowded is the shortest pause between an observation and the next
+	// observation that an event causes.
 	settle  = 100 * time.Millisecond
 	crowded = time.Second
 )

@@ -32,7 +32,7 @@ var ErrSetAside = errors.New("converge: the stored intent could not be read and 
 // ErrStopping reports that the agent is stopping and starts no new work.
 var ErrStopping = errors.New("converge: the agent is stopping; nothing was changed")
 
-// Session is the part of a connection to VPP that the engine needs.
+// Session has the methods of a connection to VPP that the engine needs.
 type Session interface {
 	observe.Session
 	apply.Session
@@ -86,8 +86,8 @@ type Engine struct {
 	// Serve.
 	PortMTUs bool
 
-	// FullObservation is the longest time between two full observations. If it is zero, every observation is a
-	// full one. Set it before Serve.
+	// FullObservation is the longest time between two full observations. If it is zero, every
+	// observation is full. Set it before Serve.
 	FullObservation time.Duration
 
 	// stopping is cancelled with the cause ErrStopping when no new work may start.
@@ -172,10 +172,12 @@ type Status struct {
 	Freeze     *freeze.Freeze
 	Absent     bool // no VPP listens on the socket, so no frame is forwarded; a VPP that accepts connections and does not reply is not absent
 	Statistics Statistics
-	// ObservationNumber is the number of the last observation of VPP, or of the moment when the connection to
-	// VPP was made or lost, if that was later. Later observations have larger numbers.
+	// ObservationNumber is the number of the last observation of VPP. If the connection to VPP was
+	// made or lost after that observation, it is the number of this change. Later observations have
+	// larger numbers.
 	ObservationNumber int64
-	// SetAside lists the files of the agent that could not be used, until an operator removes them.
+	// SetAside lists the agent's files that could not be used. A file is listed until an operator
+	// removes it.
 	SetAside []durable.SetAsideFile
 	Paths    []pathwatch.Watched // sorted
 }
@@ -238,7 +240,7 @@ func (e *Engine) Attach(session Session) {
 	e.paths.Forget()
 }
 
-// Refused records why VPP could not be used. A nil error means that VPP could be used.
+// Refused records the reason why VPP could not be used. A nil error means that VPP could be used.
 func (e *Engine) Refused(err error) {
 	absent, hangs := vpp.IsAbsent(err), errors.Is(err, vpp.ErrHangs)
 	var other *vpp.OtherAgentError
@@ -259,8 +261,8 @@ func boot(session Session) ownership.Boot {
 	return ownership.Boot{PID: info.PID, MS: info.BootMS}
 }
 
-// begin locks the engine for one piece of work. It returns ErrStopping without locking the engine if the
-// agent is stopping.
+// begin locks the engine for one piece of work. If the agent is stopping, it returns ErrStopping
+// and does not lock the engine.
 func (e *Engine) begin() error {
 	e.busy.Lock()
 	if err := e.stopped(); err != nil {
@@ -282,7 +284,7 @@ func (e *Engine) orStopped(err error) error {
 }
 
 // untilStopped returns a context that ends with ctx, or with the cause ErrStopping when FinishWork is
-// called. It is for work that cleans up after an interruption at any point.
+// called. It is for work that cleans up whenever it is interrupted.
 func (e *Engine) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(e.stopping, func() { cancel(ErrStopping) })
@@ -291,8 +293,8 @@ func (e *Engine) untilStopped(ctx context.Context) (context.Context, context.Can
 
 // FinishWork prevents new work, and returns when the running work has ended. A converge runs to its end,
 // because lines may carry no frames between its first and its last change. A calibration and a trace end
-// early and clean up. The connection to VPP must exist until FinishWork returns. FinishWork returns the error
-// of ctx if ctx ends before the work.
+// early and clean up. The connection to VPP must exist until FinishWork returns. If ctx ends before
+// the work, FinishWork returns the error of ctx.
 func (e *Engine) FinishWork(ctx context.Context) error {
 	e.stop(ErrStopping)
 	finished := make(chan struct{})
@@ -314,14 +316,15 @@ func (e *Engine) FinishWork(ctx context.Context) error {
 // Put stores an intent and converges. If VPP is not connected, Put only stores the intent and returns no
 // error.
 //
-// If the intent has the stored generation, Put tries all ends again. If it has a new generation, Put skips
-// the ends that VPP refused recently and that have not changed since. Put then also relies on recent
-// observations for properties that no client can change in place.
+// If the intent has the stored generation, Put tries all ends again. If the intent has a new
+// generation, Put skips the ends that VPP refused recently and that have not changed since the
+// refusal. Put then also relies on recent observations for properties that no client can change in
+// place.
 //
-// While the router is frozen, Put returns *FrozenError. After the freeze, Put still returns *FrozenError
-// unless reviewed is the id of that freeze. This id means that an operator has reviewed the differences. Put
-// also returns errors of intent.Store.Accept, and ErrStopping. If Put returns an error, the intent is not
-// stored.
+// While the router is frozen, Put returns *FrozenError. After the freeze, Put also returns
+// *FrozenError, unless reviewed is the id of that freeze. With this id, the portal confirms that an
+// operator has reviewed the differences. Put also returns errors of intent.Store.Accept, and
+// ErrStopping. If Put returns an error, the intent is not stored.
 func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*Outcome, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -359,8 +362,9 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*
 	return outcome, nil
 }
 
-// Converge brings VPP to the state of the stored intent. It includes the ends that VPP refused recently. It
-// returns nil if no intent is stored, if a freeze forbids changes, or if the agent is stopping.
+// Converge brings VPP to the state of the stored intent. It also tries the ends that VPP refused
+// recently. It returns nil if no intent is stored, if a freeze forbids changes, or if the agent is
+// stopping.
 func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if e.begin() != nil {
 		return nil

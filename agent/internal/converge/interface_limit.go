@@ -9,8 +9,9 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// diff returns the result of plan.Diff with the settings of this router. It withholds the ends for whose new
-// interfaces VPP has no room. Without room, VPP would abort and all VLLs would fail.
+// diff returns the result of plan.Diff with the settings of this router. It withholds ends that
+// need more new interfaces than VPP has room for. If there were too many interfaces, VPP would
+// abort and all VLLs would fail.
 func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
 	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
 	return e.withinInterfaceLimit(plan.Diff(in, s, journal, withheld), in, s, journal, withheld)
@@ -26,8 +27,8 @@ func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
 	return &local
 }
 
-// diffReplan plans again after the plan done was carried out (plan.Plan.Replan). It uses the same settings
-// and limits as diff.
+// diffReplan plans again (plan.Plan.Replan) after the plan in the argument done was carried out. It
+// uses the same settings and limits as diff.
 func (e *Engine) diffReplan(
 	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
@@ -35,8 +36,8 @@ func (e *Engine) diffReplan(
 	return e.withinInterfaceLimit(done.Replan(in, s, journal, withheld), in, s, journal, withheld)
 }
 
-// diffFor returns the result of diff for these VLLs alone, if the last complete plan through this session
-// left nothing to do. Otherwise it returns the result for all VLLs.
+// diffFor returns the result of diff. If the last complete plan through this session left nothing
+// to do, the result is for the given VLLs only, otherwise for all VLLs.
 func (e *Engine) diffFor(
 	session Session, vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal,
 	withheld map[intent.Key]*plan.Reason,

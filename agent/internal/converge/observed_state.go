@@ -22,7 +22,7 @@ type ObservedState struct {
 	// ObservedStateToReport returned this state, Drift also lists the differences that were repaired since the
 	// last report.
 	Drift map[intent.Key][]plan.Drift
-	// Contested lists fields that another client changes again after each repair.
+	// Contested lists the fields that another client changes again after each repair.
 	Contested map[intent.Key][]Contested
 	// Made maps the index of each interface that the agent has created to the number of the last observation
 	// before the creation. An interface is missing if it existed when the agent started.
@@ -39,8 +39,9 @@ type observed struct {
 }
 
 // ObservedStateToReport returns the result of ObservedState with the drift that was repaired since the last
-// call. It returns such drift only once, and then sends a token to the channel of Changed. Only the reporter
-// may call it: drift that another caller gets would be missing in the next report.
+// call. It returns such drift only once, and then sends a token to the channel of Changed. Only the
+// reporter may call it. If another caller got the drift, the drift would be missing in the next
+// report.
 func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, error) {
 	p, err := e.ObservedState(ctx)
 	if err != nil {
@@ -154,9 +155,9 @@ func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*i
 	return snapshot, nil
 }
 
-// quickObservation reads the properties that other clients can change in place (observe.Quick). It makes a
-// full observation instead if these properties are not enough, or if the last full observation is older than
-// FullObservation.
+// quickObservation reads the properties that other clients can change in place (observe.Quick). It
+// makes a full observation instead in two cases: if these properties are not enough, or if the last
+// full observation is older than FullObservation.
 func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
 	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
@@ -198,14 +199,15 @@ func (e *Engine) claimedPorts(session Session) (names []string) {
 }
 
 // eventObservation reads only the interfaces that events have named since the last observation
-// (observe.Partial). It makes a quick observation instead if an event may have been lost, if events have
-// named no interface or more than fewTouched, or if the last quick or full observation is too old.
+// (observe.Partial). It makes a quick observation instead if an event may have been lost, or if the
+// last quick or full observation is too old. It also does this if events have named no interface,
+// or more interfaces than fewTouched.
 //
 // VPP sends an event when an interface is created or deleted, or when its admin or link state changes. VPP
 // sends the event in the round of its main loop after the change. So if the agent read the epoch of the stats
 // segment before it received VPP's last replies, it has also received the events of all changes up to that
-// epoch. If some events still wait to be handled, the snapshot gets no epoch and therefore does not count as
-// complete.
+// epoch. If some events have not been handled yet, the snapshot gets no epoch and therefore does
+// not count as complete.
 func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
 	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
@@ -234,7 +236,7 @@ func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*
 }
 
 // noteEvent records that an interface must be read again. waiting is the number of further events that have
-// arrived. most is the largest number of events that can wait; VPP's further events are lost.
+// arrived. most is the largest number of events that can wait. Further events of VPP are lost.
 func (e *Engine) noteEvent(index uint32, waiting, most int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -281,8 +283,8 @@ func (e *Engine) readPortUses(ctx context.Context, session Session, s *observe.S
 	return observe.ReadSubInterfacePolicing(ctx, session, s, plan.SubInterfacesToAdopt(s, ins...))
 }
 
-// remember stores the snapshot of the last observation. nil means that the state of VPP is unknown. remember
-// ignores snapshots of an earlier connection.
+// remember stores the snapshot of the last observation. A nil snapshot means that the state of VPP
+// is unknown. remember ignores snapshots of an earlier connection.
 func (e *Engine) remember(session Session, snapshot *observe.Snapshot, extent extent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -312,8 +314,8 @@ const (
 	extentFull
 )
 
-// noteMade records the interfaces that the agent has created, so that their counters are not compared with
-// the counters of earlier interfaces at the same indices.
+// noteMade records the interfaces that the agent has created, so that the counters of a new
+// interface are not compared with the counters of an earlier interface that had the same index.
 func (e *Engine) noteMade(result *apply.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -322,7 +324,7 @@ func (e *Engine) noteMade(result *apply.Result) {
 	}
 }
 
-// forceFullObservation makes the next observation a full one.
+// forceFullObservation has the effect that the next observation is full.
 func (e *Engine) forceFullObservation() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

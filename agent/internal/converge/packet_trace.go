@@ -77,9 +77,9 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 const searchUnknownFor = 10 * time.Second
 
 // UnknownVLANs counts, for each of these VLANs, the frames that VPP drops because it does not know their
-// VLAN. It changes no forwarding and does not delay a converge. It calls the function begin when it has found
-// that the tracer is free, before it changes the tracer. It returns ErrTracing, errors of
-// packettrace.UnknownVLANs, ErrNoVPP or an error of the connection.
+// VLAN. It changes no forwarding and does not delay a converge. When it has found that the tracer
+// is free, and before it changes the tracer, it calls the function begin. It returns ErrTracing,
+// errors of packettrace.UnknownVLANs, ErrNoVPP or an error of the connection.
 func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error) {
 	if !e.tracing.TryLock() {
 		return nil, ErrTracing

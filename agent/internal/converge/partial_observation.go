@@ -11,14 +11,14 @@ import (
 )
 
 // partialObservation reads enough of VPP to plan an intent that changes only these VLLs (observe.Partial). It
-// reads the interfaces of these VLLs, all foreign objects, and all cross-connects and bridges. It does not
-// read the interfaces of the agent's other VLLs. A quick observation less than driftEvery ago has checked
-// them, and the next quick observation checks them again.
+// reads the interfaces of these VLLs, all foreign objects, and all cross-connects and bridges. It
+// does not read the interfaces of the agent's other VLLs. A quick observation has checked these
+// interfaces less than driftEvery ago, and the next quick observation checks them again.
 //
 // It returns nil if a partial observation is not enough. This is the case if the last quick or full
-// observation is too old, if an interface has been created or deleted since, or if the VLLs have too many
-// interfaces. The snapshot must not be used for a plan that changes other VLLs, because their interfaces were
-// not read.
+// observation is too old, if an interface has been created or deleted since that observation, or if
+// the VLLs have too many interfaces. The snapshot must not be used for a plan that changes other
+// VLLs, because their interfaces were not read.
 func (e *Engine) partialObservation(ctx context.Context, session Session, in *intent.Intent, vlls map[string]bool) (*observe.Snapshot, error) {
 	e.mu.Lock()
 	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
@@ -43,8 +43,9 @@ func (e *Engine) partialObservation(ctx context.Context, session Session, in *in
 	return snapshot, nil
 }
 
-// readFor returns the interfaces of these VLLs and those without the agent's tag. It omits local0: local0 is
-// never used, and a dump request with its index would mean all interfaces.
+// readFor returns the interfaces of these VLLs and the interfaces without the agent's tag. It omits
+// local0, because local0 is never used, and a dump request with the index of local0 would mean all
+// interfaces.
 func readFor(s *observe.Snapshot, vlls map[string]bool) map[uint32]bool {
 	read := make(map[uint32]bool)
 	for _, i := range s.Interfaces {

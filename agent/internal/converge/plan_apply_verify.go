@@ -16,15 +16,16 @@ const (
 	// passes is the largest number of passes of one converge. After a pass, VPP may still differ from the
 	// intent, because a new interface can inherit settings from an earlier interface with the same index.
 	passes = 3
-	// fewTouched is the largest number of interfaces that are read back individually (with all cross-connects).
-	// If a plan touches more interfaces, all of VPP is read back.
+	// fewTouched is the largest number of interfaces that the agent reads back individually (with
+	// all cross-connects). If a plan touches more interfaces, the agent reads back all of VPP.
 	fewTouched = 200
 )
 
 // round brings VPP to the state of the intent. It returns the outcome and the number of changes that it sent
 // to VPP. If the early plan has no operations, round changes nothing in VPP. Otherwise it carries out the
-// plan, reads its changes back and plans again. It repeats this until nothing is left to do, but not more
-// often than the constant passes allows. An end counts as verified if it has no operations left.
+// plan, reads its changes back and plans again. It repeats these steps until nothing is left to do,
+// but makes at most as many passes as the constant passes says. An end counts as verified if it has
+// no operations left.
 func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) (*Outcome, int, error) {
 	session, snapshot, todo, err := early.wait()
 	if err != nil {
@@ -129,8 +130,9 @@ func (r *rereader) AllInterfaces(ctx context.Context, keys bool) (*observe.Snaps
 	return observe.AllInterfaces(ctx, r.session, keys)
 }
 
-// Reread makes a quick observation that includes all properties of the touched interfaces. It makes a full
-// observation instead if there are more than fewTouched, or if a quick observation is not enough.
+// Reread makes a quick observation that includes all properties of the touched interfaces. It makes
+// a full observation instead if there are more touched interfaces than fewTouched, or if a quick
+// observation is not enough.
 func (r *rereader) Reread(ctx context.Context) (*observe.Snapshot, error) {
 	if len(r.touched) <= fewTouched {
 		if s, ok, err := observe.Quick(ctx, r.session, r.before, r.touched); ok || err != nil {
@@ -140,8 +142,8 @@ func (r *rereader) Reread(ctx context.Context) (*observe.Snapshot, error) {
 	return observe.Full(ctx, r.session, boot(r.session), r.engine.claimedPorts(r.session)...)
 }
 
-// Ports reads only these ports and their sub-interfaces. If the epoch is unchanged, no interface has been
-// created or deleted, and Ports does not query VPP.
+// Ports reads only these ports and their sub-interfaces. It does not query VPP if the epoch is
+// unchanged, because no interface has then been created or deleted.
 func (r *rereader) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error) {
 	if epoch := r.before.Epoch; len(ports) > 0 && epoch != 0 && r.engine.epoch(r.session) == epoch {
 		return r.before.OnlyPorts(ports), nil
@@ -149,8 +151,9 @@ func (r *rereader) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot
 	return observe.Ports(ctx, r.session, r.before, ports)
 }
 
-// readBack reads the touched and the created interfaces again, or all of VPP if there are more than
-// fewTouched. all reports whether it read all of VPP. claimed has the same meaning as for observe.Full.
+// readBack reads the touched and the created interfaces again. If there are more of them than
+// fewTouched, it reads all of VPP, and all is true. claimed has the same meaning as for
+// observe.Full.
 func readBack(
 	ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result, claimed []string,
 ) (s *observe.Snapshot, all bool, err error) {
@@ -168,7 +171,8 @@ func readBack(
 }
 
 // untaggedCreations returns the claims to objects whose creation VPP confirmed but whose tag VPP did not
-// confirm. If VPP refused to create an object, an existing object with that key does not belong to the agent.
+// confirm. The claim to an object that VPP refused to create is not among them: an existing object
+// with that key does not belong to the agent.
 func untaggedCreations(creations []ownership.Claim, result *apply.Result) []ownership.Claim {
 	var left []ownership.Claim
 	for _, c := range creations {
@@ -194,8 +198,9 @@ type earlyPlan struct {
 	err      error
 }
 
-// observeFunc observes VPP. It also reads how other clients use the ports that the stored intent or the given
-// intents want as a whole and do not have yet.
+// observeFunc observes VPP. Some ports are wanted as a whole by the stored intent or the given
+// intents, and VPP does not have them as wanted yet. For these ports, it also reads how other
+// clients use them.
 type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
 // withholdFunc returns those ends of the operations that must not be changed, each with its reason.
@@ -203,7 +208,7 @@ type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 
 // planEarly starts to observe VPP and to make a plan for an intent. It only reads from VPP, so it may run
 // before the intent is on disk. If no intent is stored, the intent is nil, and there is no plan. The end of
-// ctx does not stop the work. Until wait returns, nothing else may use the engine.
+// ctx does not stop the work. Until wait has returned, no other work may use the engine.
 //
 // before is the intent that was stored. If before is not nil, planEarly may observe only the VLLs that differ
 // between both intents. Otherwise it observes VPP with the function read. Then it calls withhold, unless

@@ -11,10 +11,10 @@ import (
 // ErrNotRepaired reports that this agent only reports drift, or that the router is frozen.
 var ErrNotRepaired = errors.New("converge: nothing is repaired: the agent's file says drift: hold, or the router is frozen")
 
-// Rebuild requests that a sub-interface of an end is deleted and created again, with all objects that depend
-// on it. Rebuild returns at once, and Serve carries out the request soon, when there is nothing else to do.
-// The request has no effect unless the sub-interface then still has that name, belongs to the agent and
-// serves its end.
+// Rebuild requests that a sub-interface of an end is deleted and created again, with all objects
+// that depend on it. Rebuild returns immediately, and Serve carries out the request soon, when
+// there is nothing else to do. At that time, the sub-interface must still have the given name,
+// belong to the agent and serve its end. Otherwise the request has no effect.
 //
 // requested means that an operator has requested the rebuild. Such a request is allowed even under ReportOnly.
 // Rebuild returns ErrNotRepaired if the policy or a freeze does not allow the rebuild.

@@ -23,7 +23,7 @@ func (e *FrozenError) Error() string {
 	return fmt.Sprintf("this router is frozen by the %s (%s) until %s; nothing was changed", e.By, e.Reason, time.UnixMilli(e.UntilMS).UTC().Format(time.RFC3339))
 }
 
-// longestTest is longer than any activation test of a line in service takes.
+// longestTest is longer than any activation test of a line in service.
 const longestTest = 90 * time.Second
 
 // freezeWait identifies an activation test that delays a freeze, by the tested end and its revision.
@@ -58,9 +58,10 @@ func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, err
 	return begun, nil
 }
 
-// Unfreeze ends the freeze early. It does not matter whether the freeze was requested on the router or in the
-// portal. Differences are not repaired yet: the portal shows them, and sends the intent when an operator has
-// reviewed them. It returns ErrStopping, or errors of freeze.File.End.
+// Unfreeze ends the freeze early. It does not matter whether the freeze was requested on the router
+// or in the portal. The agent does not repair differences yet: the portal shows the differences,
+// and sends the intent when an operator has reviewed them. It returns ErrStopping, or errors of
+// freeze.File.End.
 func (e *Engine) Unfreeze() error {
 	if err := e.begin(); err != nil {
 		return err
@@ -76,9 +77,9 @@ func (e *Engine) Unfreeze() error {
 }
 
 // PortalFreezes applies the portal's request for a freeze with this id. If id is "", the portal requests no
-// freeze, and PortalFreezes ends a freeze that the portal has requested. The portal repeats its request. So a
-// freeze that is not possible now can be applied later, for example after a freeze that was requested on the
-// router, or after an activation test.
+// freeze, and PortalFreezes ends a freeze that the portal has requested. The portal repeats its
+// request. So if a freeze is not possible now, it can be applied later, for example after an
+// activation test, or after the end of a freeze that was requested on the router.
 func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
 	current := e.Frozen.Current()
 	over := current != nil && current.Over(e.now())
@@ -117,9 +118,9 @@ func (e *Engine) portalFreezes(id, reason string, until time.Time) error {
 }
 
 // testUnderWay returns *TestUnderWayError while an activation test may interrupt a line in service. The
-// caller holds the mutex busy. The portal ends such a test within a minute. A test that takes longer than
-// longestTest waits for the line's other router. Its line is not in service, so the test does not delay a
-// freeze.
+// caller holds the mutex busy. The portal ends such a test within a minute. If a test takes longer
+// than longestTest, it waits for the line's other router. The line is then not in service, so the
+// test does not delay a freeze.
 func (e *Engine) testUnderWay() error {
 	var err error
 	running := make(map[freezeWait]time.Time)
@@ -141,8 +142,8 @@ func (e *Engine) testUnderWay() error {
 	return err
 }
 
-// frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns nil, even
-// before the review.
+// frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns
+// nil, even if no operator has reviewed the differences yet.
 func (e *Engine) frozen() error {
 	if current := e.Frozen.Current(); current != nil && !current.Over(e.now()) {
 		return &FrozenError{Freeze: *current}
@@ -150,8 +151,9 @@ func (e *Engine) frozen() error {
 	return nil
 }
 
-// frozenFor returns *FrozenError if an intent must not be applied: during a freeze, and after the freeze
-// unless reviewed is its id. This id means that an operator has reviewed the differences.
+// frozenFor returns *FrozenError if an intent must not be applied. This is the case during a
+// freeze, and after the freeze unless reviewed is the id of the freeze. With this id, the portal
+// confirms that an operator has reviewed the differences.
 func (e *Engine) frozenFor(reviewed string) error {
 	current := e.Frozen.Current()
 	if current == nil || current.Over(e.now()) && current.ID == reviewed {
@@ -160,9 +162,10 @@ func (e *Engine) frozenFor(reviewed string) error {
 	return &FrozenError{*current, current.Over(e.now())}
 }
 
-// mustNotChange reports whether VPP may only be observed: while it is frozen, and afterwards until an
-// operator has reviewed the differences. If a freeze has ended without differences, no review is necessary,
-// and mustNotChange removes the freeze. The caller holds the mutex busy.
+// mustNotChange reports whether VPP may only be observed. This is the case during a freeze, and
+// after the freeze until an operator has reviewed the differences. If a freeze has ended without
+// differences, no review is necessary, and mustNotChange removes the freeze. The caller holds the
+// mutex busy.
 func (e *Engine) mustNotChange(ctx context.Context, stored *intent.Intent) bool {
 	frozen := e.Frozen.Current()
 	if frozen == nil {

@@ -54,8 +54,8 @@ func (e *Engine) RememberPaths(upPaths *pathwatch.UpPathsFile) {
 	e.paths = pathwatch.NewTracker(upPaths, e.now)
 }
 
-// readPaths reads the states of the stored intent's BFD sessions and changes no session. If VPP already has
-// the sessions, the first report then shows their states.
+// readPaths reads the states of the stored intent's BFD sessions and changes no session. So if VPP
+// already has the sessions, the first report shows their states.
 func (e *Engine) readPaths(ctx context.Context) {
 	if e.begin() != nil {
 		return
@@ -76,8 +76,8 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 
 // keepPathsWatched brings the BFD sessions to the state that the stored intent requires, and records the
 // states of all paths. It changes only the sessions of those paths for which the call may(path) returns true.
-// If may is nil, keepPathsWatched can change all sessions. The caller holds the mutex busy. keepPathsWatched
-// logs errors, because they do not affect lines. The next observation tries again.
+// If may is nil, keepPathsWatched may change all sessions. The caller holds the mutex busy.
+// keepPathsWatched logs errors, because they do not affect lines. The next observation tries again.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
 	stored, _ := e.store.Current()
 	session, err := e.Session()

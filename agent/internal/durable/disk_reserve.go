@@ -12,13 +12,13 @@ import (
 
 const (
 	reserveName = "reserve"
-	// overhead is the disk space that a file takes in addition to its content, rounded up (bytes). Reserves
-	// are multiples of it.
+	// overhead is the disk space (bytes, rounded up) that a file takes in addition to its content.
+	// The size of a reserve is a multiple of overhead.
 	overhead = 16 << 10
 )
 
-// reserving serializes the use of reserves. Otherwise one goroutine could refill a reserve with the space
-// that Replace has just released and not used yet.
+// reserving serializes the use of reserves. Without it, one goroutine could refill a reserve with
+// the space that Replace in another goroutine has released and not used yet.
 var reserving sync.Mutex
 
 // Reserve keeps at least the given space (bytes) in a folder for use by Replace when the disk is full. The
@@ -62,8 +62,8 @@ func kept(reserve string) int64 {
 }
 
 // withReserve calls write. If the disk is full, it releases some space of the folder's reserve and calls
-// write again, until write succeeds or the reserve is used up. After a success it refills the reserve, as far
-// as the disk has room.
+// write again, until write succeeds or the reserve is used up. After a success, withReserve refills
+// the reserve as far as the disk has room.
 func withReserve(folder string, size int64, write func() error) error {
 	reserving.Lock()
 	defer reserving.Unlock()
@@ -79,8 +79,8 @@ func withReserve(folder string, size int64, write func() error) error {
 	return err
 }
 
-// release shortens a reserve by the given size. It removes the file if the file is not longer than that, so
-// that an inode becomes free too. It returns false if there is no reserve.
+// release shortens a reserve by the given size. If the file is not longer than the given size,
+// release removes it, so that an inode becomes free too. It returns false if there is no reserve.
 func release(path string, size int64) bool {
 	if left := kept(path) - size; left > 0 {
 		return os.Truncate(path, left) == nil

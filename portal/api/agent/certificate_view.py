@@ -21,7 +21,7 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 def certificate(router: Router, request: _Document, shown: Certificate) -> dict[str, Any]:
     """Return the certificate and the authorities that the agent must use from now on.
 
-    A null value means that the agent keeps its own.
+    If a value is null, the agent keeps the certificate or the authorities that it has.
     """
     renewed = certificate_renew(
         router=router,

@@ -87,7 +87,8 @@ def _response(
 
 def _certificate_of(request: HttpRequest) -> bytes | None:
     """Return the client certificate of the TLS connection (DER), or None if the client sent none."""
-    # Read the certificate from the connection, which gunicorn passes. A proxy or client could forge a header.
+    # Read the certificate from the connection, which gunicorn passes, and not from a header: a proxy or
+    # client could forge a header.
     connection: Any = request.META.get("gunicorn.socket")
     return connection.getpeercert(binary_form=True) if hasattr(connection, "getpeercert") else None
 

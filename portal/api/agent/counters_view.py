@@ -17,7 +17,7 @@ class _Document(CounterReport, frozen=True, kw_only=True):
 def counters(router: Router, report: CounterReport) -> dict[str, Any]:
     """Store the samples. Return the numbers of samples that were accepted, already stored, or quarantined.
 
-    A sample has counts of several ends. Each end counts separately.
+    A sample has counts of several ends. For these numbers, each end of a sample counts as one.
     """
     stored = counters_store(router=router, report=report, now=clock.now())
     return {"accepted": stored.accepted, "duplicate": stored.duplicate, "quarantined": stored.quarantined}

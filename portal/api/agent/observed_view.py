@@ -21,7 +21,8 @@ class _Document(ObservedReport, frozen=True, kw_only=True):
 def observed(router: Router, report: _Document) -> dict[str, Any]:
     """Store the report. Return the routes that the agent watches, the router's maintenance and its freeze.
 
-    The agent and the portal leave out a list if an etag shows that the other side already has it.
+    Agent and portal send each other lists. Each side leaves out a list if an etag shows that the other side
+    already has it.
     """
     now = clock.now()
     taken = observation_take(router=router, report=report, now=now)

@@ -1,4 +1,4 @@
-"""The schema of a history. ``before`` and ``after`` contain the changed columns of any table."""
+"""The schema of a history. The members of ``before`` and ``after`` are the changed columns of any table."""
 
 from typing import Any
 

@@ -77,9 +77,7 @@ DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(
 
 
 class Generator(SchemaGenerator):
-    """Extend drf-spectacular's generator: the description of the document contains the rules for all
-    requests.
-    """
+    """drf-spectacular's generator, which adds the rules for all requests to the document's description."""
 
     def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
         schema: dict[str, Any] = super().get_schema(request, public)

@@ -90,7 +90,7 @@ def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def example_of(schema: dict[str, Any], components: dict[str, Any], name: str = "") -> Any:
-    """Return an example value that is valid for this schema. ``name`` is the name of the member, if any."""
+    """Return an example value that is valid for this schema. ``name``: the name of the member, or ""."""
     if "$ref" in schema:
         return example_of(components[schema["$ref"].rsplit("/", 1)[-1]], components, name)
     for given in ("example", "default", "const"):
@@ -134,7 +134,8 @@ def _kinds(schema: dict[str, Any]) -> list[str]:
 def _accepts(schema: dict[str, Any], value: Any) -> bool:
     """Return whether this example value is valid for the schema: type, choice, format and bounds.
 
-    The value was chosen by the member's name, and members with the same name can have different schemas.
+    This check is necessary because the value was chosen by the member's name, and members with the same name
+    can have different schemas.
     """
     kind = {type(None): "null", bool: "boolean", int: "integer", str: "string"}[type(value)]
     choices = [schema, *schema.get("oneOf", []), *schema.get("anyOf", [])]

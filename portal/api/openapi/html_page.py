@@ -1,4 +1,5 @@
-"""HTML pages with the schema and the errors. The portal renders them; they load nothing from other hosts.
+"""HTML pages with the schema and the errors. The portal renders the pages, and they load nothing from other
+hosts.
 
 The pages contain no secrets and are public: people may read them before they have an account.
 """
@@ -28,7 +29,7 @@ _INDENTED = re.compile(r"\s*\n\s*")
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """An operation and the form to try the operation, both as HTML."""
+    """The HTML of an operation, and the HTML of the form with which a reader can send requests."""
 
     name: OperationName
     html: str
@@ -39,7 +40,7 @@ class _Rendered:
 def index(request: HttpRequest) -> HttpResponse:
     """Show ``GET /api/docs/``: the rules for all requests, and a list of operations.
 
-    The list contains only operations that match the query parameter ``q``, if it is given.
+    If the query parameter ``q`` is given, the list contains only the operations that match it.
     """
     query = request.GET.get("q", "").strip()[:100]
     sections = [(gettext("For everybody"), FOR_EVERYBODY), (gettext("For NOC staff"), FOR_THE_NOC)]

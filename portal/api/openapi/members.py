@@ -1,5 +1,5 @@
-"""The members of bodies, and the parameters, as the documentation shows them: type and limits in
-a few words.
+"""The members of bodies, and the parameters, as the documentation shows them, with type and limits in a few
+words.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Member:
 def component_of(schema: Schema) -> str:
     """Return the name of the component that a schema refers to, or "" if it refers to none.
 
-    The schema can also be an array of the component, or the component or null.
+    The schema may also be an array of a component, or a choice between a component and null.
     """
     for part in (schema, *schema.get("allOf", []), *schema.get("oneOf", []), schema.get("items", {})):
         if "$ref" in part:
@@ -51,8 +51,9 @@ def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
 
 
 def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """Yield the members of a request body. The members of a nested object follow that object, with dotted
-    names.
+    """Yield the members of a request body.
+
+    The members of a nested object follow the object. Their names begin with the name of the object and a dot.
     """
     schema = resolved(schema, components)
     for name, part in schema.get("properties", {}).items():
@@ -66,8 +67,9 @@ def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Ite
 
 
 def linked(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """Yield the members of a response. The members of a nested object follow that object, with dotted names.
+    """Yield the members of a response.
 
+    The members of a nested object follow the object. Their names begin with the name of the object and a dot.
     A member that is a component is not expanded: its field ``component`` has the component's name.
     """
     for name, part in schema.get("properties", {}).items():

@@ -75,7 +75,10 @@ class DocumentedOperation(AutoSchema):
         return operation
 
     def _is_create_operation(self) -> bool:
-        """Return True also for ``POST`` to a list of the inventory: it adds an object without DRF's mixin."""
+        """Return True also for a ``POST`` to a list of the inventory.
+
+        The views of these lists add an object without DRF's mixin.
+        """
         return super()._is_create_operation() or (
             self.method == "POST" and isinstance(self.view, InventoryListView)
         )
@@ -92,8 +95,8 @@ class DocumentedOperation(AutoSchema):
         return super().get_operation_id().replace(".", "_")
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """Return the authentication methods with the scopes that a token needs. A client needs to satisfy one
-        of them.
+        """Return the authentication methods, each with the scopes that a token needs. A client needs only one
+        of these methods.
         """
         signed: list[dict[str, Any]] = super().get_auth()
         if not any(signed):

@@ -92,8 +92,8 @@ def httpie(request: ExampleRequest) -> str:
     if request.if_match:
         parts.append(shlex.quote(f"If-Match:{request.if_match}"))
     for name, value in (request.body or {}).items():
-        # HTTPie removes a backslash that precedes a separator. JSON text has no backslash at the places of
-        # separators.
+        # HTTPie removes a backslash that precedes a separator. In JSON text, no backslash precedes a
+        # separator.
         plain = isinstance(value, str) and "\\" not in value
         parts.append(shlex.quote(f"{name}={value}" if plain else f"{name}:={_json(value, indent=None)}"))
     return " \\\n  ".join(parts)

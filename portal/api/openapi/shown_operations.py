@@ -18,7 +18,7 @@ _PLACES = ("path", "query", "header")
 
 @dataclass(frozen=True, slots=True)
 class OperationName:
-    """The name of an operation. ``id`` is its fragment on the page of its group. The id never changes.
+    """The name of an operation. ``id``: the fragment in the address of its group's page. It never changes.
 
     ``deprecated``: another operation replaces this one.
     """
@@ -83,7 +83,7 @@ class Operation:
 
     @property
     def changes_something(self) -> bool:
-        """Whether a request has an effect. Operations that need no scope only read."""
+        """Whether a request changes something. Operations that need no scope only read."""
         return self.name.method != "GET" and self.scopes != [[]]
 
 
@@ -103,8 +103,7 @@ def names() -> dict[str, list[OperationName]]:
 
 
 def operations(group: Group, base_url: str) -> tuple[list[Operation], list[Component]]:
-    """Return the operations of a group, and the objects that their responses refer to, in the reader's
-    language.
+    """Return the operations of a group, and the objects in their responses, in the reader's language.
 
     The examples send their requests to ``base_url``, an address without a final slash.
     """
@@ -222,7 +221,8 @@ def _problems(operation: dict[str, Any]) -> list[Problem]:
 def _shared(operations: list[dict[str, Any]], components: dict[str, Schema]) -> list[str]:
     """Return the names of components that the page describes separately.
 
-    These are all objects inside responses, and each object that is the whole body of several responses.
+    The page describes two kinds of components separately: objects inside responses, and objects that are the
+    whole body of several responses.
     """
     responses = [
         _content(response)[1].get("schema", {})

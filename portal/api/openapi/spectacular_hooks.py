@@ -8,9 +8,9 @@ _MARK = "x-spec-enum-id"
 def readable_by_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Rewrite the generated schema. drf-spectacular calls this after generation.
 
-    drf-spectacular's marks for enumerations are removed, so that choices stay where they are used and need no
-    names. A choice between two texts becomes one text, because generators cannot distinguish the two by their
-    type.
+    The marks that drf-spectacular adds to enumerations are removed, so that choices stay where they are used
+    and need no names. A choice between two kinds of text becomes a single text, because generators cannot
+    distinguish the two kinds by their type.
     """
     _rewrite(result)
     return result

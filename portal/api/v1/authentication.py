@@ -18,12 +18,13 @@ from portal.core.client_address import client_address
 
 
 class BearerTokenAuthentication(BaseAuthentication):
-    """Authenticates by API token (RFC 6750). Requests with another scheme are left to the next authentication
-    class.
+    """Authenticates by API token (RFC 6750). For requests with another scheme, the next authentication class
+    is tried.
 
-    Only this class enforces scopes. A write needs the scope ``order`` or, for NOC staff, ``noc``. A view
-    whose writes need another scope names it in ``writes_with``. A view with a POST that changes nothing sets
-    ``writes = False``. Without the scope ``noc``, a token of NOC staff has no rights of the NOC.
+    Only this class enforces scopes. A write needs the scope ``order`` or, for NOC staff, ``noc``. If writes
+    to a view need another scope, the view names that scope in ``writes_with``. If a POST to a view changes
+    nothing, the view sets ``writes = False``. Without the scope ``noc``, a token of NOC staff has no rights
+    of the NOC.
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
@@ -55,7 +56,8 @@ def _check_may_write(token: ApiToken, request: Request) -> None:
         if needed not in token.scopes:
             raise PermissionDenied(needs_scope(needed))
         return
-    # A former member of the NOC staff may still have a token with the scope ``noc``. It must not suffice.
+    # A former member of the NOC staff may still have a token with the scope ``noc``. This token must not be
+    # sufficient.
     enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
     if not enough & set(token.scopes):
         raise PermissionDenied(_("This API token may only read. Use one with the scope order or noc."))

@@ -10,7 +10,7 @@ from portal.core.csv_text import csv_lines
 
 
 class CsvRenderer(JSONRenderer):
-    """Renderer that lets clients request text/csv. It renders only problem documents, and these as JSON."""
+    """A renderer that lets clients request text/csv. It renders only problem documents, as JSON."""
 
     media_type = "text/csv"
     format = "csv"
@@ -21,8 +21,8 @@ def csv_response(
 ) -> StreamingHttpResponse:
     """Return a response with a CSV file of this name. Each row is sent as soon as it is read.
 
-    ``unbounded_for``: the owners (see ``owners_of``) of a response whose number of rows has no limit. A
-    process sends only a few such responses at a time. Raises AnotherIsRunning.
+    If the number of rows has no limit, ``unbounded_for`` contains the owners of the response (see
+    ``owners_of``). A process sends only a few such responses at a time. Raises AnotherIsRunning.
     """
     lines = csv_lines(rows)
     return StreamingHttpResponse(

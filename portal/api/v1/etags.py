@@ -1,4 +1,4 @@
-"""Conditional requests (RFC 9110, section 13): strong ETags, 304 for reads, 412 and 428 for writes."""
+"""Conditional requests (RFC 9110, section 13): strong ETags, and the statuses 304, 412 and 428."""
 
 import hashlib
 from collections.abc import Callable
@@ -36,8 +36,8 @@ class PreconditionRequired(APIException):
 
 
 def etag_of(document: Any) -> str:
-    """Return the strong validator of a JSON document. Two documents have the same validator if, and only if,
-    all bytes are equal.
+    """Return the strong validator of a JSON document. Two documents have the same validator only if all their
+    bytes are equal.
     """
     return quote_etag(hashlib.sha256(JSONRenderer().render(document)).hexdigest()[:32])
 
@@ -69,9 +69,9 @@ def if_match(*, required: bool) -> Callable[[Write], Write]:
     """Return a decorator that runs a write only if the caller has read the present version of the object.
 
     The wrapper finds the object with the view's ``get_queryset`` (404 outside the caller's scope). It locks
-    the object until the write has committed. If several callers write with the same version, the first
-    succeeds and the others get 412. A request without If-Match gets 428 if ``required`` is true; otherwise
-    the write runs. ``If-Match: *`` matches any version.
+    the object until the write has committed. If several callers have read the same version and write, the
+    first write succeeds and the others get 412. A request without If-Match gets 428 if ``required`` is true;
+    otherwise the write runs. ``If-Match: *`` matches any version.
 
     The write method receives the object instead of the URL's arguments. If the view has a method
     ``lock_before``, the wrapper calls it before it locks the object, so that the method can lock other rows.

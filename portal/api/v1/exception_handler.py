@@ -44,8 +44,8 @@ def _response_to(error: Exception) -> HttpResponse | None:
     if isinstance(error, exceptions.ValidationError):
         return _response(_of_validation_error(error))
     if isinstance(error, exceptions.APIException):
-        # The text of the exception is English. The message catalogue has a translation unless the text
-        # contains numbers.
+        # The text of the exception is English. The message catalogue has a translation of it, except for
+        # texts with numbers.
         return _response(problem(_code(error), _(str(error.detail))), _headers(error))
     return None
 

@@ -1,6 +1,7 @@
 """Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): a repeated write takes effect only once.
 
-The response is stored in the same transaction as the effect. After a crash, either both exist or neither.
+The response is stored in the same transaction as the effect of the request. After a crash, either both the
+response and the effect exist, or neither.
 """
 
 import hashlib
@@ -35,9 +36,10 @@ _NOT_STORED = {
     status.HTTP_428_PRECONDITION_REQUIRED,
     status.HTTP_429_TOO_MANY_REQUESTS,
 }
-# The headers that are stored with the response. All other headers concern only one exchange.
+# The headers that are stored with the response. All other headers concern only a single exchange.
 _KEPT_HEADERS = ("Content-Language", "Content-Type", "ETag", "Location", "Retry-After")
-# Either the quoted string of the draft (RFC 8941), or the text without quotes that most clients send.
+# The key is either the quoted string of the draft (RFC 8941), or the text without quotes that most clients
+# send.
 _KEY = re.compile(r'"(?P<quoted>[\x21\x23-\x5b\x5d-\x7e]{1,255})"|(?P<bare>[\x21\x23-\x7e]{1,255})')
 
 Handler = Callable[..., Response]
@@ -50,7 +52,7 @@ class MalformedKey(APIException):
 
 
 class KeyMissing(APIException):
-    """A POST has no key, although LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set."""
+    """A POST has no Idempotency-Key, although LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set."""
 
     status_code = status.HTTP_400_BAD_REQUEST
     default_code = "idempotency_key_missing"
@@ -79,7 +81,7 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     (5xx).
 
     A request without the header runs normally. Exception: if LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set, a POST
-    with an API token and without the header is refused.
+    with an API token needs the header and is otherwise refused.
     """
 
     @wraps(handler)

@@ -20,7 +20,7 @@ def takes_bytes(most: int) -> Callable[[Handler], Handler]:
 
     The code for Idempotency-Key reads the whole body, but Django refuses to read more than
     DATA_UPLOAD_MAX_MEMORY_SIZE. The wrapper therefore reads the body itself and stores it where Django would
-    store it. DRF has authenticated the sender before the wrapper runs.
+    store it. DRF authenticates the sender before the wrapper runs.
     """
 
     def limited(handler: Handler) -> Handler:

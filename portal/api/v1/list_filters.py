@@ -1,4 +1,7 @@
-"""The filters of each list. An unknown filter is refused, because ignoring it would return too many rows."""
+"""The filters of each list.
+
+Unknown filters are refused: if the portal ignored a filter, the client would get too many rows.
+"""
 
 from datetime import UTC, date
 from enum import StrEnum
@@ -113,7 +116,7 @@ def choices_of(kind: type[StrEnum]) -> list[tuple[str, str]]:
 
 
 class Filters(django_filters.FilterSet):
-    """The base of filters of a list. A filter with ``method="found"`` searches with
+    """The base class of the filters of a list. A filter with ``method="found"`` searches with
     ``portal.inventory.search``.
     """
 
@@ -268,6 +271,6 @@ class LinkFilters(Filters):
 def _with_end(*conditions: Q, **more: Any) -> Exists:
     """Return a condition for VLLs that have an end with these conditions.
 
-    A join would list a VLL twice if both of its ends match.
+    This is a subquery, because a join would list a VLL twice if both of its ends match.
     """
     return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

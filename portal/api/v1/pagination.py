@@ -105,12 +105,12 @@ def parts_of(
 ) -> Iterator[list[Row]]:
     """Yield all rows in parts of ``at_a_time`` rows. No database cursor stays open for a slow client.
 
-    Each part starts after the key of the last row of the previous part. A row that is created during the
-    iteration is left out if it sorts before that key. ``ordering`` must be a total order. ``read`` calls the
-    function that reads a part, for example on a replica.
+    Each part starts after the key of the last row of the previous part. If a row is created during the
+    iteration and sorts before this key, it is left out. ``ordering`` must be a total order. ``read`` calls
+    the function that reads a part, for example on a replica.
 
-    Larger parts are not faster. A thread keeps the memory of its largest part: 180 MB for 1,000 lines, a
-    quarter of that for 200.
+    Larger parts are not faster. A thread keeps the memory of its largest part: 180 MB for 1,000 lines, and 45
+    MB for 200 lines.
     """
     rows = rows.order_by(*ordering)
 
@@ -142,7 +142,7 @@ def _cursor(values: list[Any]) -> str:
 
 
 class _Exact(JSONEncoder):
-    """DRF's encoder, except that times have microseconds: two rows can be less than a millisecond apart."""
+    """DRF's encoder, but times have microseconds, because two rows can be less than a millisecond apart."""
 
     def default(self, obj: Any) -> Any:
         return obj.isoformat() if hasattr(obj, "isoformat") else super().default(obj)
@@ -166,7 +166,8 @@ def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[A
 def _behind(ordering: tuple[str, ...], place: list[Any]) -> Q:
     """Return the condition for rows that sort after ``place``.
 
-    For two columns: ``a >= x AND (a > x OR b > y)``. PostgreSQL can evaluate this form with an index on both.
+    For two columns: ``a >= x AND (a > x OR b > y)``. PostgreSQL can use an index on both columns for this
+    condition.
     """
     name, *names = ordering
     value, *values = place

@@ -1,5 +1,5 @@
-"""PATCH for clients that send back the document that they read. Only members that differ from the object
-count.
+"""PATCH for clients that send back the document that they read. Members that are equal to the object's values
+have no effect.
 """
 
 import json
@@ -24,8 +24,8 @@ def changed_members(body: Any, document: Any, serializer: serializers.Serializer
     the document, or if the body is not a JSON object.
 
     Some documents have a member ``requested_x`` (the ordered value) next to ``x`` (the allocated value). If
-    ``body`` has ``requested_x``, then ``requested_x`` is the new order, and ``x`` must equal either the
-    allocated value or ``requested_x``.
+    ``body`` has ``requested_x``, the client orders the value of ``requested_x``. Then ``x`` must equal either
+    the allocated value or ``requested_x``.
     """
     with in_readers_language():
         if not isinstance(body, dict):

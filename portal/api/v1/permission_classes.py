@@ -67,7 +67,7 @@ class IdentityNotVerified(APIException):
 
 
 class ProvesIdentity(BasePermission):
-    """Refuses writes of a session if its user has not recently entered the password or a code.
+    """Refuses writes in a session if its user has not recently entered the password or a code.
 
     Pages have the same rule (``portal.web.page_guard.proves_identity``). API tokens are not affected: their
     scopes limit them instead. A view in which only some methods need the proof lists them in
@@ -89,7 +89,7 @@ _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @reauthentication_required
 def _require_proof(request: HttpRequest) -> HttpResponse:
-    """Raise ReauthenticationRequired if no password or code was entered recently. The response is not
-    used.
+    """Raise ReauthenticationRequired if no password or code was entered recently. The returned response is
+    not used.
     """
     return HttpResponse()

@@ -1,4 +1,4 @@
-"""The objects that a request ends together with a token or an account. The caller chooses the objects."""
+"""The choice of the objects that end together with a token or an account. The caller makes the choice."""
 
 from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiParameter

@@ -15,8 +15,8 @@ Row = TypeVar("Row", bound=Model)
 
 
 def confirmed(request: Request, rows: Any) -> Any:
-    """Return the rows that the caller may see. If a replica exists, the primary first confirms the
-    memberships.
+    """Return the rows that the caller may see. If a replica exists, first read the caller's memberships from
+    the primary.
     """
     return rows.confirmed_to(caller(request)) if replica.exists() else rows
 

@@ -1,6 +1,8 @@
-"""Limit the number of long responses per process: each occupies a thread until the client has received it.
+"""Limit the number of long responses per process, because each occupies a thread until the client has
+received it.
 
-Each customer can have one long response at a time, so that its exports do not delay the exports of others.
+Each customer can have one long response at a time, so that one customer's exports do not delay the exports of
+others.
 """
 
 import weakref
@@ -14,9 +16,10 @@ from rest_framework.exceptions import APIException
 from portal.accounts.models import User
 
 RETRY_AFTER_S = 10
-# Of the four threads of a process (portal.processes.gunicorn_web), two remain for short responses.
+# A process has four threads (portal.processes.gunicorn_web). Two of them remain for short responses.
 MOST = 2
-# Re-entrant: the garbage collector may run in the thread that has the lock, and there end a lost response.
+# The lock is re-entrant: the garbage collector may run in the thread that has the lock, and may end a lost
+# response there.
 _lock = RLock()
 # For each export that is being sent, its owners.
 _under_way: list[frozenset[str]] = []
@@ -33,7 +36,8 @@ class AnotherIsRunning(APIException):
 
 
 class _Limited(Iterator[str]):
-    """The lines of a response, which occupy a slot until the last line was read or ``close`` was called.
+    """The lines of text of a response. They occupy a slot until the last line was read or ``close`` was
+    called.
 
     Django calls ``close`` at the end of the response, even if the client disconnects. This class is not a
     generator: a generator that is closed before its first line never runs its cleanup. If a response is lost
@@ -56,7 +60,7 @@ class _Limited(Iterator[str]):
 
 
 def limited(lines: Iterator[str], *, owners: Collection[str]) -> Iterator[str]:
-    """Return the same lines. They occupy one of the process's slots until they end.
+    """Return the same lines of text. They occupy one of the process's slots until the last line was sent.
 
     Raises AnotherIsRunning if all slots are in use, or if one of the owners already has a slot.
     """

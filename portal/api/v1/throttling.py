@@ -22,8 +22,8 @@ class PerTokenAndUser(BaseThrottle):
     the user has. A session without a token counts as a token of its user.
 
     The counters are in the cache. Their increments are atomic, unlike the increments in DRF's throttles. A
-    failure of the cache must not fail a request. While Redis cannot be reached, each process counts on its
-    own. A lost counter starts again from 0.
+    request must not fail because the cache fails. While Redis cannot be reached, each process counts
+    separately. A lost counter starts again from 0.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
@@ -74,7 +74,7 @@ class PerAddress(BaseThrottle):
 
 
 def _count(name: str) -> tuple[int, float]:
-    """Increment a counter. Return its value in this minute, and the seconds until the next minute."""
+    """Increment a counter. Return its value in this minute, and the seconds until the next one."""
     window, into = divmod(clock.now().timestamp(), _WINDOW_S)
     key = f"{name}-{int(window)}"
     try:

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SmallDisk returns a folder on a separate file system with the given size. Only root may mount one: for
-// other users the test is skipped.
+// SmallDisk returns a folder on a separate file system with the given size. Only root may mount a
+// file system: for other users the test is skipped.
 func SmallDisk(t testing.TB, bytes string) string {
 	t.Helper()
 	folder := t.TempDir()

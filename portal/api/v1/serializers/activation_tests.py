@@ -37,14 +37,14 @@ class TestedRouterSerializer(serializers.Serializer[Any]):
 
 
 class TestedRoutersSerializer(serializers.Serializer[Any]):
-    """The routers of both ends; null if nothing was sent."""
+    """The routers of both ends; null if no frames were sent."""
 
     a = TestedRouterSerializer()
     z = TestedRouterSerializer()
 
 
 class RoundTripSerializer(serializers.Serializer[Any]):
-    """Round-trip times of small packets from the A end's router to the Z end's, in microseconds."""
+    """Round-trip times of small packets, in microseconds. The router of the A end sends the packets."""
 
     sent = serializers.IntegerField(min_value=1)
     received = serializers.IntegerField(min_value=1)
@@ -54,7 +54,7 @@ class RoundTripSerializer(serializers.Serializer[Any]):
 
 
 class TestedLinkSerializer(serializers.Serializer[Any]):
-    """A backbone link on the path. ``backup``: in use only after a failure."""
+    """A backbone link on the path. ``backup``: the path uses the link only after a failure."""
 
     link = serializers.CharField()
     ip_mtu = serializers.IntegerField(allow_null=True, help_text="Bytes; null if unknown.")
@@ -88,7 +88,7 @@ class ActivationTestRequestSerializer(StrictSerializer):
 
 
 class ActivationTestSerializer(serializers.ModelSerializer[ActivationTest]):
-    """An activation test. ``reason``: why it did not pass or was not made; else null."""
+    """An activation test. ``reason``: why the test did not pass or was not made; otherwise null."""
 
     reason = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(

@@ -27,7 +27,7 @@ from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
 
 
 class FoundEndSerializer(serializers.Serializer[Any]):
-    """An attachment circuit in VPP. ``tagging`` is null if no tagging of the portal selects the same
+    """An attachment circuit in VPP. ``tagging`` is null if the portal has no tagging that selects the same
     frames.
     """
 
@@ -133,7 +133,7 @@ class AdoptionDifferenceSerializer(serializers.Serializer[AdoptionDifference]):
 
 
 class AdoptionRefusalSerializer(serializers.Serializer[Any]):
-    """The reason against an adoption. ``facts`` are those of a problem document."""
+    """The reason against an adoption. ``facts``: as in a problem document."""
 
     code = serializers.CharField()
     detail = serializers.CharField(source="sentence")

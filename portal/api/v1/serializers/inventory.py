@@ -52,8 +52,8 @@ FREE_BPS_HELP = "The bandwidth that can still be booked at the present speed of 
 
 
 class PortSerializer(serializers.ModelSerializer[Port]):
-    """A port. Rates in bit/s. If the link is slower than ``speed_bps``, its bookable bandwidth decreases in
-    proportion.
+    """A port. Rates in bit/s. If the port's link is slower than ``speed_bps``, the bookable bandwidth
+    decreases in proportion.
     """
 
     router = serializers.CharField(source="router.name")
@@ -89,7 +89,8 @@ class PortSerializer(serializers.ModelSerializer[Port]):
 class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
     """A backbone link with declared and observed MTUs; ``mtu_mismatch`` is true if these differ.
 
-    ``a_missing``, ``z_missing``: the router's agent does not find the interface. No order then uses the link.
+    ``a_missing``, ``z_missing``: the agent of the router on this side does not find the interface. Orders do
+    not use such a link.
     """
 
     a_observed_ip_mtu = serializers.IntegerField(allow_null=True)

@@ -1,6 +1,7 @@
 """The inventory in the NOC's requests: one serializer per kind. The domain validates the numbers.
 
-Requests refer to sites, routers and customers by name, like responses. ``PATCH`` accepts any part.
+Requests and responses refer to sites, routers and customers by name. ``PATCH`` accepts any selection of
+members.
 """
 
 from typing import Any
@@ -43,7 +44,7 @@ def _named(model: Any, **more: Any) -> AutocompleteField:
 
 
 class SiteWriteSerializer(StrictSerializer):
-    """A site. ``latitude`` and ``longitude`` in degrees, north and east positive: both or neither."""
+    """A site. ``latitude`` and ``longitude`` in degrees, north and east positive. Send both or neither."""
 
     name = StrictCharField(max_length=100)
     latitude = StrictDegreesField(allow_null=True, required=False)
@@ -51,8 +52,8 @@ class SiteWriteSerializer(StrictSerializer):
 
 
 class CustomerWriteSerializer(StrictSerializer):
-    """A customer. Orders above ``approve_up_to_bps`` (bit/s) need approval; null: no order does.
-    ``cooling_off_s`` null is the default of the portal.
+    """A customer. Orders above ``approve_up_to_bps`` (bit/s) need approval; null means that no order needs
+    approval. ``cooling_off_s`` null means the portal's default.
     """
 
     name = StrictCharField(max_length=100)
@@ -63,8 +64,8 @@ class CustomerWriteSerializer(StrictSerializer):
 class RouterFactsSerializer(StrictSerializer):
     """The facts of a router.
 
-    * ``underlay_table``: the id of VPP's FIB tables (IPv4 and IPv6) with the router's loopbacks and links: 0
-      except in a VRF.
+    * ``underlay_table``: the id of VPP's FIB tables (IPv4 and IPv6) with the router's loopbacks and links. It
+      is 0 unless the underlay is in a VRF.
     * ``agent_url``: "" for a router without an agent, which only carries traffic.
     * ``line_test_pps``: the maximum number of frames per second that an activation test may send from or to
       the router; null for the default of the portal.
@@ -84,7 +85,7 @@ class RouterFactsSerializer(StrictSerializer):
 
 class RouterChangeSerializer(RouterFactsSerializer):
     """A change of a router. ``accept_affected`` allows the change even if lines have booked more cores than
-    remain.
+    the router then has.
     """
 
     accept_affected = StrictBooleanField(required=False)

@@ -21,8 +21,8 @@ JOB_STATUS: dict[str, str] = {
     OrderState.REJECTED: "failed",
     OrderState.CANCELLED: "cancelled",
 }
-# ``waiting``: the router has not received the wanted revision of this end yet. ``undone``: the job did not
-# succeed.
+# ``waiting``: the router has not received the wanted revision of this end yet. ``undone``: the job has ended
+# without success.
 WAITING, UNDONE = "waiting", "undone"
 STEP_STATUS = [
     WAITING,
@@ -43,7 +43,7 @@ class JobStepSerializer(serializers.Serializer[Any]):
 
 
 class JobSerializer(serializers.Serializer[Order]):
-    """A job. After its end it never changes again."""
+    """A job. It never changes after its end."""
 
     id = serializers.UUIDField()
     status = serializers.SerializerMethodField()

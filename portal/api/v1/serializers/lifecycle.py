@@ -84,7 +84,7 @@ def _as_ordered(attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 class CoolingOffSerializer(serializers.Serializer[Any]):
-    """The query of DELETE. If ``cooling_off`` is left out, the customer's default applies."""
+    """The query of DELETE. If ``cooling_off`` is left out, the default for the customer applies."""
 
     cooling_off = serializers.IntegerField(
         required=False,

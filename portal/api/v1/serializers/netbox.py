@@ -6,7 +6,9 @@ from rest_framework import serializers
 
 
 class NetboxSerializer(serializers.Serializer[Any]):
-    """The state of the synchronization. If no NetBox is configured, all other members are null."""
+    """The state of the synchronization. If no NetBox is configured, ``configured`` is false and all other
+    members are null.
+    """
 
     configured = serializers.BooleanField()
     release = serializers.CharField(allow_null=True)

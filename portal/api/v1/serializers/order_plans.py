@@ -14,7 +14,7 @@ from portal.vll.operations.order_plan_preview import PlanState, state_of
 
 class ApprovalSerializer(StrictSerializer):
     """An approval. ``plan``: the id of the reviewed plan. The approval is refused if a router has changed
-    since that plan.
+    since the plan was made.
     """
 
     plan = StrictUuidField(required=False, allow_null=True, default=None)
@@ -41,7 +41,7 @@ class DifferenceSerializer(serializers.Serializer[Any]):
 
 
 class OperationSerializer(serializers.Serializer[Any]):
-    """An operation of the router. ``n`` is its place in the sequence."""
+    """An operation that the router would execute. ``n``: its place in the sequence."""
 
     n = serializers.IntegerField(min_value=1)
     stage = serializers.CharField()
@@ -60,7 +60,7 @@ class PlannedEndSerializer(serializers.Serializer[Any]):
 
 
 class RouterPlanSerializer(serializers.Serializer[Any]):
-    """The plan of one router. ``error``: why the router has no plan; else empty."""
+    """The plan of one router. ``error``: the reason why the router has no plan; otherwise empty."""
 
     router = serializers.CharField(source="name")
     generation = serializers.IntegerField(
@@ -73,8 +73,8 @@ class RouterPlanSerializer(serializers.Serializer[Any]):
 
 
 class PlanSerializer(serializers.ModelSerializer[PlanResult]):
-    """A plan. Its `state` is `underWay` during the requests to the routers, `ready`, `stale` after a router
-    has changed, or `lost`.
+    """A plan. Its `state` is `underWay` while the portal queries the routers, then `ready` or `lost`. A
+    `ready` plan becomes `stale` when a router has changed.
     """
 
     state = serializers.SerializerMethodField()

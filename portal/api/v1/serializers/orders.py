@@ -31,7 +31,8 @@ LINK_LOSS_HELP = (
 
 OUTER_VLAN: dict[str, Any] = {
     "oneOf": [
-        # The schema has no bounds: ``validate`` accepts numbers outside them and reports them as reasons.
+        # The schema has no bounds for these numbers: ``validate`` accepts a number outside the bounds and
+        # reports it as a reason.
         {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
         {"type": "string", "enum": ["any"]},
     ]
@@ -148,8 +149,8 @@ def requested_order(body: Any) -> dict[str, Any]:
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """A list of orders. It reads with one query, for all orders pending approval, whether the people who
-    ordered may still order.
+    """A list of orders. For all orders pending approval, one query finds out whether the people who ordered
+    may still order.
     """
 
     def to_representation(self, data: Any) -> Any:

@@ -9,8 +9,8 @@ from portal.inventory.models import Port
 
 
 class LeasesSerializer(serializers.Serializer[Any]):
-    """The numbers of leases. ``resting`` ones are cooling down and become free automatically; ``quarantined``
-    ones wait for the confirmation of a router.
+    """The numbers of leases. ``resting`` leases are cooling down and become free automatically.
+    ``quarantined`` leases wait for the confirmation of a router.
     """
 
     leased = serializers.IntegerField()
@@ -39,7 +39,7 @@ class FullPortSerializer(serializers.ModelSerializer[Port]):
 
 
 class BusyPortSerializer(serializers.Serializer[Any]):
-    """A port. ``leases``: the number of its leases, VLANs or the whole port."""
+    """A port. ``leases``: the number of its leases. A lease is for a VLAN or for the whole port."""
 
     id = serializers.IntegerField(source="port.pk")
     port_name = serializers.CharField(source="port.__str__")
@@ -57,7 +57,8 @@ class FullRouterSerializer(serializers.Serializer[Any]):
 class PoolsSerializer(serializers.Serializer[Any]):
     """The use of VNIs, GRE keys and address pairs, and the ten fullest ports and routers.
 
-    ``fullest_ports`` by bandwidth, ``busiest_ports`` by VLANs, ``fullest_routers`` by cores; fullest first.
+    ``fullest_ports``: by booked bandwidth. ``busiest_ports``: by leased VLANs. ``fullest_routers``: by booked
+    cores. The fullest object is first.
     """
 
     vnis = VnisSerializer()

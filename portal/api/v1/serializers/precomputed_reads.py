@@ -1,4 +1,4 @@
-"""A mixin for serializers of long lists. It determines once, and not for each row, how to read a field."""
+"""A mixin for serializers of long lists. It determines only once how to read a field, not for each row."""
 
 from collections.abc import Callable
 from operator import attrgetter

@@ -41,8 +41,9 @@ class MadeInvitationSerializer(serializers.ModelSerializer[Invitation]):
 
 
 class ProvenanceSerializer(serializers.Serializer[Any]):
-    """The objects that were created. ``webhooks`` and ``enrolments`` end only if their keys are sent as
-    ``end``; ``tokens`` and ``invitations`` always end.
+    """The objects that were created with the token or by the person. ``tokens`` and ``invitations`` always
+    end together with the token or account. ``webhooks`` and ``enrolments`` end only if their keys are sent as
+    ``end``.
     """
 
     webhooks = MadeWebhookSerializer(many=True)

@@ -82,7 +82,8 @@ class DiscardSerializer(StrictSerializer):
 class QuarantinedEndSerializer(serializers.Serializer[Any]):
     """An end of a line in a quarantine, with numbers of 5-minute intervals.
 
-    ``added``: the intervals that acceptance adds. ``left_out``: the intervals that are already counted.
+    ``added``: the intervals that an acceptance would add. ``left_out``: the intervals that are already
+    counted.
     """
 
     side = serializers.ChoiceField(choices=["a", "z"])
@@ -92,8 +93,8 @@ class QuarantinedEndSerializer(serializers.Serializer[Any]):
 
 
 class MonthRatesSerializer(serializers.Serializer[Any]):
-    """95th percentiles in bit/s, null without counts in the month, and the numbers of ``counted`` and
-    ``missing`` 5-minute intervals.
+    """95th percentiles in bit/s; null if the month has no counts. ``counted`` and ``missing``: the numbers of
+    5-minute intervals.
     """
 
     out = serializers.IntegerField(allow_null=True)
@@ -121,8 +122,8 @@ class MonthFiguresSerializer(serializers.Serializer[Any]):
 
 
 class QuarantinedLineSerializer(serializers.Serializer[Any]):
-    """A line in a quarantine. ``now`` and ``accepted``: its month without and with these samples; null after
-    the decision. Availability does not depend on samples.
+    """A line in a quarantine. ``now``: the line's month without the quarantined samples. ``accepted``: the
+    month with these samples. Both are null after the decision. Availability does not depend on samples.
     """
 
     vll = serializers.UUIDField(source="vll.pk")

@@ -28,7 +28,7 @@ class ReservationMakeSerializer(StrictSerializer):
 
 @extend_schema_serializer(component_name="HeldEnd")
 class ReservedEndSerializer(serializers.Serializer[Any]):
-    """One end of a reservation, with the requested outer VLAN (a number or "any") and the allocated one."""
+    """One end of a reservation, with the requested (a number or "any") and the allocated outer VLAN."""
 
     port = serializers.IntegerField()
     tagging = serializers.ChoiceField(choices=[t.value for t in Tagging])
@@ -40,7 +40,7 @@ class ReservedEndSerializer(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="Hold")
 class ReservationSerializer(serializers.ModelSerializer[Reservation]):
-    """A reservation with its allocated VLANs, and the number of renewals that are left."""
+    """A reservation with its allocated VLANs and the number of remaining renewals."""
 
     customer = serializers.CharField(source="customer.name")
     renewals_left = serializers.SerializerMethodField()

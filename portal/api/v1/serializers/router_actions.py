@@ -46,9 +46,9 @@ class RouterActionSerializer(StrictSerializer):
 
 
 class CalibrationWriteSerializer(StrictSerializer):
-    """A calibration. ``calibration``: the output of ``longline-agent calibrate -json`` on this router; null
-    returns to the shipped table. ``accept_affected`` allows the change even if the router's lines then need
-    more than its cores.
+    """A calibration. ``calibration``: the output of ``longline-agent calibrate -json`` on this router. With
+    null, the shipped table applies again. ``accept_affected`` allows the change even if the router's lines
+    then need more cores than the router has.
     """
 
     calibration = serializers.DictField(allow_null=True)
@@ -59,8 +59,8 @@ class TransportCostSerializer(serializers.Serializer[Any]):
     """The cost of a transport on a router.
 
     * ``clocks``: measured clocks per frame of 64 bytes; null if not measured.
-    * ``mpps_per_core``: millions of such frames per second and core, as order checks count them.
-    * ``mpps_by_table``: the same figure in the shipped table.
+    * ``mpps_per_core``: the rate that order checks use, in millions of such frames per second and core.
+    * ``mpps_by_table``: the rate in the shipped table, in the same unit.
     """
 
     transport = serializers.ChoiceField(choices=[transport.value for transport in Transport])
@@ -82,8 +82,8 @@ class CalibrationSerializer(serializers.Serializer[Any]):
 
 
 class DrainProgressSerializer(serializers.Serializer[Any]):
-    """The progress of a drain. ``carrying``: ends that forward or may forward; ``leaving``: ends that moved
-    away and that the router has not confirmed as removed.
+    """The progress of a drain. ``carrying``: the number of ends that forward or may forward. ``leaving``: the
+    number of ends that moved away but whose removal the router has not confirmed.
     """
 
     drained_since = serializers.DateTimeField(allow_null=True)

@@ -16,7 +16,7 @@ from rest_framework.fields import get_error_detail
 from portal.api.language import in_readers_language
 from portal.core.plain_text import plain_line, plain_lines
 
-# The largest whole number that JSON readers agree on (RFC 8259, section 6).
+# The largest whole number that all JSON readers read as the same value (RFC 8259, section 6).
 MAX_SAFE_INTEGER = 2**53 - 1
 
 
@@ -108,7 +108,8 @@ class StrictSerializer(serializers.Serializer[Any]):
 def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
     """Return the body or query, validated by the serializer ``kind``. Raises ValidationError.
 
-    An empty parameter of a query is validated as an empty value. REST framework would treat it as missing.
+    An empty parameter of a query is validated as an empty value, although REST framework by default treats it
+    as missing.
     """
     serializer = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
     check(serializer)

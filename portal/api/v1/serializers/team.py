@@ -61,7 +61,7 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 
 
 class InvitationCreateSerializer(StrictSerializer):
-    """A new invitation. ``customer``: a customer's name; may be left out if you manage only one."""
+    """A new invitation. ``customer``: a customer's name. You may omit it if you manage only one customer."""
 
     customer = StrictLookupField(max_length=100, allow_null=True, required=False, default=None)
     email = StrictEmailField(max_length=254)

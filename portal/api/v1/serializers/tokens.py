@@ -51,8 +51,8 @@ class TokenMadeSerializer(TokenSerializer):
 
 
 class TokenCreateSerializer(StrictSerializer):
-    """A new token. Without networks it may be used from any address; without an expiry it is valid until it
-    is revoked.
+    """A new token. A token without networks may be used from any address. A token without an expiry is valid
+    until it is revoked.
     """
 
     name = StrictCharField(max_length=100)

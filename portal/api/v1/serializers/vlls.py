@@ -22,7 +22,7 @@ class UnpolicedReason(TypedDict):
 
 
 class PathStatusSerializer(PrecomputedReads, serializers.Serializer[PathStatus]):
-    """The state of the path between a line's routers. If the path is up or down, ``since`` is set; otherwise
+    """The state of the path between a line's routers. ``since`` is set if the path is up or down. Otherwise
     ``why`` is set.
     """
 
@@ -89,7 +89,7 @@ _PATH = PathStatusSerializer()
 
 
 class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
-    """A line: its health, the five facts that the health is derived from, and its ordered and allocated
+    """A line: its health, the five facts from which its health is derived, and its ordered and allocated
     values. Sizes in bytes, rates in bit/s.
     """
 

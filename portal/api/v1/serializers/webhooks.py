@@ -19,8 +19,8 @@ from portal.notifications.public_address_check import LONGEST_URL
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
-    """A webhook. ``customer`` null: a webhook of the NOC, which gets the events of all customers. ``types``
-    empty: all types of events.
+    """A webhook. If ``customer`` is null, the webhook belongs to the NOC and gets the events of all
+    customers. If ``types`` is empty, the webhook gets all types of events.
     """
 
     customer = serializers.CharField(source="customer.name", default=None)
@@ -78,8 +78,8 @@ class WebhookFactsSerializer(StrictSerializer):
 
 
 class WebhookCreateSerializer(WebhookFactsSerializer):
-    """A new webhook. ``customer``: a customer's name. Without it, the webhook belongs to the only customer
-    that you manage; for NOC admins, to the NOC.
+    """A new webhook. ``customer``: a customer's name. Without a name, the webhook belongs to the only
+    customer that you manage. If you are a NOC admin, it belongs to the NOC.
     """
 
     customer = StrictLookupField(max_length=100, allow_null=True, required=False, default=None)

@@ -28,7 +28,7 @@ from portal.vll.operations import activation_test_call_off, activation_test_orde
 
 
 class ActivationTestsView(generics.ListAPIView[ActivationTest]):
-    """The activation tests of a line, newest first. Tests that were not made are included, with the
+    """The activation tests of a line, newest first. The list includes tests that were not made, with the
     reason.
     """
 
@@ -74,15 +74,15 @@ class ActivationTestView(APIView):
 
     @extend_schema(responses={200: ActivationTestSerializer})
     def get(self, request: Request, pk: UUID, test: UUID) -> Response:
-        """One activation test: frames sent and received by size and direction, and the routers and their
-        software.
+        """One activation test: the numbers of sent and received frames by size and direction, and the routers
+        with their software.
         """
         return Response(ActivationTestSerializer(get_object_or_404(_tests(request, pk), pk=test)).data)
 
     @extend_schema(responses={204: None})
     @once_per_key
     def delete(self, request: Request, pk: UUID, test: UUID) -> Response:
-        """Call off a scheduled activation test. To stop a test that has begun, cancel its order."""
+        """Cancel a scheduled activation test. To stop a test that has begun, cancel its order."""
         found = get_object_or_404(_tests(request, pk), pk=test)
         activation_test_call_off(user=caller(request), test=found, now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

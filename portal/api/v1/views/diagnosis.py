@@ -32,7 +32,7 @@ class NewestReportFirst(KeysetPagination):
 
 
 class DiagnosisView(APIView):
-    """The checks of a line, and a verdict."""
+    """The checks along a line, and a verdict."""
 
     permission_classes = [IsAuthenticated]
 

@@ -22,7 +22,8 @@ from portal.inventory.operations import router_enrol
 class EnrolSerializer(StrictSerializer):
     """A certificate request. ``csr_pem``: PKCS #10 (RFC 2986); names in it are ignored.
 
-    ``router``: the name in the agent's configuration. The token of another router is refused and stays valid.
+    ``router``: the router's name in the agent's configuration. If the token is for another router, it is
+    refused and stays valid.
     """
 
     token = StrictCharField(max_length=100)
@@ -31,7 +32,7 @@ class EnrolSerializer(StrictSerializer):
 
 
 class EnrolledSerializer(StrictSerializer):
-    """The certificate for the key of the request, and the CA that portal and agents trust."""
+    """The certificate for the key in the request, and the CA that portal and agents trust."""
 
     router = CharField()
     certificate_pem = CharField()
@@ -41,7 +42,7 @@ class EnrolledSerializer(StrictSerializer):
 class EnrolView(APIView):
     """Exchange a one-time token and a certificate request for a router's certificate.
 
-    A repetition with the same token and the same key gets the same certificate.
+    A repeated request with the same token and the same key gets the same certificate.
     """
 
     authentication_classes: list[Any] = []

@@ -23,7 +23,10 @@ class ValidateView(APIView):
 
     @extend_schema(request=OrderAddSerializer, responses={200: OUTLOOK})
     def post(self, request: Request) -> Response:
-        """Check an order without placing it. It changes nothing. The response has all reasons at once."""
+        """Check an order without placing it.
+
+        The check changes nothing. The response has all reasons against the order.
+        """
         order = requested_order(request.data)
         line = LineRequest(**{name: order[name] for name in LineRequest.__slots__})
         found = feasibility_of(

@@ -63,8 +63,8 @@ class AdoptView(APIView):
         """Adopt a found line for the customer of its ports. For NOC admins.
 
         Only its tags change on the routers. The portal leases its VLANs, key and bandwidth as for any other
-        line. The adoption is refused if one of them is not available, or if a peculiarity of the line
-        prevents it.
+        line. The adoption is refused if one of these resources is not available, or if a peculiarity of the
+        line prevents the adoption.
         """
         adoption = Adoption(found_line=pk, **validated(AdoptionSerializer, request.data))
         return accepted(request, line_adopt(user=caller(request), adoption=adoption, now=clock.now()))
@@ -85,8 +85,8 @@ class AdoptSeveralView(APIView):
         """Adopt several found lines together, or check the result for each. For NOC admins.
 
         If one adoption is refused, none is ordered; otherwise the response is 202. Each line is checked as if
-        the lines before it had been adopted. With `dry_run` nothing is ordered (200), and the response
-        contains the refusals.
+        the preceding lines of the request had been adopted. With `dry_run`, nothing is ordered, and the
+        response (200) contains the refusals.
         """
         body = validated(AdoptionsSerializer, request.data)
         wanted, dry_run = [Adoption(**each) for each in body["lines"]], body["dry_run"]

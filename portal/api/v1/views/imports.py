@@ -39,7 +39,7 @@ from portal.imports.queries import error_rows, imports, refused_rows
 from portal.imports.staging import import_stage
 from portal.uploads.table import MAX_BYTES
 
-# Bytes. As JSON, a table is longer than the file: each quotation mark or line break needs two bytes.
+# Bytes. A table in JSON is longer than the file, because each quotation mark or line break needs two bytes.
 _LARGEST = MAX_BYTES + MAX_BYTES // 8
 _FLAGS = {"true": True, "false": False}
 _NOT_YOURS = _("Only NOC admins import users.")
@@ -77,8 +77,9 @@ class ImportsView(generics.ListAPIView[Import]):
     @takes_bytes(_LARGEST)
     @once_per_key
     def post(self, request: Request) -> Response:
-        """Send a table. It is checked and, unless it is a dry run, imported. A refused row does not prevent
-        the import of others. Only NOC admins can import users; a token also needs the scope team.
+        """Send a table. The portal checks the table and, unless you request a dry run, imports it. A refused
+        row does not prevent the import of other rows. Only NOC admins can import users; a token also needs
+        the scope team.
         """
         data: bytes | None = None
         document = request.data
@@ -113,7 +114,7 @@ class ImportView(generics.RetrieveAPIView[Import]):
 
 
 class ImportBeginView(APIView):
-    """The second step of a dry run."""
+    """The import that can follow a dry run."""
 
     permission_classes = [IsNoc]
 
@@ -173,7 +174,7 @@ class ImportErrorsCsvView(APIView):
 
 
 def _as_json(request: Request, table: bytes) -> dict[str, Any]:
-    """Return the members that a JSON body would have: those of the query, and the table."""
+    """Return the members that a JSON body would have: the members in the query, and the table."""
     document: dict[str, Any] = request.query_params.dict()
     if "dry_run" in document:
         document["dry_run"] = _FLAGS.get(document["dry_run"], document["dry_run"])

@@ -80,9 +80,7 @@ class PortView(_Ports, InventoryItemView):
     change, remove, keyword = port_change, port_remove, "port"
 
     def lock_before(self, pk: int) -> None:
-        """Lock the lines that ``port_change`` may mark as no longer carried. ``port_change`` locks the same
-        lines.
-        """
+        """Lock the lines of the port, as ``port_change`` does. It may mark them as no longer carried."""
         if self.request.method == "PATCH":
             lines_on_port_lock(pk)
 
@@ -166,8 +164,8 @@ class CustomersView(InventoryListView):
 
 
 class CustomerView(InventoryItemView):
-    """One customer. For NOC staff. The removal of a customer with a history only retires it: its members can
-    no longer sign in.
+    """One customer. For NOC staff. The removal of a customer that has a history only retires the customer:
+    its members can no longer sign in.
     """
 
     permission_classes = [NocOnly, ProvesIdentity]
@@ -191,7 +189,9 @@ class CustomerReopenView(APIView):
     @extend_schema(request=None, responses={200: CustomerSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Reopen a retired customer. For NOC admins. Its accounts open again; API tokens stay revoked."""
+        """Reopen a retired customer. For NOC admins. The customer's accounts open again, and their API tokens
+        stay revoked.
+        """
         customer = get_object_or_404(Customer, pk=pk)
         customer_return(customer=customer, user=caller(request), now=clock.now())
         return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)

@@ -74,7 +74,7 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Any) -> Response:
-        """Change the object. For NOC staff. Members that are equal to the present values change nothing."""
+        """Change the object. For NOC staff. Members that are equal to the current values change nothing."""
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, self.write_serializer())
         if body:

@@ -11,7 +11,7 @@ from portal.vll.models import Order
 
 
 class JobView(ConditionalRetrieveView[Order]):
-    """An order as a job: its status, a step for each end, and the address of the result.
+    """An order as a job: the order's status, a step for each end, and the address of the result.
 
     A job has the id of its order. Poll it every Retry-After seconds. A job that has ended has no Retry-After
     and never changes again.

@@ -57,7 +57,7 @@ class VllActionView(generics.GenericAPIView[Vll]):
 
 
 class SuspendView(VllActionView):
-    """Take a VLL out of service. It keeps its leases."""
+    """Take a VLL out of service. The VLL keeps its leases."""
 
     permission_classes = [IsAuthenticated]
     do = order_suspend
@@ -71,14 +71,14 @@ class ResumeView(VllActionView):
 
 
 class RestoreView(VllActionView):
-    """Undo a removal. Possible during its cooling-off."""
+    """Undo a removal. This is possible until the end of its cooling-off."""
 
     permission_classes = [IsAuthenticated]
     do = order_restore
 
 
 class LetGoView(VllActionView):
-    """Release a VLL: it keeps forwarding as a foreign line, and the portal no longer manages it. For NOC
+    """Release a VLL, so that it keeps forwarding as a foreign line that the portal does not manage. For NOC
     admins.
     """
 
@@ -118,7 +118,7 @@ class CancelView(OrderActionView):
 
 
 class RetryView(OrderActionView):
-    """Repeat a failed order. The new order refers to the old one with `retry_of`."""
+    """Repeat a failed order. The new order refers to the failed order with `retry_of`."""
 
     permission_classes = [IsAuthenticated]
     do = order_retry
@@ -162,7 +162,7 @@ class ForceEndView(OrderActionView):
     @extend_schema(request=ForceEndSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """End an order although its routers do not confirm the removal or the undoing. For NOC admins.
+        """End an order without waiting until its routers confirm the removal or the undoing. For NOC admins.
 
         The line keeps its leases until all routers have confirmed.
         """

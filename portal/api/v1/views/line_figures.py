@@ -69,7 +69,7 @@ class ThroughputCsvView(APIView):
 
 
 class PercentilesView(APIView):
-    """The final 95th percentiles of each month. They become final when no more samples can arrive."""
+    """The final 95th percentiles of each month. A month is final when no more samples of it can arrive."""
 
     permission_classes = [IsAuthenticated]
 
@@ -96,7 +96,7 @@ class MonthsCsvView(APIView):
 
 
 class AvailabilityView(APIView):
-    """Availability of a VLL in service, from its oper status, by day or month (UTC)."""
+    """Availability of a VLL while it was in service, from its oper status, by day or month (UTC)."""
 
     permission_classes = [IsAuthenticated]
 
@@ -109,9 +109,10 @@ class AvailabilityView(APIView):
 
 
 class LossView(APIView):
-    """Frame loss of a VLL in both directions, from the counters of both ends, and the drops of its routers.
+    """Frame loss of a VLL in both directions, from the counters of both ends, and the frames that its routers
+    dropped.
 
-    Only times in which both ends were counted without a gap contribute to the loss.
+    Only times in which the frames of both ends were counted without a gap contribute to the loss.
     """
 
     permission_classes = [IsAuthenticated]

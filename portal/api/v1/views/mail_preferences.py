@@ -42,7 +42,8 @@ class MailsView(ConditionalRetrieveView[User]):
             check(choice)
             chosen = {**document, **choice.validated_data}
             wanted = [name for name, is_wanted in chosen.items() if is_wanted]
-            # Pass the caller, not the row: the scopes of the caller's token may exclude groups of the user.
+            # Pass the caller and not the row of the user, because the scopes of the caller's token may
+            # exclude groups of the user.
             mails_choose(user=caller(request), wanted=wanted, now=clock.now())
             document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})

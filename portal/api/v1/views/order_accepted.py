@@ -12,7 +12,8 @@ from portal.diagnosis.health import with_order
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 
-# All requests share one instance of each: it keeps no state, and constructing one takes longer than using it.
+# All requests share one instance of each serializer: it keeps no state, and its construction takes longer
+# than its use.
 _ORDER, _VLL = OrderSerializer(), VllSerializer()
 
 
@@ -20,7 +21,7 @@ def accepted(request: Request, order: Order, vll: Vll | None = None) -> Response
     """Return the response 202: the portal has accepted the order and will execute it.
 
     The header ``Location`` has the address of the order; the client can poll it there. ``vll``: the line with
-    its ends, if the caller has just written it. With None, the function reads the line.
+    its ends, if the caller has just stored the line. With None, the function reads the line.
     """
     if vll is None:
         vll = queries.vlls(caller(request)).get(pk=order.vll_id)

@@ -29,7 +29,7 @@ class PlanView(OrderActionView):
 
     @extend_schema(responses={200: PlanSerializer})
     def get(self, request: Request, pk: UUID) -> Response:
-        """The latest plan of an order pending approval. For NOC staff. 404 if none was requested."""
+        """The latest plan of an order pending approval. For NOC staff. 404 if no plan was requested."""
         order = self.order(pk)
         if not caller(request).is_noc:
             raise PermissionDenied(IsNoc.message)
@@ -41,8 +41,8 @@ class PlanView(OrderActionView):
     @extend_schema(request=None, responses={202: PlanSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Request a plan from both routers. For NOC staff. The routers change nothing. Read the plan at
-        Location.
+        """Request a plan from both routers. For NOC staff. The routers change nothing. Read the plan at the
+        address in Location.
         """
         order = self.order(pk)
         if not caller(request).is_noc:

@@ -27,7 +27,9 @@ class OrdersView(ReplicaListView[Order]):
 
 
 class OrderView(ConditionalRetrieveView[Order]):
-    """One order. Poll it every Retry-After seconds until it has ended; then it never changes again."""
+    """One order. Poll it every Retry-After seconds until it has ended. An order that has ended never
+    changes.
+    """
 
     permission_classes = [IsAuthenticated]
     queryset = Order.objects.none()

@@ -1,7 +1,7 @@
 """NOC staff, and the closing of accounts.
 
-The API cannot give NOC rights; only pages can, for people who have signed in. Otherwise a person with a
-leaked token could create a NOC admin, who would remain after the token is revoked.
+The API cannot give NOC rights. Only pages can do this, for people who have signed in. Otherwise a person with
+a leaked token could create a NOC admin, who would remain after the token is revoked.
 """
 
 from django.db.models import QuerySet

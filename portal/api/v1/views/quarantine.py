@@ -90,8 +90,8 @@ class AcceptView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Accept quarantined samples at their corrected time. For NOC staff. Final months are corrected.
 
-        Samples of a time for which the end already has counts are left out. 409 if the samples were discarded
-        or have expired, or if their time is unknown.
+        Samples of a time for which the end already has counts are left out. 409 if the samples were
+        discarded, have expired or have an unknown time.
         """
         found = get_object_or_404(quarantines(), pk=pk)
         quarantine_accept(quarantine=found, user=caller(request), now=clock.now())

@@ -74,10 +74,10 @@ class RouterActionsView(APIView):
 
         * `maintenance-begin`, `maintenance-end`, `drain-begin`, `drain-end`, `freeze`, `unfreeze`.
         * `hold` and `release`: stop sending to the router, and resume.
-        * `freeze-looked`: acknowledge the differences that a freeze left.
+        * `freeze-looked`: acknowledge the differences that exist after a freeze.
         * `retry`: send the intent immediately.
         * `reconcile`: continue from the agent's generation.
-        * `declare-dead` and `declare-alive`: whether removals wait for the router.
+        * `declare-dead`: removals no longer wait for the router. `declare-alive`: removals wait for it again.
         """
         router = get_object_or_404(_ROUTERS, pk=pk)
         body = validated(RouterActionSerializer, request.data)
@@ -100,7 +100,7 @@ class RouterDrainView(APIView):
 
     @extend_schema(responses={200: DrainProgressSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The progress of a drain: the numbers of ends that are left on a router. For NOC staff."""
+        """The progress of a drain: the numbers of ends that are still on the router. For NOC staff."""
         router = get_object_or_404(_ROUTERS, pk=pk)
         found = drain_progress(router)
         document: dict[str, Any] = {
@@ -114,7 +114,7 @@ class RouterDrainView(APIView):
 
 
 class RouterEndsView(generics.ListAPIView[VllEnd]):
-    """The ends on a router of lines that have not ended, and the next step of a drain for each. For NOC
+    """The ends on a router whose lines have not ended, and for each end the next step of a drain. For NOC
     staff.
     """
 

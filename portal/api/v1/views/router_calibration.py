@@ -27,14 +27,14 @@ class RouterCalibrationView(APIView):
 
     @extend_schema(responses={200: CalibrationSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The cost of each transport on this router, as order checks count it. For NOC staff."""
+        """The cost of each transport on this router that order checks use. For NOC staff."""
         return Response(_document(get_object_or_404(Router, pk=pk)))
 
     @extend_schema(request=CalibrationWriteSerializer, responses={200: CalibrationSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Use a calibration of this router, or with null return to the shipped table. For NOC staff. The load
-        of its lines is booked again.
+        """Use a calibration of this router. For NOC staff. With null, the shipped table applies again. The
+        load of the router's lines is booked again.
         """
         router = get_object_or_404(Router, pk=pk)
         body = validated(CalibrationWriteSerializer, request.data)

@@ -1,7 +1,7 @@
 """The members of customers, and invitations. The views offer the functions of the team page.
 
-Changes of roles need a token with the scope team, because a role that somebody gave with a leaked token
-remains after the token is revoked.
+A token needs the scope team to change roles. Otherwise a role that somebody gave with a leaked token would
+remain after the token is revoked.
 """
 
 from django.db.models import QuerySet
@@ -72,7 +72,7 @@ class MemberView(ConditionalRetrieveView[Membership]):
     @if_match(required=True)
     def patch(self, request: Request, found: Membership) -> Response:
         """Change the role of a member. For admins; a token needs the scope team. The last admin of a customer
-        must stay admin. Members of the body that are equal to the present values change nothing.
+        must stay admin. A role that is equal to the current role changes nothing.
         """
         check_manages(request, found.customer)
         document = self.get_serializer(found).data

@@ -24,7 +24,7 @@ from portal.core import clock
 
 
 class TokensView(generics.ListAPIView[ApiToken]):
-    """Your API tokens that are not revoked."""
+    """Your API tokens, without the revoked ones."""
 
     permission_classes = [IsAuthenticated, ProvesIdentity]
     queryset = ApiToken.objects.none()
@@ -62,7 +62,7 @@ class TokenView(generics.RetrieveAPIView[ApiToken]):
     @once_per_key
     def delete(self, request: Request, pk: int) -> Response:
         """Revoke an API token, and all tokens that were created with it. Open invitations that were sent with
-        them end too.
+        these tokens end too.
         """
         token, now = get_object_or_404(self.get_queryset(), pk=pk), clock.now()
         ending = chosen(request, made_with(token, viewer=caller(request), now=now))
@@ -77,7 +77,7 @@ class TokenMadeWithView(APIView):
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The existing objects that were created with the token, or with tokens that were created with it.
+        """The existing objects that were created with the token, or with tokens that the token created.
 
         Only objects that you may manage are listed.
         """

@@ -71,8 +71,8 @@ class VllsView(ReplicaListView[Vll]):
     def post(self, request: Request) -> Response:
         """Order a new VLL. Its resources are leased immediately, and the portal then configures both routers.
 
-        ``similar_orders`` lists your orders of the last minute with the same content. If it is not empty,
-        this order may be an accidental repetition.
+        ``similar_orders`` lists your orders of the last minute with the same values. If the list is not
+        empty, this order may be an accidental repetition.
         """
         now = clock.now()
         order = order_add(user=caller(request), now=now, **requested_order(request.data))
@@ -95,11 +95,11 @@ class VllView(ConditionalRetrieveView[Vll]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, vll: Vll) -> Response:
-        """Change a VLL. A change of the description alone applies immediately (200); all other changes are
-        ordered (202).
+        """Change a VLL. If only the description changes, the change applies immediately (200). All other
+        changes are ordered (202).
 
-        You may send back the whole document that you read: only members that differ count. If none differs,
-        the response is 200 and nothing changes. If a value ``x`` has a member ``requested_x``, change
+        You may send back the whole document that you read, with changed values. If no value differs, the
+        response is 200 and nothing changes. If a value ``x`` has a member ``requested_x``, change
         ``requested_x`` in this document.
         """
         check_may_order(caller(request), vll)
@@ -127,7 +127,9 @@ class VllView(ConditionalRetrieveView[Vll]):
 
 
 class ThroughputView(APIView):
-    """Throughput of a VLL: bit/s or packet/s, in and out, for each end; null for a time without counts."""
+    """Throughput of a VLL in bit/s or packet/s, in and out, for each end. A value is null for a time without
+    counts.
+    """
 
     permission_classes = [IsAuthenticated]
 

@@ -142,7 +142,7 @@ class WebhookSecretView(APIView):
     @extend_schema(request=None, responses={201: WebhookSecretSerializer})
     def post(self, request: Request, pk: int) -> Response:
         """Replace the secret of a webhook. For admins; a token needs the scope webhooks. For 24 hours,
-        messages are also signed with the old secret.
+        messages have two signatures, with the new and with the old secret.
         """
         webhook = _webhook(request, pk)
         secret = webhook_rotate(webhook=webhook, by=caller(request), token=token_of(request), now=clock.now())
@@ -232,7 +232,7 @@ class EventTypesView(APIView):
 
 
 def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, **facts: Any) -> None:
-    """Change the webhook's ``facts``. Enable or disable it, unless ``enabled`` is None."""
+    """Change the webhook's ``facts``. Enable or disable the webhook, unless ``enabled`` is None."""
     now = clock.now()
     webhook_change(webhook=webhook, by=caller(request), token=token_of(request), now=now, **facts)
     if enabled is True:
@@ -255,6 +255,6 @@ def _webhook(request: Request, pk: int) -> Webhook:
 def _owner(user: User, name: str | None) -> Customer | None:
     """Return the customer that will own a new webhook, or None for the NOC.
 
-    Without a name, a NOC admin's webhook belongs to the NOC. Raises PermissionDenied, ValidationError.
+    If a NOC admin gives no name, the webhook belongs to the NOC. Raises PermissionDenied, ValidationError.
     """
     return None if name is None and user.is_noc_admin else managed_customer(user, name)
