@@ -45,6 +45,14 @@ def test_no_service_runs_as_root_or_can_become_root(name: str) -> None:
     assert "privileged" not in service
 
 
+def test_compose_builds_each_image_of_the_portal_once() -> None:
+    # docker-compose 1.29 builds an image again for each service with `build`.
+    built = [service["image"].partition(":")[0] for service in SERVICES.values() if "build" in service]
+    assert built.count("longline-portal") == built.count("longline-demo") == 1
+    images = {service["image"].partition(":")[0] for service in SERVICES.values()}
+    assert {image for image in images if image.startswith("longline-")} == set(built)
+
+
 @pytest.mark.parametrize("name", sorted(SERVICES.keys() - ONE_SHOT - WITHOUT_HEALTHCHECK))
 def test_each_lasting_service_has_a_health_check(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"]

@@ -219,6 +219,13 @@ def test_more_lines_with_one_problem_are_counted_and_linked(isp: Isp, alice: Use
     assert "Lines · " not in text(signed_in(alice).get("/?trouble=garbage"))
 
 
+def test_noc_without_ports_is_not_sent_to_the_noc(isp: Isp, nora: User) -> None:
+    Port.objects.all().delete()
+    shown = text(signed_in(nora).get("/"))
+    assert "Add routers and links under Inventory" in shown
+    assert "Ask the NOC" not in shown
+
+
 def test_customer_without_ports_sees_the_next_step_and_no_order_link(isp: Isp, alice: User) -> None:
     assert "Order a line" in main_of(signed_in(alice).get("/"))
     Port.objects.all().update(customer=None)
