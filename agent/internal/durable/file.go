@@ -16,8 +16,9 @@ import (
 // IsFull reports whether a write failed because the disk or the quota was full.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// Replace writes data to path: temporary file in the same folder, fsync, rename, fsync of the folder. When
-// it returns nil, the content survives a power failure. On a full disk Replace uses the folder's Reserve.
+// Replace writes data to path. It writes a temporary file in the same folder, syncs the file, renames it and
+// syncs the folder. When Replace returns nil, the content survives a power failure. On a full disk Replace
+// uses the folder's Reserve.
 func Replace(path string, data []byte) error { return replace(path, data, true) }
 
 // ReplaceUnsynced is Replace without fsync: the content survives the end of the process, but not a power
@@ -49,7 +50,7 @@ func replaceOnce(path string, data []byte, wait bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer unlock() // after the rename: until then RemoveTemporaries must not take the file for one of a killed process
+	defer unlock() // after the rename: before it, RemoveTemporaries must not remove the file as the file of a killed process
 	if _, err = temporary.Write(data); err != nil {
 		return err
 	}
@@ -82,8 +83,9 @@ func lockTemporary(file *os.File) (unlock func(), err error) {
 }
 
 // RemoveTemporaries removes temporary files next to these files, and returns their paths. A process that is
-// killed during Replace leaves such a file. A temporary file that is still being written stays. A folder that
-// does not exist counts as empty. Error: a file or folder that cannot be read or removed.
+// killed during Replace leaves such a file. RemoveTemporaries does not remove a temporary file that a process
+// is still writing. A folder that does not exist counts as empty. RemoveTemporaries returns an error if a
+// file or folder cannot be read or removed.
 func RemoveTemporaries(files ...string) (removed []string, err error) {
 	var failed []error
 	for _, file := range files {
@@ -107,8 +109,8 @@ func RemoveTemporaries(files ...string) (removed []string, err error) {
 	return removed, errors.Join(failed...)
 }
 
-// isTemporaryOf reports whether a name is one that replaceOnce gives: a dot, the name of the file, a dot
-// and a number.
+// isTemporaryOf reports whether replaceOnce could have given a file this name: a dot, the name of the file, a
+// dot and a number.
 func isTemporaryOf(file, name string) bool {
 	number, isLike := strings.CutPrefix(name, "."+filepath.Base(file)+".")
 	return isLike && number != "" && strings.Trim(number, "0123456789") == ""

@@ -10,8 +10,9 @@ import (
 // ErrLocked says that another process works in the folder.
 var ErrLocked = errors.New("another process works in this folder")
 
-// Lock locks a folder until the result is closed or the process ends in any way. The lock is on the folder
-// itself: any process that may read the folder can lock it, in every container that shares it.
+// Lock locks a folder until the returned file is closed or the process ends in any way. The lock is on the
+// folder itself. Any process that may read the folder can lock it, also in another container that shares the
+// folder.
 func Lock(folder string) (*os.File, error) {
 	for {
 		file, err := os.Open(folder)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// asideSuffix is appended to the name of a file that was set aside, followed by a number from the second
-// file on.
+// asideSuffix is appended to the name of a file that was set aside. From the second such file on, a number
+// follows the suffix.
 const asideSuffix = ".set-aside"
 
 // SetAsideFile is an unusable file that was renamed to Path, where an operator can read it.
@@ -29,8 +29,8 @@ func SetAside(path string, why error) SetAsideFile {
 	return SetAsideFile{to, why.Error()}
 }
 
-// AllSetAside returns all files that are set aside: the given ones, and those that earlier starts left in
-// the folders.
+// AllSetAside returns all files that are set aside: the files in now, and the files that earlier starts of
+// the agent left in the folders.
 func AllSetAside(now []SetAsideFile, folders ...string) []SetAsideFile {
 	all := slices.Clone(now)
 	for _, folder := range folders {
@@ -45,7 +45,7 @@ func AllSetAside(now []SetAsideFile, folders ...string) []SetAsideFile {
 	return all
 }
 
-// StillSetAside omits the files that an operator has removed since.
+// StillSetAside returns the files of all that still exist. It omits the files that an operator has removed.
 func StillSetAside(all []SetAsideFile) []SetAsideFile {
 	return slices.DeleteFunc(slices.Clone(all), func(a SetAsideFile) bool { return !exists(a.Path) })
 }

@@ -24,10 +24,10 @@ type Options struct {
 	Now    time.Time
 }
 
-// Enroll makes a key, has the portal certify it and stores key, certificate and CA with mode 0600: all or
-// none. It keeps the key until the certificate arrives, and the portal answers the same token and key with
-// the same certificate. After an interruption at any point, calling Enroll with the same token therefore
-// completes the enrolment. It returns the new certificate.
+// Enroll makes a key, requests a certificate for it from the portal, and stores key, certificate and CA with
+// mode 0600: all of them or none. It returns the new certificate. Enroll keeps the key on disk until the
+// certificate arrives. For the same token and key, the portal returns the same certificate. So after an
+// interruption at any point, another call of Enroll with the same token completes the enrolment.
 func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
 	if err := identity.Finish(o.Files); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	"longline.dev/agent/internal/identity"
 )
 
-// pendingKey returns the key that waits for its certificate: the one of an earlier, interrupted enrolment,
-// or a new one.
+// pendingKey returns the key that waits for its certificate. This is the key of an earlier, interrupted
+// enrolment, or otherwise a new key.
 func pendingKey(files config.TLS) (*ecdsa.PrivateKey, error) {
 	path := identity.PendingKey(files)
 	kept, err := os.ReadFile(path)

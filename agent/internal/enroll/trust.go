@@ -21,8 +21,8 @@ type Trust struct {
 
 var errFingerprint = errors.New("none of its certificates has the given fingerprint")
 
-// config returns the TLS configuration for connections to host. The portal's certificate has to name host
-// in each case.
+// config returns the TLS configuration for connections to host. For every kind of Trust, the portal's
+// certificate has to name host.
 func (t Trust) config(host string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	switch {

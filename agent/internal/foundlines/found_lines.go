@@ -21,16 +21,17 @@ type Side struct {
 // Circuit is two interfaces that do not belong to the agent. At least one is cross-connected to the other.
 type Circuit struct {
 	Near Side
-	// Far.Interface is nil if Near is a tunnel that is cross-connected to nothing.
+	// Far.Interface is nil if Near is a tunnel without a cross-connect.
 	Far Side
 	// Out: Near's frames are sent to Far. In: Far's frames are sent to Near.
 	Out, In bool
 }
 
 // Circuits returns the circuits of others, sorted by the index of Near, then of Far. It includes the tunnels
-// of others that are neither cross-connected nor in a bridge. It omits a circuit if the plan lists one side
-// as an interface of the agent, including a relabelled one. Bridged interfaces form no circuit. Within a
-// circuit, attachment circuits come before tunnels; otherwise the lower index comes first.
+// of others that are neither cross-connected nor in a bridge. It omits a circuit if the plan lists one of its
+// sides as an interface of the agent. A relabelled interface also counts as an interface of the agent.
+// Bridged interfaces form no circuit. If a circuit has an attachment circuit and a tunnel, the attachment
+// circuit is Near. Otherwise the side with the lower index is Near.
 func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
 	ours := make(map[uint32]bool, len(todo.Owned))
 	for _, interfaces := range [][]*plan.EndInterface{todo.Owned, todo.Relabelled} {

@@ -1,5 +1,5 @@
-// Package freeze stores that VPP is to be left unchanged for a while. A freeze is requested by a person and
-// survives restarts of the agent.
+// Package freeze stores freezes. During a freeze, the agent does not change VPP. A person requests the
+// freeze, and it survives restarts of the agent.
 package freeze
 
 import (
@@ -25,8 +25,8 @@ const (
 // Longest is the maximum duration of a freeze. An operator who needs more time begins another one.
 const Longest = 30 * 24 * time.Hour
 
-// Freeze describes a freeze, from its beginning until an operator has acknowledged the differences that it
-// left.
+// Freeze describes a freeze. It exists from the beginning of the freeze until an operator has acknowledged
+// the remaining differences.
 type Freeze struct {
 	ID      string `json:"id"`
 	By      string `json:"by"`
@@ -36,12 +36,12 @@ type Freeze struct {
 	Ended   bool   `json:"ended"` // ended early
 }
 
-// Over reports whether the freeze has ended. Until an operator has acknowledged the differences, nothing is
-// repaired.
+// Over reports whether the freeze has ended. After the end, the agent repairs nothing until an operator has
+// acknowledged the differences.
 func (f *Freeze) Over(now time.Time) bool { return f.Ended || now.UnixMilli() >= f.UntilMS }
 
-// Shown is a freeze in reports and responses. It says that a freeze is over, but not whether it ended
-// early.
+// Shown is a freeze in reports and responses. It says whether the freeze is over, but not whether the freeze
+// ended early.
 type Shown struct {
 	ID      string `json:"id"`
 	By      string `json:"by"`
@@ -81,8 +81,8 @@ type File struct {
 // NoFile returns a File that stores the freeze in memory only.
 func NoFile(now func() time.Time) *File { return &File{now: now} }
 
-// Open reads the file in the folder. If the file cannot be read, Open returns an error. The agent must not
-// assume then that there is no freeze.
+// Open reads the file in the folder. If the file cannot be read, Open returns an error. After this error, the
+// agent must not assume that there is no freeze.
 func Open(folder string, now func() time.Time) (*File, error) {
 	f := &File{path: filepath.Join(folder, "freeze.json"), now: now}
 	data, err := os.ReadFile(f.path)
@@ -110,9 +110,10 @@ func (f *File) Current() *Freeze {
 	return &current
 }
 
-// Begin freezes the router from now on until the given time, or changes the end of the same freeze. A
-// freeze by the portal replaces the portal's previous one, because the agent may not have received the end
-// of the previous one. Error: *OtherError, or that of the disk; then the router is not frozen.
+// Begin freezes the router from now on until the given time, or changes the end of the same freeze. A freeze
+// by the portal replaces the portal's previous freeze, because the agent may not have received the end of the
+// previous freeze. Begin returns *OtherError, or an error of the disk. After an error, the freeze is as it
+// was before the call.
 func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +136,8 @@ func (f *File) BeginHere(reason string, until time.Time) (*Freeze, error) {
 	return f.Begin(uuid.NewString(), ByRouter, reason, until)
 }
 
-// End ends the freeze early. A freeze that is over stays unchanged. Error: ErrNone, or that of the disk.
+// End ends the freeze early. A freeze that is over stays unchanged. End returns ErrNone or an error of the
+// disk.
 func (f *File) End() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,8 +152,9 @@ func (f *File) End() error {
 	return f.replace(&ended)
 }
 
-// Forget deletes a freeze that is over, and does nothing if the freeze is still in force. The caller checks
-// beforehand that VPP does not differ from the intent, or that an operator has acknowledged the differences.
+// Forget deletes a freeze that is over. It does nothing if the freeze is still in force. Before the call, the
+// caller checks that VPP does not differ from the intent, or that an operator has acknowledged the
+// differences.
 func (f *File) Forget() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

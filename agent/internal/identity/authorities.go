@@ -12,7 +12,7 @@ import (
 )
 
 // authorities are the CAs in a file. The file is read again for each handshake, so that a new CA applies
-// without a restart. A file that cannot be read changes nothing and is logged once.
+// without a restart. If the file cannot be read, the CAs do not change, and the error is logged once.
 type authorities struct {
 	path string
 
@@ -28,7 +28,8 @@ func loadAuthorities(path string) (*authorities, error) {
 	return a, err
 }
 
-// read returns true if the file has changed. Error: the file is not valid; then the CAs stay as they were.
+// read returns true if the file has changed. If the file is not valid, read returns an error and does not
+// change the CAs.
 func (a *authorities) read() (changed bool, err error) {
 	text, err := os.ReadFile(a.path)
 	if err != nil {
@@ -63,7 +64,8 @@ func (a *authorities) now(log *slog.Logger) *x509.CertPool {
 	return a.pool
 }
 
-// parseAuthorities parses a whole file or nothing: a file that is being written ends inside a certificate.
+// parseAuthorities parses the whole file, or returns an error. For example, a file that is just being written
+// may end inside a certificate.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	pool, found := x509.NewCertPool(), 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

@@ -9,8 +9,8 @@ import (
 	"net/url"
 )
 
-// Request returns a PKCS #10 request (RFC 2986) for a router's certificate, in PEM. The portal uses only
-// its key; the names are for people who read the request.
+// Request returns a PKCS #10 request (RFC 2986) for a router's certificate, in PEM. The portal uses only the
+// key in the request. The names are for people who read the request.
 func Request(router string, key crypto.PrivateKey) ([]byte, error) {
 	role, err := url.Parse(Router(router))
 	if err != nil {

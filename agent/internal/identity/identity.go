@@ -78,7 +78,8 @@ func (f *Files) own() (*tls.Certificate, error) {
 }
 
 // Server returns the TLS configuration of the listener: TLS 1.3, with a client certificate from the CA. The
-// role is checked for each request, so that a client with a wrong role gets a response.
+// TLS configuration does not check the client's role. The server checks the role for each request, so that a
+// client with a wrong role gets a response.
 func (f *Files) Server() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		return &tls.Config{
@@ -91,8 +92,8 @@ func (f *Files) Server() *tls.Config {
 }
 
 // Client returns the TLS configuration for connections to the portal. The portal is identified by its role
-// and not by its host name. The usual verification is therefore replaced by two checks: the chain to the
-// CA, then the role.
+// and not by its host name. Two checks therefore replace the usual verification: first the chain to the CA,
+// then the role.
 func (f *Files) Client() *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS13,

@@ -26,9 +26,10 @@ func Written(paths config.TLS) []string {
 	return files
 }
 
-// Install replaces the certificate and the CA by the given ones, and the key by the pending key: all three or
-// none, even if the process crashes. The pending certificate is written last and renamed last. While it
-// exists, the other pending files are complete, and Finish does the rest.
+// Install replaces the certificate and the CA by the given certificate and CA, and the key by the pending
+// key. It replaces all three files or none, even if the process crashes. The pending certificate is written
+// last and renamed last. So while the pending certificate exists, the other pending files are complete, and
+// Finish can complete the installation.
 func Install(paths config.TLS, certificate, ca []byte) error {
 	if err := durable.Replace(pending(paths.CA), ca); err != nil {
 		return err
@@ -39,7 +40,7 @@ func Install(paths config.TLS, certificate, ca []byte) error {
 	return Finish(paths)
 }
 
-// Finish completes an Install that was interrupted; otherwise it does nothing.
+// Finish completes an interrupted Install. If no Install was interrupted, it does nothing.
 func Finish(paths config.TLS) error {
 	if _, err := os.Stat(pending(paths.Certificate)); errors.Is(err, fs.ErrNotExist) {
 		return nil

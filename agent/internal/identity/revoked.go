@@ -15,9 +15,9 @@ import (
 // ErrRevoked says that a certificate is in the list of revoked certificates.
 var ErrRevoked = errors.New("identity: the certificate has been revoked")
 
-// Valid returns an error for a certificate that tls.revoked lists. While that list cannot be read, Valid
-// refuses every certificate: losing the file must not make a stolen key valid again. The list is read again
-// each time.
+// Valid returns an error for a certificate that tls.revoked lists. While the list cannot be read, Valid
+// refuses every certificate, because the loss of the file must not make a stolen key valid again. Each call
+// reads the list again.
 func (f *Files) Valid(certificate *x509.Certificate) error {
 	if f.paths.Revoked == "" {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Usable returns the certificate in a PEM text if it is valid now under one of the CAs and belongs to that
-// router and key.
+// Usable returns the certificate in a PEM text. The certificate must be valid now, signed by one of the CAs,
+// and issued for this router and this key. Otherwise Usable returns an error.
 func Usable(certificate, authorities []byte, key crypto.PublicKey, router string, now time.Time) (*x509.Certificate, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // checkConsistency checks the rules that compare entries. If an entry has invalid fields, checkConsistency
-// uses only the entry's key, if the key is valid, so that one mistake is not reported twice.
+// uses at most the entry's key, and only if the key is valid. So one mistake is not reported twice.
 func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Error {
 	var errors []Error
 	fail := func(pointer, code, format string, args ...any) {
@@ -93,8 +93,8 @@ func checkAccessOverlaps(present []placed[End], fail failure) {
 	}
 }
 
-// portAccesses are the accesses of one port. They are indexed, so that a further access is compared with only
-// a few of them.
+// portAccesses contains the accesses of one port. It has indexes, so that another access is compared with
+// only a few of them.
 type portAccesses struct {
 	whole, first *placed[End] // first is any access to a VLAN of the port
 	byVLAN       map[vlans]*placed[End]
@@ -154,9 +154,9 @@ type Identity struct {
 	Table         uint32
 }
 
-// Identity returns the fields by which VPP distinguishes the tunnel from other tunnels. VPP's lookup keys of
-// VXLAN over IPv6 and of GENEVE do not contain the local address. The key of GENEVE does not contain the
-// table either.
+// Identity returns the fields by which VPP distinguishes the tunnel from other tunnels. The keys with which
+// VPP looks up tunnels of VXLAN over IPv6 and of GENEVE do not contain the local address. The key for GENEVE
+// does not contain the table either.
 func (t Tunnel) Identity() Identity {
 	id := Identity(t)
 	if t.Encapsulation == GENEVE || t.Encapsulation == VXLAN && t.Remote.Is6() {

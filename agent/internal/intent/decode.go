@@ -14,7 +14,7 @@ type MalformedError struct{ Detail string }
 func (e *MalformedError) Error() string { return "intent: malformed JSON: " + e.Detail }
 
 // InvalidError has every rule that a document breaks: first the rules for single fields, then the rules that
-// compare entries, each in document order.
+// compare entries. Both groups are in document order.
 type InvalidError struct{ Errors []Error }
 
 func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", len(e.Errors)) }
@@ -86,7 +86,7 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 	return in, present, nil
 }
 
-// decodeWatch reads the settings for watching paths. They may be absent. Then no path is watched.
+// decodeWatch reads the settings for watching paths. If they are absent, no path is watched.
 func decodeWatch(root *fields) (watch Watch) {
 	root.read = append(root.read, "watch")
 	if _, found := root.object.get("watch"); !found {
@@ -120,7 +120,7 @@ func decodeTombstone(f *fields) placed[Tombstone] {
 	}
 }
 
-// decodeTagOfOthers reads the tag that a released interface gets. The member may be absent or null. Then the
+// decodeTagOfOthers reads the tag that a released interface gets. If the member is absent or null, the
 // interface gets no tag.
 func decodeTagOfOthers(f *fields, name string, release bool) string {
 	f.read = append(f.read, name)
@@ -245,7 +245,8 @@ func checkAdopted(f *fields, end *End) {
 }
 
 // checkUNILinkDown refuses to shut a port down if the end does not use the whole port, because the port may
-// then carry other lines. It also refuses this for an end that is to be down, or that is tested or adopted.
+// then carry other lines. It also refuses this for an end that is intended to be down, that is tested or that
+// is adopted.
 func checkUNILinkDown(f *fields, end *End) {
 	switch {
 	case !end.UNILinkDown:
@@ -316,8 +317,8 @@ func decodeTransport(f *fields) Tunnel {
 	return tunnel
 }
 
-// decodeGREKey reads the key of a GRE tunnel (RFC 2890). The member may be absent or null. Then the tunnel
-// has no key, which VPP represents as 0.
+// decodeGREKey reads the key of a GRE tunnel (RFC 2890). If the member is absent or null, the tunnel has no
+// key, which VPP represents as 0.
 func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
 	f.read = append(f.read, "gre_key")
 	if value, _ := f.object.get("gre_key"); value == nil {

@@ -1,14 +1,14 @@
 package intent
 
-// Frames are the frames of a port that one sub-interface takes. VPP classifies a frame by the type of its
-// outer tag, by the VLANs of its two outermost tags and by its number of tags. It gives the frame to the most
-// specific sub-interface that matches (eth_identify_subint in vnet/ethernet/ethernet.h,
+// Frames describes the frames of a port that one sub-interface takes. VPP classifies a frame by the type of
+// its outer tag, by the VLANs of its two outermost tags and by its number of tags. It gives the frame to the
+// most specific sub-interface that matches (eth_identify_subint in vnet/ethernet/ethernet.h,
 // ethernet_sw_interface_get_config in vnet/ethernet/node.c).
 //
-// VPP has one table of VLANs for 802.1ad (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200). An
-// inner tag counts as a tag only if its type is 0x8100. On a port, VPP reads only two tags, so an exact match
-// of two tags also accepts frames with a third tag. On a bond, an exact match of two tags does not accept
-// such frames.
+// VPP has one table of VLANs for outer tags of 802.1ad (0x88a8) and one for all other outer tags (0x8100,
+// 0x9100, 0x9200). An inner tag counts as a tag only if its type is 0x8100. On a port, VPP reads only two
+// tags, so an exact match of two tags also accepts frames with a third tag. On a bond, an exact match of two
+// tags does not accept such frames.
 type Frames struct {
 	Dot1ad, AnyTPID bool
 	Outer           uint16
@@ -17,8 +17,7 @@ type Frames struct {
 	AnyInner        bool
 	// Least and Most are the smallest and the largest number of tags. ManyTags means three or more.
 	Least, Most uint8
-	// Rank orders sub-interfaces that match the same frame: VPP gives the frame to the one with the lowest
-	// rank.
+	// If several sub-interfaces match a frame, VPP gives the frame to the sub-interface with the lowest Rank.
 	Rank Rank
 }
 
@@ -37,7 +36,8 @@ const (
 	NoVLAN                // "untagged"
 )
 
-// Frames returns the frames that the access takes from its port: all frames if it is a whole port.
+// Frames returns the frames that the access takes from its port. An access that is a whole port takes all
+// frames.
 func (a Access) Frames() Frames {
 	f := Frames{Dot1ad: a.Tagging == Dot1ad, Outer: a.Outer, Inner: a.Inner, Least: uint8(a.Tagging.Tags()), Most: ManyTags}
 	switch f.Rank = TwoVLANs; f.Least {

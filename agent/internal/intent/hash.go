@@ -9,7 +9,7 @@ import (
 )
 
 // Document returns the intent as JSON (docs/reference/agent-api.md) in canonical form: names sorted, no white
-// space, entries sorted by (vll, end). Equal content therefore gives equal text. Document writes the whole
+// space, entries sorted by (vll, end). Equal intents therefore have equal text. Document writes the whole
 // text for each change of one VLL. It does not use encoding/json, which takes several times as long.
 func (in *Intent) Document() []byte {
 	const perEnd = 400 // bytes, about

@@ -2,9 +2,9 @@ package intent
 
 import "sync"
 
-// Decoder decodes successive intents of one router. The portal sends the whole router for each change of
-// one VLL. An entry that was in the last document with identical text is not decoded again. Each document
-// is still checked completely: its grammar, and every rule that compares entries.
+// Decoder decodes successive intents of one router. For each change of one VLL, the portal sends the intent
+// of the whole router. An entry whose identical text was in the last document is not decoded again. Each
+// document is still checked completely: its grammar, and every rule that compares entries.
 type Decoder struct {
 	router string
 
@@ -54,15 +54,16 @@ func (d *Decoder) remember(present []placed[End]) {
 	d.known = known
 }
 
-// document is a JSON text in which some entries may have been replaced by the placeholder, by offset.
+// document is a JSON text in which some entries may have been replaced by the placeholder. It has the offsets
+// of the replaced entries.
 type document struct {
 	text []byte
 	cut  map[int]*entry
 }
 
 // placeholder is an object like an entry, so the text with placeholders is valid JSON if and only if the
-// original is. A valid document has no empty object, so the placeholder cannot be mistaken for an object of
-// the portal.
+// original text is valid JSON. A valid document has no empty object, so the placeholder cannot be mistaken
+// for an object of the portal.
 const placeholder = "{}"
 
 // cutKnown replaces the known entries by placeholders. A known entry is an object in an array of the

@@ -45,7 +45,7 @@ func (f *fields) get(name string) (any, bool) {
 	return value, ok
 }
 
-// refuseUnknown reports every member that was not read, in order of name.
+// refuseUnknown reports every member that was not read, sorted by name.
 func (f *fields) refuseUnknown() {
 	var unknown []string
 	for _, m := range f.object.members {
@@ -97,7 +97,7 @@ func (f *fields) boolean(name string) (bool, bool) {
 	return b, ok
 }
 
-// optionalBoolean reads a member that may be absent, which means false.
+// optionalBoolean reads a boolean member. If the member is absent, its value is false.
 func (f *fields) optionalBoolean(name string) bool {
 	f.read = append(f.read, name)
 	if _, found := f.object.get(name); !found {
@@ -148,8 +148,9 @@ func (f *fields) id(name string) (string, bool) {
 	return s, true
 }
 
-// needed reads a member. If wanted is true, the member must not be null. Otherwise it must be null. ok is
-// true if the member is wanted and is not null. why is the reason in the error message.
+// needed reads a member that must be null or must not be null, depending on wanted. If wanted is true and the
+// member is not null, needed returns its value and true. If wanted is false and the member is null, needed
+// returns nil and false. In all other cases, it reports an error with the reason why, and returns false.
 func (f *fields) needed(name string, wanted bool, why string) (value any, ok bool) {
 	value, found := f.get(name)
 	switch {

@@ -36,12 +36,12 @@ func find(members []member, name string) (any, bool) {
 	return nil, false
 }
 
-// parse reads exactly one JSON object. It refuses a name that occurs twice in one object, because two
-// programs may disagree about which of the two values counts.
+// parse reads exactly one JSON object. It refuses a name that occurs twice in one object, because programs
+// differ in which of the two values they use.
 //
-// The standard library checks the grammar. parse builds the tree itself, in a third of the time that the
-// standard decoder takes for maps. This matters because the portal sends the intent of the whole router for
-// each change of one VLL.
+// The standard library checks the grammar. parse builds the tree itself. This takes a third of the time that
+// the standard decoder takes to build maps. This matters because the portal sends the intent of the whole
+// router for each change of one VLL.
 func parse(d document) (object, error) {
 	switch {
 	case !utf8.Valid(d.text):

@@ -11,15 +11,15 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// OldGenerationError says that a document is refused because it is older than the stored one.
+// OldGenerationError says that a document is refused because it is older than the stored document.
 type OldGenerationError struct{ Stored, Generation int64 }
 
 func (e *OldGenerationError) Error() string {
 	return fmt.Sprintf("intent: generation %d is older than the stored %d", e.Generation, e.Stored)
 }
 
-// GenerationReusedError says that a document is refused because it has the stored generation but other
-// content.
+// GenerationReusedError says that a document is refused because it has the generation of the stored document
+// but differs from it.
 type GenerationReusedError struct{ Generation int64 }
 
 func (e *GenerationReusedError) Error() string {
@@ -42,8 +42,8 @@ type Store struct {
 // leastReserve is the disk space that is reserved even while no intent is stored (bytes).
 const leastReserve = 64 << 10
 
-// Reserve reserves disk space for three documents of the current size, in addition to leastReserve. They are
-// the next intent, the journal in use and the previous journal; journals are shorter than documents.
+// Reserve reserves disk space for three documents of the current size, in addition to leastReserve. The three
+// are the next intent, the journal in use and the previous journal. Journals are shorter than documents.
 // Components that store other data in the folder must call Reserve first. Reserve returns an error of the
 // disk.
 func (s *Store) Reserve() error {
@@ -53,9 +53,9 @@ func (s *Store) Reserve() error {
 	return durable.Reserve(filepath.Dir(s.path), leastReserve+3*int64(size))
 }
 
-// OpenStore reads the stored intent in the folder. An intent that cannot be read is set aside. Then no intent
-// is stored until the portal sends one. If the generation of the set-aside intent can be read, Accept still
-// refuses older generations.
+// OpenStore reads the stored intent in the folder. If the intent cannot be read, it is set aside, and no
+// intent is stored until the portal sends one. If the generation of the set-aside intent can be read, Accept
+// still refuses older generations.
 func OpenStore(folder, router string) *Store {
 	s := &Store{path: filepath.Join(folder, "intent.json")}
 	data, err := os.ReadFile(s.path)
@@ -109,7 +109,7 @@ func (s *Store) Current() (*Intent, string) {
 
 // Accept stores an intent. Current returns the previous intent until the new intent is safely on disk. If the
 // same document is stored already, Accept does nothing. Accept returns *OldGenerationError,
-// *GenerationReusedError or an error of the disk. In these cases the stored intent stays.
+// *GenerationReusedError or an error of the disk. After an error, the stored intent is unchanged.
 func (s *Store) Accept(in *Intent) error {
 	s.accepting.Lock()
 	defer s.accepting.Unlock()

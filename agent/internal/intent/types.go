@@ -60,7 +60,7 @@ func (k Key) Other() Key {
 	return Key{k.VLL, "a"}
 }
 
-// Compare orders keys, so that output does not change from run to run.
+// Compare defines the order of keys. A fixed order prevents output that changes from run to run.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.VLL, o.VLL), cmp.Compare(k.End, o.End))
 }
@@ -92,7 +92,7 @@ type Path struct {
 
 func (p Path) String() string { return p.Local.String() + " to " + p.Remote.String() }
 
-// Compare orders paths, so that output does not change from run to run.
+// Compare defines the order of paths. A fixed order prevents output that changes from run to run.
 func (p Path) Compare(o Path) int {
 	return cmp.Or(p.Local.Compare(o.Local), p.Remote.Compare(o.Remote))
 }
@@ -120,10 +120,11 @@ type End struct {
 	Frame    int    // longest frame that the line must carry (bytes), without FCS and without popped tags
 	Access   Access // zero for a probe
 	Tunnel   Tunnel
-	// Bandwidth is the profile that VPP enforces on frames received on the access. It is zero if there is none.
+	// Bandwidth is the profile that VPP enforces on frames received on the access. It is zero if there is no
+	// profile.
 	Bandwidth Bandwidth
-	// Testing disconnects tunnel and access from each other, so that the tunnel carries test frames and no
-	// frames of the customer.
+	// Testing means that tunnel and access are not connected to each other, so that the tunnel carries test
+	// frames and no frames of the customer.
 	Testing bool
 	// Adopt means that the agent takes over existing interfaces of other clients for this end, and changes only
 	// their tags.
@@ -131,8 +132,8 @@ type End struct {
 	// UNILinkDown means that the agent shuts the whole port down although the end is up, because the far end has
 	// lost its link (link loss forwarding).
 	UNILinkDown bool
-	// Label is the line's name for people, which SNMP reports as ifAlias. It is "" if the portal does not send
-	// it. Nothing in VPP depends on it.
+	// Label is the line's name for people, which SNMP reports as ifAlias. It is "" if the portal sends no
+	// label. Nothing in VPP depends on the label.
 	Label string
 }
 
@@ -143,8 +144,8 @@ func (e End) AccessUp() bool { return e.AdminUp && !e.UNILinkDown }
 // connected to one.
 func (e End) IsProbe() bool { return e.Access == Access{} }
 
-// Bandwidth is a bandwidth profile (MEF 10.4): rates in bit/s, bursts in bytes. EIR and EBS are zero if
-// nothing beyond the committed rate is forwarded.
+// Bandwidth is a bandwidth profile (MEF 10.4): rates in bit/s, bursts in bytes. EIR and EBS are zero if VPP
+// forwards nothing beyond the committed rate.
 type Bandwidth struct {
 	CIR, CBS int64
 	EIR, EBS int64
@@ -174,8 +175,8 @@ type Tunnel struct {
 type Tombstone struct {
 	Key
 	Revision int32
-	// Release means that the agent does not delete the end's interfaces, but returns them to their previous
-	// owner. The interfaces keep forwarding.
+	// Release means that the agent does not delete the end's interfaces, but gives up their ownership. The
+	// interfaces keep forwarding.
 	Release bool
 	// AccessTag and TunnelTag are the tags that the released interfaces get, or "" for no tag.
 	AccessTag, TunnelTag string

@@ -12,7 +12,7 @@ import (
 // Resident is the resident memory of a process, in bytes.
 type Resident struct {
 	Own    int64 // RssAnon and RssFile of proc(5): heap, stacks and the program itself
-	Shared int64 // RssShmem: for the agent, VPP's stats segment, which is VPP's memory
+	Shared int64 // RssShmem: for the agent, this is VPP's stats segment, which belongs to VPP
 }
 
 // Of reads /proc/PID/status.

@@ -15,7 +15,7 @@ import (
 // Engine provides the agent's own metrics.
 type Engine interface{ Status() converge.Status }
 
-// Reporter provides the metrics of the ends and of the reports. Its maps are by kind of report.
+// Reporter provides the metrics of the ends and of the reports. The keys of its maps are kinds of reports.
 type Reporter interface {
 	Totals() []report.EndCount
 	Ends() []report.EndState
@@ -89,8 +89,8 @@ type Metrics struct {
 	connections atomic.Uint64
 	overlooked  atomic.Uint64
 
-	// Segment returns the memory use of VPP's stats segment. With nil it is not exported. Set it before the
-	// first scrape.
+	// Segment returns the memory use of VPP's stats segment. If Segment is nil, the memory use is not
+	// exported. Set it before the first scrape.
 	Segment func() (statseg.Memory, error)
 }
 
@@ -104,7 +104,7 @@ func New(engine Engine, reporter Reporter, version string) *Metrics {
 // Connected counts a connection to VPP.
 func (m *Metrics) Connected() { m.connections.Add(1) }
 
-// Noticed counts dead API clients that VPP had overlooked.
+// Noticed counts dead API clients whose end VPP has not noticed.
 func (m *Metrics) Noticed(clients []string) { m.overlooked.Add(uint64(len(clients))) }
 
 // collector keeps Collect and Describe out of the method set of Metrics, which has the methods of its

@@ -65,7 +65,8 @@ func (e emitter) agent(version string, s converge.Status) {
 		e.gauge(paths, float64(byState[state]), string(state))
 	}
 	e.count(repairs, float64(s.Statistics.Repairs))
-	// The label values are older than the names of the observations, and part of the contract.
+	// The label values are part of the contract. They are older than the names of the observations in the
+	// code and therefore differ.
 	e.count(observations, float64(s.Statistics.FullObservations), "full")
 	e.count(observations, float64(s.Statistics.QuickObservations), "glance")
 	e.count(observations, float64(s.Statistics.PartialObservations), "peek")

@@ -14,7 +14,7 @@ import (
 const BondDevice = "bond"
 
 // Bonds lists the members of bonds. VPP passes all frames that a member receives to the bond before it reads
-// their tags. But VPP still allows clients to configure the member.
+// the frames' tags. Nevertheless, VPP allows clients to configure a member.
 type Bonds struct {
 	Of      map[uint32]uint32   // member -> bond
 	Members map[uint32][]uint32 // bond -> members, sorted
@@ -61,8 +61,9 @@ func (s *Snapshot) takeBonds(ctx context.Context, session Session) error {
 }
 
 // linkBonds sets the link state and the speed of each bond, and the link state of its sub-interfaces. A bond
-// has a link while a member is active. VPP itself sets a bond's link state only together with the bond's
-// admin state (bond_interface_admin_up_down in vnet/bonding/device.c), and never sets the bond's speed.
+// has a link while at least one member is active. VPP itself sets a bond's link state only together with the
+// bond's admin state (bond_interface_admin_up_down in vnet/bonding/device.c), and never sets the bond's
+// speed.
 func (s *Snapshot) linkBonds(active map[uint32]uint32) {
 	changed := false
 	for n, i := range s.Interfaces {

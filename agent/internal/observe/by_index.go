@@ -15,8 +15,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// NamedByIndex lists objects that messages name by index. They are read before the messages are sent, because
-// VPP reuses indices.
+// NamedByIndex lists objects that messages name by index. The agent reads these objects before it sends the
+// messages, because VPP reuses indices.
 type NamedByIndex struct {
 	Interfaces []uint32
 	Tunnels    []*Tunnel // the keys of these tunnels are read in addition to the interfaces
@@ -39,7 +39,7 @@ func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
 }
 
 // ByIndex returns a snapshot of only the objects that have these indices now. VPP does not stop its workers
-// for the reading of interfaces.
+// while ByIndex reads interfaces.
 func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapshot, error) {
 	s := &Snapshot{Policers: make(map[string]*Policer), Classifiers: noClassifiers()}
 	var dumps []api.Message

@@ -28,8 +28,8 @@ type Classifiers struct {
 }
 
 // ReceivedByOne reports whether one thread receives all frames of a port. Several threads would change a
-// policer's token bucket without a lock. Their clocks also differ, and the bucket is filled if the time seems
-// to go backwards (docs/adr/0032).
+// policer's token bucket without a lock. In addition, the clocks of threads differ, and VPP fills the bucket
+// if the time seems to go backwards (docs/adr/0032).
 func (c *Classifiers) ReceivedByOne(port uint32) bool { return c.Workers <= 1 || c.OneWorker[port] }
 
 // ClassifyTable is one of the agent's classify tables.
@@ -61,16 +61,16 @@ func noClassifiers() Classifiers {
 	}
 }
 
-// takeClassifiers reads the tables that are bound to interfaces, the agent's tables, and whether the bound
-// tables work on the given interfaces. known has the tables of an earlier observation. takeClassifiers does
-// not read a known table again if the table is bound only to other interfaces.
+// takeClassifiers reads which tables are bound to interfaces, the contents of the agent's tables, and whether
+// the bound tables work on the given interfaces. known has the tables of an earlier observation.
+// takeClassifiers does not read a known table again if the table is bound only to other interfaces.
 func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	s.Classifiers = noClassifiers()
 	if s.Policing != ClassifierPolicing {
 		return nil
 	}
-	// If queried for interface 0, VPP reports all interfaces; if queried for all, it reports none
-	// (vl_api_policer_classify_dump_t_handler in classify_api.c).
+	// If the query names interface 0, VPP reports all interfaces; if the query is for all interfaces, VPP
+	// reports none (vl_api_policer_classify_dump_t_handler in classify_api.c).
 	err := session.Dump(ctx, []api.Message{&classify.PolicerClassifyDump{Type: classify.POLICER_CLASSIFY_API_TABLE_L2}}, func(msg api.Message) {
 		if m, ok := msg.(*classify.PolicerClassifyDetails); ok {
 			s.Bound[uint32(m.SwIfIndex)] = m.TableIndex
@@ -144,8 +144,8 @@ func tableOf(m *classify.ClassifyTableInfoReply) *ClassifyTable {
 }
 
 // takeClassified reads whether the tables that are bound to these interfaces work. VPP keeps the binding when
-// an interface leaves L2, and for the next interface with the same index, but the table no longer polices
-// there. Only VPP's CLI shows this.
+// an interface leaves L2. It also keeps the binding for the next interface with the same index. In both cases
+// the table no longer polices the interface. Only VPP's CLI shows this.
 func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*Interface) error {
 	var bound []*Interface
 	for _, i := range of {
@@ -162,8 +162,8 @@ func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*In
 	return err
 }
 
-// takeWorkers reads which worker receives from which queue. The workers of a bond's members receive for the
-// bond. Any other port without receive queues counts as received by several workers.
+// takeWorkers reads which worker receives from which queue. For a bond, the workers of its members count. Any
+// other port without receive queues counts as a port from which several workers receive.
 func (s *Snapshot) takeWorkers(ctx context.Context, session Session) error {
 	if s.Workers = session.Info().Workers; s.Workers <= 1 || !session.Has(&interfaces.SwInterfaceRxPlacementDump{}) {
 		return nil

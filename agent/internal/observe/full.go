@@ -20,7 +20,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Session is the part of a connection to VPP that observation needs.
+// Session has the methods of a connection to VPP that observation needs.
 type Session interface {
 	Info() vpp.Info
 	Has(api.Message) bool
@@ -35,11 +35,11 @@ var _ Session = (*vpp.Session)(nil)
 const anyInterface = interface_types.InterfaceIndex(NoIndex)
 
 // Full returns a complete snapshot. It does not request the addresses of the agent's sub-interfaces and
-// tunnels, because they have none. So a thousand VLLs need no additional requests for addresses.
+// tunnels, because these interfaces have no addresses. So a thousand VLLs need no additional requests for
+// addresses.
 //
-// boot identifies the VPP process of the session. The whole snapshot comes from this process, which
-// Session.Dump ensures. claimed has the names of ports that the agent uses although the ports do not have its
-// tag.
+// boot identifies the VPP process of the session. Session.Dump ensures that the whole snapshot comes from
+// this process. claimed has the names of ports that the agent uses although the ports do not have its tag.
 func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...string) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),

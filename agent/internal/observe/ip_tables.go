@@ -11,8 +11,8 @@ import (
 )
 
 // takeIPTables reads the tables of the addresses that were just read. VPP does not move an interface with
-// addresses to another table. So takeIPTables does not read the tables of interfaces that have the same
-// addresses as in old. old is nil if there is no earlier snapshot.
+// addresses to another table. So takeIPTables does not read the tables of an interface again if its addresses
+// are the same as in old. old is nil if there is no earlier snapshot.
 //
 // It reads the tables of interfaces with host addresses each time, because tunnels end at these addresses.
 // Between two observations, another client can remove the addresses, move the interface and add the addresses

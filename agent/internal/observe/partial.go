@@ -15,8 +15,8 @@ import (
 )
 
 // Partial reads the touched interfaces again. It also reads all cross-connects, bridges and policers, because
-// VPP lists these only as a whole. It takes the rest of the snapshot from old. On a router with thousands of
-// lines, this is enough to verify changes of a few lines.
+// VPP lists these only as a whole. It takes the rest of the snapshot from old. This is enough to verify
+// changes of a few lines on a router with thousands of lines.
 func Partial(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,
@@ -62,8 +62,9 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	return s.takeAddresses(), nil
 }
 
-// Changed does the same as Partial for interfaces that may have been created, deleted or replaced since old.
-// It also reads the Linux CP pairs again, because a pair can appear and disappear with its interface.
+// Changed does the same as Partial, but the interfaces may have been created, deleted or replaced since old
+// was read. It also reads the Linux CP pairs again, because a pair can appear and disappear together with its
+// interface.
 func Changed(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) (*Snapshot, error) {
 	s, err := Partial(ctx, session, old, changed)
 	if err != nil {

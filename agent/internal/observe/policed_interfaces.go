@@ -26,7 +26,7 @@ const (
 	on
 )
 
-// takePoliced reads on which of these interfaces a policer works on received frames.
+// takePoliced finds out on which of these interfaces a policer works on received frames.
 func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
 	candidates := s.mayBePoliced(of)
 	var policed []shown
@@ -57,9 +57,9 @@ func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 	}
 }
 
-// usedByLines omits the ports that no line uses and that were not policed before, and returns the other
-// interfaces. VPP stops its workers for each query about a port, and a router may have thousands of such
-// ports. A port counts as used if it has the agent's tag, if the agent claims it, or if any client has
+// usedByLines returns the interfaces without those ports that no line uses and that were not policed in the
+// earlier observation. VPP stops its workers for each query about a port, and a router may have thousands of
+// such ports. A port counts as used if it has the agent's tag, if the agent claims it, or if any client has
 // cross-connected it. ReadPortUses reads the ports that a line will use.
 func (s *Snapshot) usedByLines(of []*Interface, claimed []string) []*Interface {
 	sentTo := make(map[uint32]bool, len(s.Connects))
@@ -86,7 +86,8 @@ func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {
 
 // enabledOn returns, for each interface, whether VPP's policer node is enabled. It uses feature_is_enabled,
 // which exists in VPP 25.06 and later. If the query fails, VPP also replies yes, because it stores an error
-// code in a boolean. So a yes counts only if VPP replies no for the arc's last node, which is never enabled.
+// code in a boolean. So the agent believes a yes only if VPP replies no for the arc's last node, which is
+// never enabled.
 func (s *Snapshot) enabledOn(ctx context.Context, session Session, of []*Interface) ([]shown, error) {
 	arc, never := portArc, "ethernet-input"
 	if s.Policing == SubInterfacePolicing {
@@ -125,12 +126,13 @@ const (
 )
 
 // shownOn returns, for each interface, whether the output of "show interface features" has this node in this
-// arc. Only the CLI shows whether classify tables work and, before VPP 25.06, whether policers on ports work.
+// arc. Only the CLI shows whether classify tables work. Before VPP 25.06, only the CLI shows whether policers
+// on ports work.
 //
 // The command names an interface by its index, because VPP reads a name only up to its first dot
 // (unformat_vnet_sw_interface in vnet/interface_format.c). So VPP would not find a port "eth0.5", or would
-// take the name for another interface. The output begins with the name of the interface, and shownOn ignores
-// the output if that name is wrong.
+// find another interface instead. The output begins with the name of the interface. If this name is wrong,
+// shownOn ignores the output.
 //
 // shownOn returns an error if the output does not have the arc. The state is then unknown, and the agent
 // could apply a policer twice.
@@ -180,8 +182,8 @@ func featuresOn(text, arc string) (features map[string]bool, found bool) {
 	return features, found
 }
 
-// isOwned reports whether the interface has the agent's tag. If the agent crashed before it could tag an
-// interface, the interface has no policer yet.
+// isOwned reports whether the interface has the agent's tag. It is false for an interface that the agent
+// could not tag before a crash. Such an interface has no policer yet.
 func isOwned(i *Interface) bool {
 	_, ours := ownership.ParseTag(i.Tag)
 	return ours

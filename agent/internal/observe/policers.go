@@ -40,9 +40,10 @@ type Policer struct {
 	Config policer_types.PolicerConfig
 }
 
-// policingOf returns where and how a VPP can police. It uses the message table and the version, because the
-// message table does not show one difference. Up to 26.02, policer_input works on the device-input arc, which
-// L2 sub-interfaces do not use. From 26.06 on, it also works in the L2 input features (policer_op.c). Before
+// policingOf returns where and how a VPP can police. It uses VPP's message table and VPP's version, because
+// one difference does not show in the message table. Up to 26.02, policer_input works on the device-input
+// arc, which L2 sub-interfaces do not use. From 26.06 on, it also works in the L2 input features
+// (policer_op.c). Before
 // 26.06, only classify tables can lead to policers there.
 func policingOf(session Session) Policing {
 	for _, m := range []api.Message{
@@ -70,21 +71,21 @@ const hostInterface = "af-packet"
 // Their input nodes are siblings of device-input and start its features (vnet_feature_start_device_input in
 // VPP's sources of 25.10).
 //
-// The list does not contain bonds, because their members receive the frames; ports of the device API, which
-// have the arc port-rx-eth (vnet/dev/port.c); and loopbacks.
+// The list does not contain bonds, because their members receive the frames. It also does not contain
+// loopbacks and ports of the device API, which have the arc port-rx-eth (vnet/dev/port.c).
 var deviceInput = map[string]bool{
 	"dpdk": true, hostInterface: true, "memif": true, "virtio": true, "tuntap": true, "vhost-user": true, "RDMA interface": true,
 	"VMXNET3 interface": true, "Adaptive Virtual Function (AVF) interface": true, "AF_XDP interface": true, "pg": true,
 }
 
 // NodePolices reports whether the policer node receives the frames of this port, in a VPP that has policers.
-// On all other ports VPP reports that the policer works, although the policer node receives no frame.
+// For every other port, VPP reports that the policer works although the policer node receives no frame.
 func (s *Snapshot) NodePolices(port *Interface) bool {
 	return s.Policing == SubInterfacePolicing || deviceInput[port.Device] && (port.Device != hostInterface || s.Supported[CanPoliceHostInterfaces])
 }
 
-// atLeast reports whether the leading "YY.MM" of a version is this month or a later one. It returns false for
-// a version of another form.
+// atLeast reports whether the leading "YY.MM" of a version is the given month or a later month. If the
+// version does not begin with "YY.MM", atLeast returns false.
 func atLeast(version string, year, month int) bool {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 2)
 	if len(parts) != 2 || len(parts[1]) < 2 {
@@ -119,8 +120,8 @@ func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 
 func kbps(bps int64) uint32 { return uint32((bps + 999) / 1000) }
 
-// takePolicers reads the agent's policers, and on which of these interfaces a policer works. known has the
-// policers of an earlier observation, with their indices.
+// takePolicers reads the agent's policers, and finds out on which of these interfaces a policer works. known
+// has the policers of an earlier observation, with their indices.
 func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
 	return s.takePolicersBy(ctx, session, []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}, known, of)
 }
@@ -197,7 +198,8 @@ const (
 )
 
 // numberPolicers finds the indices of the policers whose index is unknown. It queries each index until it has
-// found the given number of policers. Deletions and updates need the index, but no dump reports it.
+// found the given number of policers. Deletions and updates of a policer need its index, but no dump reports
+// the index.
 func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing int) error {
 	for first, empty := uint32(0), 0; missing > 0 && empty < emptyBlocks; first += probeBlock {
 		empty++

@@ -13,7 +13,7 @@ import (
 
 // Use describes how another client uses a port, if no other member of the snapshot shows this use.
 type Use struct {
-	How    string // end of a sentence that begins with the port's name
+	How    string // the rest of a sentence that begins with the port's name
 	Object uint32 // the interface that the use concerns
 }
 
@@ -37,7 +37,7 @@ func ReadPortUses(ctx context.Context, session Session, s *Snapshot, ports []*In
 	return &with, nil
 }
 
-// note stores a use of a port, unless the port has one already.
+// note stores a use of a port, unless a use of the port is stored already.
 func (s *Snapshot) note(port, object uint32, how string, args ...any) {
 	if _, known := s.Uses[port]; !known {
 		s.Uses[port] = Use{fmt.Sprintf(how, args...), object}

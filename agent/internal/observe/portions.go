@@ -14,17 +14,18 @@ import (
 )
 
 // VPP answers its API on its main thread, which also runs BFD, LACP and ARP. A dump of all objects blocks
-// that thread until the last detail is queued. This takes longer than only writing the details: once the
-// socket is full, VPP tries to write all waiting messages again with each further detail. So the agent
-// requests a long dump in portions that fit into the socket.
+// that thread until the last detail is queued. The dump takes longer than writing the details alone would
+// take: once the socket is full, VPP tries to write all waiting messages again with each further detail. So
+// the agent requests a long dump in portions that fit into the socket.
 const (
 	// wholeInterfaces is the largest number of interface indices for which one dump of all interfaces is
 	// requested. A dump of the interfaces of 1,000 lines blocks the main thread for 3 ms. Requests for single
-	// interfaces take VPP and the agent twice as long. VPP does not stop its workers for either.
+	// interfaces take VPP and the agent twice as long. VPP does not stop its workers for the dump or for
+	// these requests.
 	wholeInterfaces = 2048
 	// wholeTunnels is the largest number of tunnels for which one dump of all tunnels is requested. VPP stops
-	// its workers for this dump, and also for the dump of the cross-connects. The same lines have twice as many
-	// cross-connects as tunnels, and the cross-connects cannot be read in portions.
+	// its workers for this dump, and also for the dump of the cross-connects. Lines have twice as many
+	// cross-connects as tunnels, and cross-connects cannot be read in portions.
 	wholeTunnels = 1024
 	// wholePolicers is the largest number of known policers for which one dump of all policers is requested. VPP
 	// stops its workers for the dump.
@@ -39,8 +40,8 @@ const (
 	portionTries = 3
 )
 
-// dumpInterfaces reads all interfaces, and calls the function each with the details of every interface. Like
-// a single sw_interface_dump, it reports the interfaces that existed at one moment.
+// dumpInterfaces reads all interfaces, and calls the function each with the details of every interface. As
+// with a single sw_interface_dump, the interfaces are those that existed at one moment.
 func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)) error {
 	indexed, can := session.(interface {
 		Interfaces() (indices int, epoch int64, err error)
@@ -105,8 +106,8 @@ func inPortions(ctx context.Context, session Session, requests []api.Message) ([
 	return slices.Concat(answers...), nil
 }
 
-// dumpTunnels adds all tunnels to the snapshot. If there are many tunnels, it requests them one by one, so
-// that VPP stops its workers more often, but never for long. The snapshot must already have the interfaces.
+// dumpTunnels adds all tunnels to the snapshot. If there are many tunnels, it requests them one by one. VPP
+// then stops its workers more often, but never for long. The snapshot must already have the interfaces.
 func (s *Snapshot) dumpTunnels(ctx context.Context, session Session) error {
 	var tunnels []*Interface
 	for _, i := range s.Interfaces {

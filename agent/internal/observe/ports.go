@@ -14,7 +14,7 @@ const fewPorts = 8
 
 // Ports reads these ports and their sub-interfaces again, and returns a snapshot of only these interfaces.
 // old must have the ports' names. The agent needs this snapshot before it creates a sub-interface. VPP does
-// not stop its workers for it. If ports is empty, Ports sends no request.
+// not stop its workers for this. If ports is empty, Ports sends no request.
 func Ports(ctx context.Context, session Session, old *Snapshot, ports []uint32) (*Snapshot, error) {
 	s := &Snapshot{}
 	if len(ports) == 0 {

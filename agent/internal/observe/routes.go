@@ -24,7 +24,7 @@ type Destination struct {
 	Address netip.Addr
 }
 
-// Compare orders destinations.
+// Compare defines the order of destinations.
 func (d Destination) Compare(o Destination) int {
 	return cmp.Or(cmp.Compare(d.Table, o.Table), d.Address.Compare(o.Address))
 }

@@ -40,7 +40,7 @@ type Interface struct {
 }
 
 // Same reports whether i and other have the same tag and the same values of the properties that are fixed at
-// creation. The tag helps to recognize an interface, because VPP deletes it with the interface.
+// creation. The tag helps to recognize an interface, because VPP deletes the tag together with the interface.
 func (i *Interface) Same(other *Interface) bool {
 	return i.Index == other.Index && i.Name == other.Name && i.Tag == other.Tag && i.Device == other.Device && i.Sup == other.Sup &&
 		i.Sub == other.Sub
@@ -68,7 +68,7 @@ const (
 	OtherThanTags                  // the sender's MAC address (p2p_ethernet), or a criterion of a later VPP
 )
 
-// Wide reports whether the sub-interface selects frames by other criteria than one TPID with given VLANs.
+// Wide reports whether the sub-interface selects frames by something other than one TPID with given VLANs.
 func (s SubInterface) Wide() bool { return s.Selection != ByVLANs }
 
 // Frames returns the frames that the sub-interface accepts from its port.
@@ -113,8 +113,8 @@ type Snapshot struct {
 	Supported  map[Capability]bool // according to this VPP's message table
 	Policing   Policing
 	Policers   map[string]*Policer // the agent's policers, by name
-	// Policed lists interfaces on which a policer works on received frames. PolicedUnknown lists interfaces for
-	// which VPP does not report whether one works.
+	// Policed lists interfaces on which a policer works on received frames. PolicedUnknown lists interfaces
+	// for which VPP does not report whether a policer works.
 	Policed, PolicedUnknown map[uint32]bool
 	// Classified lists interfaces that VPP polices with a classify table of the agent. ClassifiedUnknown lists
 	// interfaces for which VPP does not report whether the bound table works.
@@ -137,8 +137,8 @@ type tableAddress struct {
 	address netip.Addr
 }
 
-// Capability is a feature that only some VPPs have. A VPP has it if it has certain messages, or a certain
-// version.
+// Capability is a feature that only some VPPs have. A VPP has the feature if it has certain messages or a
+// certain version.
 type Capability string
 
 const (
@@ -150,8 +150,8 @@ const (
 	CanTest    Capability = "activation_tests" // send test frames
 	CanWatch   Capability = "path_watch"       // monitor paths with multihop BFD
 	// CanPoliceHostInterfaces is false up to 24.02. In these versions, frames that af_packet receives bypass the
-	// input features of the port. VPP reports that a policer works there, but the policer does not work
-	// ("af_packet: fix the device input feature arc support", 24.06).
+	// input features of the port. VPP reports that a policer works on such a port, but the policer does not
+	// work ("af_packet: fix the device input feature arc support", 24.06).
 	CanPoliceHostInterfaces Capability = "host_interface_policing"
 )
 
@@ -220,7 +220,7 @@ func (s *Snapshot) ByName(name string) *Interface { return s.byName[name] }
 func (s *Snapshot) Subs(port uint32) []*Interface { return s.subs[port] }
 
 // ByAddress returns the interface that has the address in this table of the address's family, or nil if there
-// is none. If several interfaces have the address, it prefers one that is up.
+// is no such interface. If several interfaces have the address, ByAddress prefers an interface that is up.
 func (s *Snapshot) ByAddress(table uint32, address netip.Addr) *Interface {
 	return s.local[tableAddress{table, address}]
 }

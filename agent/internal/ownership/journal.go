@@ -18,16 +18,16 @@ type Boot struct {
 	MS  int64  `json:"ms"` // boot time, ms since the Unix epoch; 0 when unknown
 }
 
-// is reports whether both are surely the same run.
+// is reports whether b and other are certainly the same run.
 func (b Boot) is(other Boot) bool { return b == other && b.MS != 0 }
 
-// mayBe reports whether both can be the same run. Without the stats segment, the agent knows only the
+// mayBe reports whether b and other can be the same run. Without the stats segment, the agent knows only the
 // process number, and in a container each run of VPP may have the same number.
 func (b Boot) mayBe(other Boot) bool {
 	return b.PID == other.PID && (b.MS == other.MS || b.MS == 0 || other.MS == 0)
 }
 
-// Claim records an object that belongs to an end but has no tag that says so. Exactly one of SubInterface,
+// Claim records an object that belongs to an end although no tag shows this. Exactly one of SubInterface,
 // Tunnel, Port and Member is set.
 //
 // The agent writes a claim for a SubInterface or Tunnel before it creates the object. A Port is an interface
@@ -35,8 +35,8 @@ func (b Boot) mayBe(other Boot) bool {
 // belongs to a bond that a VLL uses as a whole. The agent has a claim to a Member while it keeps the member
 // down because the far end lost its link.
 //
-// WasUp means that the Port or Member was up before the VLL used it. LinkLoss means that it is down because
-// the far end lost its link.
+// WasUp means that the Port or Member was up before the VLL used it. LinkLoss means that the agent keeps the
+// Port or Member down because the far end lost its link.
 type Claim struct {
 	VLL          string        `json:"vll"`
 	End          string        `json:"end"`
@@ -101,8 +101,9 @@ type JournalFile struct {
 }
 
 // OpenJournal reads the journal in the folder. If there is no file, the journal is empty. If the file cannot
-// be decoded, the journal is also empty, and Lost returns the reason. Only a power failure damages the file,
-// and the power failure also ended that run of VPP. OpenJournal returns an error if the file cannot be read.
+// be decoded, the journal is also empty, and Lost returns the reason. This loss is acceptable: only a power
+// failure damages the file, and the power failure also ended the run of VPP that the journal was about.
+// OpenJournal returns an error if the file cannot be read.
 func OpenJournal(folder string) (*JournalFile, error) {
 	tagged, err := openTagged(folder)
 	if err != nil {
@@ -158,7 +159,7 @@ func (f *JournalFile) Tag(boot Boot, marked Tagged, gone []uint32) error {
 
 // Claim replaces the journal and returns when the journal is safe on disk. So even after a crash the agent
 // knows which objects it was creating. If only Applied differs from the stored journal, Claim does not wait
-// for the disk, like Note. If nothing differs, it does not write.
+// for the disk. If nothing differs, Claim does not write.
 func (f *JournalFile) Claim(journal Journal) error {
 	same := journal
 	same.Applied = f.journal.Applied
@@ -169,7 +170,7 @@ func (f *JournalFile) Claim(journal Journal) error {
 }
 
 // Note replaces the journal without waiting for the disk. The record survives a crash of the agent. A crash
-// of the machine may lose it, but then VPP has lost its state too.
+// of the machine may lose the record, but VPP then loses its state too.
 func (f *JournalFile) Note(journal Journal) error { return f.write(journal, durable.ReplaceUnsynced) }
 
 func (f *JournalFile) write(journal Journal, replace func(string, []byte) error) error {

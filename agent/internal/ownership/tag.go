@@ -27,7 +27,7 @@ func (t Tag) String() string {
 // no tag, so only the name shows the owner.
 func PolicerName(end intent.Key) string { return prefix + end.VLL + ":" + end.End }
 
-// ParsePolicerName parses a policer's name. ok is false unless the agent could have written the name.
+// ParsePolicerName parses a policer's name. ok is true if the agent could have written the name.
 func ParsePolicerName(name string) (end intent.Key, ok bool) {
 	tag, ok := ParseTag(name + ":1")
 	return tag.Key, ok
@@ -48,8 +48,8 @@ func IsTableMark(number uint32) bool { return number&^(tableMarks-1) == tableMar
 
 const tableMarks = 1 << 30
 
-// ParseTag parses a tag. ok is false unless the agent could have written the tag. It does not allocate,
-// because each observation calls it for every interface of the router.
+// ParseTag parses a tag. ok is true if the agent could have written the tag. It allocates no memory, because
+// each observation calls it for every interface of the router.
 func ParseTag(text string) (tag Tag, ok bool) {
 	rest, marked := strings.CutPrefix(text, prefix)
 	if !marked || len(rest) < uuidLength+len(":a:1") || !isUUID(rest[:uuidLength]) {

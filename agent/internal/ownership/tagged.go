@@ -21,12 +21,13 @@ type Mark struct {
 }
 
 // Tagged maps interface indices to the agent's marks in one run of VPP. Any client can clear or replace a tag
-// in VPP. This map keeps the original tags.
+// in VPP, but this map keeps the agent's original tags.
 type Tagged map[uint32]Mark
 
 // taggedFile keeps Tagged on disk: one row for the run of VPP, then one row for each change. So recording a
 // change takes the same time on a router with thousands of VLLs. Writes do not wait for the disk. The record
-// survives a crash of the agent. A crash of the machine may lose it, but then VPP has lost its state too.
+// survives a crash of the agent. A crash of the machine may lose the record, but VPP then loses its state
+// too.
 type taggedFile struct {
 	path   string
 	boot   Boot

@@ -24,7 +24,8 @@ const (
 	clearIn  = 10 * time.Second
 )
 
-// inputNodes lists nodes that receive packets from outside. A VPP has only the input nodes of its plugins.
+// inputNodes lists the nodes that receive packets from outside. A VPP has only those of them whose plugins it
+// has loaded.
 var inputNodes = []string{
 	"dpdk-input", "af-packet-input", "af_xdp-input", "memif-input", "virtio-input", "vhost-user-input", "avf-input", "rdma-input",
 	"vmxnet3-input", "port-rx-eth", "pg-input",
@@ -49,8 +50,8 @@ type Result struct {
 // filter.
 type InUseError struct{ Use Use }
 
-// Use describes a use of VPP's tracer that VPP can show. VPP shows neither a trace that has captured no
-// packet yet, nor a filter by node (trace filter).
+// Use describes a use of VPP's tracer that VPP can show. VPP cannot show a trace that has captured no packet
+// yet, or a filter by node (trace filter).
 type Use struct {
 	clause     string // description of the use, as a clause
 	show, free string // commands that show and end the use
@@ -83,8 +84,8 @@ func (e *LeftError) Error() string {
 
 func (e *LeftError) Unwrap() error { return e.Why }
 
-// Capture captures packets of the interfaces until there are enough, the time is over or ctx ends, and
-// clears the tracer. It returns *InUseError, *CannotError, *LeftError, or an error of the connection.
+// Capture captures packets of the interfaces until there are enough packets, the time is over or ctx ends.
+// Then it clears the tracer. It returns *InUseError, *CannotError, *LeftError, or an error of the connection.
 func Capture(ctx context.Context, session vpp.Caller, request Request) (result *Result, err error) {
 	if err := tracerIsFree(ctx, session); err != nil {
 		return nil, err
@@ -135,8 +136,8 @@ type round struct {
 	arming  string // end of the trace command, such as " filter"
 }
 
-// rounds calls the function take with the packets of each round. It ends when take returns true, when the
-// time is over or when ctx ends. It returns *CannotError, or an error of the connection.
+// rounds calls the function take with the packets of each round, until take returns true, the time is over or
+// ctx ends. It returns *CannotError, or an error of the connection.
 func rounds(ctx context.Context, session vpp.Caller, how round, take func([]tracedPacket) bool) (err error) {
 	nodes := inputNodes
 	for over := time.After(how.most); ; {
@@ -168,8 +169,8 @@ func rounds(ctx context.Context, session vpp.Caller, how round, take func([]trac
 	}
 }
 
-// arm starts the tracer: each of the nodes that exists in this VPP captures this number of packets on each
-// thread. arm returns these nodes.
+// arm starts the tracer on those of the nodes that exist in this VPP, and returns these nodes. Each of them
+// captures the given number of packets on each thread.
 func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int, arming string) (existing []string, err error) {
 	for _, node := range nodes {
 		text, refused, err := vpp.RunCLI(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))

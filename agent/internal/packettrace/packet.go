@@ -33,7 +33,7 @@ var (
 	// headerLine matches an address pair of some protocol: "IP4: 02:.. -> 02:.. 802.1q vlan 100", "UDP:
 	// 10.255.0.1 -> 10.255.0.2".
 	headerLine = regexp.MustCompile(`^[A-Za-z0-9_. ]+: \S+ -> \S+`)
-	// payload matches bytes, either separated ("data 08 00 45 00 ...") or in one piece.
+	// payload matches bytes of the payload, either separated ("data 08 00 45 00 ...") or in one piece.
 	payload = regexp.MustCompile(`\b(?:data )?(?:[0-9a-f]{2} ){3,}[0-9a-f]{2}\b|\b(?:0x)?[0-9a-f]{16,}\b`)
 )
 
@@ -81,8 +81,8 @@ func (p *tracedPacket) enteredBy() (indices []uint32) {
 	return indices
 }
 
-// isOf reports whether the packet entered L2 only on these interfaces. A packet that also entered on another
-// interface belongs to another line too.
+// isOf reports whether the packet entered L2 only on these interfaces. If a packet also entered on another
+// interface, it belongs to another line too.
 func (p *tracedPacket) isOf(interfaces map[uint32]string) bool {
 	entered := p.enteredBy()
 	for _, index := range entered {

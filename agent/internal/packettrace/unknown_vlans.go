@@ -36,8 +36,8 @@ const (
 	// while VPP prints a full round.
 	searchPause = time.Second
 	// perSearch is the number of packets that each input node captures in a round of a search. It is larger than
-	// perRound, because another port may carry many frames with the same VLAN number. VPP keeps and prints only
-	// dropped frames, at most perRound on each thread.
+	// perRound, because another port may carry many frames with the same VLAN number. VPP keeps and prints
+	// only dropped frames, at most perRound of them on each thread.
 	perSearch = 20 * perRound
 	// noFilter is the output of `show classify filter` while the tracer has no filter.
 	noFilter = "packet tracer: first table none"
@@ -59,8 +59,8 @@ var (
 // UnknownVLANs counts, for each VLAN of the search, the frames that VPP dropped because their VLAN was
 // unknown.
 //
-// VPP has no message and no command that prints a port's table of VLANs. But if a frame arrives with
-// exactly the tags of a sub-interface and VPP drops it, the table does not have that sub-interface.
+// VPP has no message and no command that prints a port's table of VLANs. But if VPP drops a frame that has
+// exactly the tags of a sub-interface, the table does not contain that sub-interface.
 //
 // The tracer captures only frames with these outer tags, at most perSearch per second at each input node, and
 // keeps only dropped frames. UnknownVLANs returns as soon as it has found a frame of each VLAN, or when the
@@ -155,9 +155,9 @@ func outerTags(vlans []VLAN) []string {
 // VLAN.
 //
 // The tags are in the Ethernet header that ethernet-input or the input node before it prints. While two ports
-// receive, dpdk-input and pg-input pass on several batches of packets in one call. VPP then does not trace
-// ethernet-input for every batch (vlib_put_next_frame before vlib_trace_buffer). But these two input nodes
-// print the header themselves.
+// receive, dpdk-input and pg-input pass on several batches of packets in one call. In this case VPP does not
+// trace ethernet-input for every batch (vlib_put_next_frame before vlib_trace_buffer). But dpdk-input and
+// pg-input print the header themselves.
 func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 	for _, node := range p.nodes {
 		for _, says := range node.Says {
@@ -174,8 +174,8 @@ func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 	return vlan, unknown && vlan.Tagging != ""
 }
 
-// tagsOf parses the tags of a header in the form in which ethernet-input prints it. tagging is "" if no line
-// can have these tags.
+// tagsOf parses the tags of an Ethernet header, as ethernet-input prints it. tagging is "" if no line can
+// have these tags.
 func tagsOf(header string) (tagging intent.Tagging, outer, inner uint16) {
 	tags := shownTag.FindAllStringSubmatch(header, -1)
 	number := func(at int) uint16 {

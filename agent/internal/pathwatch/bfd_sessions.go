@@ -15,11 +15,11 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// multihop is the interface index of multihop sessions, VPP's "no interface". Only single-hop sessions have
-// an interface.
+// multihop is the interface index of multihop sessions. It is VPP's index for "no interface", because only
+// single-hop sessions have an interface.
 const multihop = ^interface_types.InterfaceIndex(0)
 
-// Caller is the part of a connection to VPP that monitoring needs.
+// Caller has the methods of a connection to VPP that monitoring needs.
 type Caller interface {
 	Has(api.Message) bool
 	Call(ctx context.Context, req api.Message) (api.Message, error)

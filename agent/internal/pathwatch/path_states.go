@@ -21,21 +21,22 @@ const (
 	Down State = "down"
 	// Starting means that the session was created less than patience ago.
 	Starting State = "starting"
-	// Unheard means that the session is not new and has never been up. Perhaps the far router has no session, or
-	// a filter blocks UDP port 4784. The state does not show whether tunnels work.
+	// Unheard means that the session is not new and has never been up. A possible reason is that the far
+	// router has no session, or that a filter blocks UDP port 4784. The state does not show whether tunnels
+	// work.
 	Unheard State = "unheard"
 	// Shut means that a session of another client is administratively down.
 	Shut State = "shut"
-	// Refusal means that there is no session: VPP refused to create it, or BFD packets would take another route
-	// than the tunnels (Misrouted).
+	// Refusal means that there is no session, because VPP refused to create it, or because BFD packets would
+	// take another route than the tunnels (Misrouted).
 	Refusal State = "refused"
 )
 
 // States lists all states.
 var States = []State{Up, Down, Starting, Unheard, Shut, Refusal}
 
-// patience is the time that a new session may take to come up. Until a session is up, VPP sends only one
-// packet a second, and the far router may create its session later.
+// patience is the time that a new session may take to come up. It is long because VPP sends only one packet a
+// second until a session is up, and because the far router may create its session later.
 const patience = 10 * time.Second
 
 // Watched is the state of a path.
@@ -79,7 +80,7 @@ func NewTracker(upPaths *UpPathsFile, now func() time.Time) *Tracker {
 	return &Tracker{now: now, upPaths: upPaths, paths: make(map[intent.Path]*entry), events: make(map[intent.Path]event)}
 }
 
-// Forget removes all states. It is called when the connection to VPP is made or lost.
+// Forget removes all states. Call it when the connection to VPP is made or lost.
 func (b *Tracker) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,8 +88,8 @@ func (b *Tracker) Forget() {
 	clear(b.events)
 }
 
-// Mark returns the number of events so far. Call it before VPP's sessions are read: events with larger
-// numbers are newer than that reading.
+// Mark returns the number of events so far. Call it before VPP's sessions are read, because events with
+// larger numbers are then newer than the reading.
 func (b *Tracker) Mark() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,8 +114,8 @@ func (o *Observation) Exclude(paths Refused) {
 	}
 }
 
-// Apply updates the states from an observation, and reports whether a state has changed. It removes paths
-// that are no longer wanted.
+// Apply updates the states from an observation, removes paths that are no longer wanted, and reports whether
+// a state has changed.
 func (b *Tracker) Apply(observed Observation) (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

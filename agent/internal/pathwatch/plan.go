@@ -52,8 +52,8 @@ type Op struct {
 	Request api.Message
 }
 
-// Plan returns the operations, in order, that change the existing sessions to the wanted ones. It plans no
-// changes of sessions of other clients.
+// Plan returns the operations that turn the existing sessions into the wanted sessions, in the order of
+// execution. It plans no changes of sessions of other clients.
 func Plan(wanted Wanted, existing map[intent.Path]Session, ours map[intent.Path]bool) (ops []Op) {
 	for _, path := range slices.SortedFunc(maps.Keys(ours), intent.Path.Compare) {
 		if _, exists := existing[path]; exists && !slices.Contains(wanted.Paths, path) {

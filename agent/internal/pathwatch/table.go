@@ -16,12 +16,13 @@ import (
 )
 
 // VPP routes the packets of a multihop BFD session by table 0, regardless of the table of its addresses. It
-// accepts received packets from every table (vnet/bfd/bfd_udp.c; observed with 25.10). So the agent monitors
-// a path in another table only if a route of table 0 leads to the same next hops.
+// accepts received packets in every table (vnet/bfd/bfd_udp.c; observed with 25.10). So the agent monitors a
+// path in another table only if a route of table 0 leads to the same next hops.
 //
-// Otherwise the agent creates no session, because the session would show nothing about the tunnels, or would
-// show the state of another network with the same addresses. If neither table has a route, the underlay may
-// just have failed. Then the agent keeps an existing session, because the session reports the failure.
+// In other cases the agent creates no session, because the session would show nothing about the tunnels, or
+// would show the state of another network with the same addresses. If neither table has a route, the underlay
+// may just have failed. In this case the agent keeps an existing session, because the session reports the
+// failure.
 
 // Misrouted returns the wanted paths whose BFD packets would take another route than the tunnels, each with
 // the reason. existing has the sessions in VPP.

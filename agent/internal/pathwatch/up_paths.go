@@ -14,8 +14,9 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// UpPathsFile records which wanted paths have been up and, if such a path is down now, since when. Only a
-// path that has been up can have the state Down. The record survives restarts of VPP and of the agent.
+// UpPathsFile records which wanted paths have been up. If such a path is down now, the file also has the
+// start of the outage. Only a path that has been up can have the state Down. The record survives restarts of
+// VPP and of the agent.
 type UpPathsFile struct {
 	path      string
 	downSince map[intent.Path]int64 // start of the outage, in ms since the Unix epoch; 0 while the path is up

@@ -20,8 +20,9 @@ type Action interface {
 	CLI() string
 	// Target returns the interface that the action changes or creates.
 	Target() Ref
-	// Names returns the interfaces that must not have changed since the plan was made: the interfaces that the
-	// message names by index, and, for a deletion by key, the interface with that key.
+	// Names returns the interfaces that must not have changed since the plan was made. These are the
+	// interfaces that the message names by index. For a deletion by key, this is also the interface with that
+	// key.
 	Names() []Ref
 }
 

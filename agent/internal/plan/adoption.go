@@ -14,7 +14,7 @@ import (
 // An adopted end uses interfaces that other clients created. The agent takes over these interfaces only if
 // they match the end in every property except their tags, so that no frame is lost. Otherwise the end is in
 // conflict, and the reason lists each difference. When the portal no longer marks the end as adopted, the
-// agent treats the end like any other (docs/adr/0043).
+// agent treats it like any other end (docs/adr/0043).
 
 // adopt assigns existing interfaces to the ends that the intent wants to adopt. It returns the ends whose
 // interfaces differ from the intent, each with its reason. If one end of a local cross-connect cannot be
@@ -40,7 +40,7 @@ func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 	return refused
 }
 
-// madeOf contains the existing interfaces that an end would use, with nil for a missing one. An end of a
+// madeOf contains the existing interfaces that an end would use. A missing interface is nil. An end of a
 // local cross-connect has no tunnel.
 type madeOf struct{ access, tunnel *observe.Interface }
 
@@ -180,7 +180,7 @@ func (d *differ) portClaim(end intent.End, i *observe.Interface) *ownership.Clai
 	return &ownership.Claim{VLL: end.VLL, End: end.Key.End, Revision: end.Revision, Port: i.Name, WasUp: i.AdminUp}
 }
 
-// tagged returns all endInterfaces except the ones that this plan adopts.
+// tagged returns all endInterfaces except the interfaces that this plan adopts.
 func (d *differ) tagged() []*EndInterface {
 	return slices.DeleteFunc(slices.Clone(d.endInterfaces), func(h *EndInterface) bool { return h.Adopted })
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // If a bond of VPP is set down, the customer's side of the link stays up, because only the members of a bond
-// have links (bond_interface_admin_up_down in vnet/bonding/device.c). When the far end of the line has lost
-// its link, the agent therefore sets the members down too. The agent changes nothing else on the members of a
-// bond (docs/adr/0059). For each member that the agent sets down, the journal has a claim until VPP shows the
+// have links (bond_interface_admin_up_down in vnet/bonding/device.c). So when the far end of the line has
+// lost its link, the agent sets down the members too. The agent changes nothing else on the members of a bond
+// (docs/adr/0059). For each member that the agent sets down, the journal has a claim until VPP shows the
 // member as up again.
 
 // shutMembers sets the members of the end's bond down while the far end has no link.
@@ -24,8 +24,8 @@ func (b *operationBuilder) shutMembers(end intent.End) {
 	}
 }
 
-// raiseMembers sets up again the members that the agent set down because of the far end's link, and that need
-// not be down any longer.
+// raiseMembers sets members up again. These are the members that the agent set down because of the far end's
+// link and that need not be down any longer.
 func (b *operationBuilder) raiseMembers() {
 	for _, claim := range b.members {
 		if member := b.ByName(claim.Member); member != nil && !member.AdminUp && !b.keepsMemberDown(claim) {
@@ -64,8 +64,8 @@ func (d *differ) keepsMemberDown(claim ownership.Claim) bool {
 	return false
 }
 
-// memberClaims returns claims to the bond members that are down because of the far end's link, or that this
-// plan sets down for that reason.
+// memberClaims returns claims to the bond members that the agent has set down, or that this plan sets down,
+// because of the far end's link.
 func (d *differ) memberClaims(in *intent.Intent) []ownership.Claim {
 	var claims []ownership.Claim
 	claimed := make(map[string]bool)

@@ -14,19 +14,19 @@ import (
 // node. The agent polices these frames with a classify table that is bound to the interface. Every frame
 // matches a session of the table, and each session leads to a policer.
 //
-// A table has no name, but it has a mark (ownership.TableMark). VPP stores a binding by interface index. It
+// A table has no name, but it has a mark (ownership.TableMark). VPP stores a binding by interface index. VPP
 // keeps the binding when the interface leaves L2 or is deleted, but the binding no longer works. If a table
-// is already bound to an interface, VPP reports success for another binding but does nothing
+// is already bound to an interface, VPP ignores a request for another binding and still reports success
 // (vnet/classify/policer_classify.c). The agent therefore binds a table only where none is bound. It removes
 // the binding before the interface leaves L2, before the interface is deleted, and before the table is
 // deleted.
 
-// Table is an existing classify table (Index), or one that the plan creates for an access (then Index is
-// observe.NoIndex).
+// Table is an existing classify table, or a table that the plan creates for an access. In the second case,
+// Index is observe.NoIndex.
 type Table struct {
 	Index uint32
 	Mark  uint32
-	For   string // the name of the access that the plan creates it for, "" for an existing table
+	For   string // the name of the access for which the plan creates the table; "" for an existing table
 }
 
 func (t Table) String() string {
@@ -112,13 +112,15 @@ func (a SetSession) Match() []byte {
 	return match
 }
 
-// mostHit is the highest index of a policer that a session can lead to: VPP stores 16 bits of it.
+// mostHit is the highest index of a policer that a session can lead to, because VPP stores 16 bits of the
+// index.
 const mostHit = 1<<16 - 1
 
 // Leads reports whether a session can lead to the policer with this index.
 func Leads(policer uint32) bool { return policer <= mostHit }
 
-// findTables indexes the classify tables by mark, and the interfaces by the table that is bound to them.
+// findTables builds two indexes: the classify tables by mark, and the interfaces by the table that is bound
+// to them.
 func (o *ownerView) findTables() {
 	o.tablesByMark, o.boundTo = make(map[uint32][]*observe.ClassifyTable, len(o.Tables)), make(map[uint32][]uint32, len(o.Bound))
 	for _, index := range slices.Sorted(maps.Keys(o.Tables)) {
@@ -139,8 +141,8 @@ func (d *differ) byClassifier(end intent.End) bool {
 	return end.Access.Tagging != intent.Untagged || port != nil && !d.NodePolices(port)
 }
 
-// classifierConflict returns a conflict if another table is bound to the access. VPP binds only one table
-// to an interface, and reports no error for a second one.
+// classifierConflict returns a conflict if another table is bound to the access. VPP binds only one table to
+// an interface, and reports no error for the binding of a second table.
 func (d *differ) classifierConflict(end intent.End, access *observe.Interface) *Reason {
 	if access == nil || !d.byClassifier(end) || end.Bandwidth == (intent.Bandwidth{}) {
 		return nil
@@ -201,8 +203,8 @@ func policerAt(index uint32) string {
 	return fmt.Sprintf("the policer at %d", index)
 }
 
-// tableFor returns the end's table: the one that is bound to its access, otherwise one that no other
-// interface of the agent uses.
+// tableFor returns the end's table. This is the table that is bound to the end's access, or otherwise a table
+// that no other interface of the agent uses.
 func (b *operationBuilder) tableFor(end intent.Key, access uint32) *observe.ClassifyTable {
 	if table, bound := b.Bound[access]; bound {
 		if t := b.Tables[table]; t != nil && t.Mark == ownership.TableMark(end) {
@@ -215,7 +217,7 @@ func (b *operationBuilder) tableFor(end intent.Key, access uint32) *observe.Clas
 	return nil
 }
 
-// tablesOf returns the tables with the end's mark, sorted by index, except those that serve another end.
+// tablesOf returns the tables that have the end's mark and do not serve another end, sorted by index.
 func (d *differ) tablesOf(end intent.Key) (tables []*observe.ClassifyTable) {
 	for _, t := range d.tablesByMark[ownership.TableMark(end)] {
 		if !slices.ContainsFunc(d.boundTo[t.Index], func(i uint32) bool {

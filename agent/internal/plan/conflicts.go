@@ -23,8 +23,8 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 		}
 	}
 	d.relabelledConflicts(block)
-	// Include the ends that this plan does not cover: a conflict that has appeared since they were planned has
-	// to be reported too.
+	// Include the ends that this plan does not cover. A conflict may have appeared since these ends were
+	// planned, and has to be reported too.
 	for _, end := range in.Present {
 		if d.blocked[end.Key] != nil {
 			continue
@@ -127,9 +127,9 @@ func (d *differ) shutByUs(port *observe.Interface) bool {
 	return h != nil && h.isPort() && !port.AdminUp && (d.wasUp(h.End, port) || d.isDownForLinkLoss(port))
 }
 
-// wasUp reports whether a port was up when the end took it, according to the journal. If the journal has no
-// entry, wasUp returns true if the end is down because of the far end's link, otherwise whether the port is
-// up now.
+// wasUp reports whether a port was up when the end took it. It uses the journal. If the journal has no entry
+// and the end is down because of the far end's link, wasUp returns true. If the journal has no entry and the
+// end is not down for this reason, wasUp reports whether the port is up now.
 func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 	owner := end
 	if h := d.byIndex[port.Index]; h != nil {
@@ -147,7 +147,7 @@ func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 }
 
 // connectIsOurs reports whether the agent created the cross-connect of a port. This is the case if the
-// cross-connect leads to an interface of the agent. If the port has a owner, the interface must belong to
+// cross-connect leads to an interface of the agent. If the port has an owner, the interface must belong to
 // the owner's VLL.
 func (d *differ) connectIsOurs(port *observe.Interface, to uint32, owner *EndInterface) bool {
 	if target := d.byIndex[to]; target != nil {
@@ -163,14 +163,14 @@ func (d *differ) describe(index uint32) string {
 	return fmt.Sprintf("sw_if_index %d, which is no more", index)
 }
 
-// subInterfaceConflict returns a conflict if the end's sub-interface and an existing one would take frames
-// from each other. serving is the end's own sub-interface, or nil if it has to be created.
+// subInterfaceConflict returns a conflict if the end's sub-interface and an existing sub-interface would take
+// frames from each other. serving is the end's own sub-interface, or nil if it has to be created.
 //
 // VPP gives each frame to the most specific sub-interface that matches it. A new sub-interface must not take
-// frames of an existing one, and an existing one must not take frames of the end. The sub-interface "default"
-// takes the frames of all VLANs that have no sub-interface, and its creator uses these frames
-// (docs/adr/0058). Once the end's own sub-interface exists, only a more specific sub-interface can take
-// frames from it.
+// frames of an existing sub-interface, and an existing sub-interface must not take frames of the end. The
+// sub-interface "default" takes the frames of all VLANs that have no sub-interface, and its creator needs
+// these frames (docs/adr/0058). Once the end's own sub-interface exists, only a more specific sub-interface
+// can take frames from it.
 func (d *differ) subInterfaceConflict(end intent.End, port, serving *observe.Interface) *Reason {
 	frames := end.Access.Frames()
 	for existing := range d.subs.overlapping(port.Index, end.Access) {
@@ -252,8 +252,8 @@ func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Rea
 }
 
 // PortsToTake returns the ports that other clients may use and that these intents need, sorted by index.
-// These are the ports that ends want as a whole and that do not have the ends' tags yet. They are also the
-// ports that the agent is about to set down because of the far end's link.
+// These are the ports that ends want as a whole and that do not have the ends' tags yet. The ports that the
+// agent is about to set down because of the far end's link are returned too.
 func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var ports []*observe.Interface
 	for _, in := range ins {
@@ -366,8 +366,8 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 
 // leavingConflict returns a conflict if another user sends frames into an interface that is to be replaced.
 // The replacement usually gets the same index, and would then receive these frames, so the agent keeps the
-// interface. There is no such conflict if the VLL is removed: then the agent deletes all its interfaces
-// regardless (see Plan.SentInto). There is none for a port either, because a released port keeps its index.
+// interface. There is no such conflict in two cases. If the VLL is removed, the agent deletes all interfaces
+// of the VLL in any case (see Plan.SentInto). A released port keeps its index.
 func (d *differ) leavingConflict(h *EndInterface) *Reason {
 	for from := range d.sendersInto(h.Interface.Index) {
 		switch sender := d.byIndex[from]; {
@@ -382,8 +382,8 @@ func (d *differ) leavingConflict(h *EndInterface) *Reason {
 	return nil
 }
 
-// sentInto returns the value of Plan.SentInto. VPP keeps a cross-connect after it has deleted the interface
-// that the cross-connect leads to.
+// sentInto returns the value of Plan.SentInto. It is needed because VPP keeps a cross-connect after it has
+// deleted the target of the cross-connect.
 func (b *operationBuilder) sentInto() map[uint32]*Reason {
 	found := make(map[uint32]*Reason)
 	for _, c := range b.connects {
@@ -419,8 +419,8 @@ func (d *differ) incomingXconnectConflict(end intent.End, access, tunnel *observ
 	return nil
 }
 
-// serves reports whether the interface with this index serves the end's VLL. This includes a port for which
-// the journal has lost its claim.
+// serves reports whether the interface with this index serves the end's VLL. It also returns true for a port
+// of the VLL whose claim the journal has lost.
 func (d *differ) serves(end intent.End, index uint32) bool {
 	is := func(i *observe.Interface) bool { return i != nil && i.Index == index }
 	for _, e := range []intent.End{end, d.otherEnd(end)} {
@@ -432,8 +432,8 @@ func (d *differ) serves(end intent.End, index uint32) bool {
 	return false
 }
 
-// sides returns the existing interfaces that serve, or will serve, as the end's access and tunnel, with nil
-// for a missing one.
+// sides returns the existing interfaces that serve, or will serve, as the end's access and tunnel. A missing
+// interface is nil.
 func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*observe.Interface {
 	if access == nil && end.Access.Tagging == intent.Untagged {
 		access = d.ByName(end.Access.Interface)

@@ -16,8 +16,8 @@ type CreateCheck struct {
 
 type subID struct{ port, id uint32 }
 
-// NewCreateCheck indexes a snapshot, so that the time for checking a plan grows only linearly with the length
-// of the plan.
+// NewCreateCheck builds indexes of a snapshot. With them, the time to check a plan grows only linearly with
+// the length of the plan.
 func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
 	c := &CreateCheck{
@@ -40,8 +40,9 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 }
 
 // Verify returns the reason why the operation must no longer be sent, or nil. The key of an object to be
-// created must still be free. VPP refuses a second sub-interface with the same VLANs and stops the traffic of
-// the first one; a more specific sub-interface takes the frames of a less specific one.
+// created must still be free. If a sub-interface with the same VLANs exists, VPP refuses the new
+// sub-interface and stops the traffic of the existing one. A more specific sub-interface takes the frames of
+// a less specific sub-interface.
 func (c *CreateCheck) Verify(op Op) *Reason {
 	switch a := op.Action.(type) {
 	case CreateSub:

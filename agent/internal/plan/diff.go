@@ -21,18 +21,19 @@ type Plan struct {
 	Owned, Quarantined []*EndInterface
 	// Relabelled are the interfaces that the agent created and tagged, and that no longer have its tag.
 	Relabelled []*EndInterface
-	// SentInto are the indices of interfaces that are deleted already, or are deleted by this plan, but into
+	// SentInto has the indices of interfaces that are deleted already or that this plan deletes, and into
 	// which another user still sends frames. A new interface with such an index must not be used.
 	SentInto map[uint32]*Reason
 	// StandingClaims are the claims that currently prove the ownership of existing objects. CreationClaims are
-	// the claims to the objects that the plan creates. Both have to be on disk before the plan is carried out.
+	// the claims to the objects that the plan creates. All of these claims have to be on disk before the plan
+	// is carried out.
 	StandingClaims, CreationClaims []ownership.Claim
 
 	released map[intent.Key]intent.Tombstone // the ends whose interfaces are released instead of deleted
 }
 
-// ShutDown returns the ends whose port the agent has set down because of the far end's link and has not set
-// up again, with the port's name. Such a port may still be up at the moment.
+// ShutDown maps ends to the names of their ports. It has the ends whose port is set down, or is to be set
+// down, because of the far end's link. Such a port may still be up.
 func (p *Plan) ShutDown() map[intent.Key]string {
 	kept := make(map[intent.Key]string)
 	for _, claim := range p.StandingClaims {
@@ -59,31 +60,31 @@ func (p *Plan) MembersShutDown() (names []string) {
 //   - No operation changes an interface that the agent does not own, with these exceptions. The agent sets a
 //     port up if the port carries a sub-interface that has to come up. It sets a port down only if a VLL that
 //     is to be down uses the port as a whole, or uses the port's bond as a whole. When the VLL is removed,
-//     the agent sets the port up again if it was up before. A classify table of the agent may be bound to an
-//     index that another interface has got since. The agent then unbinds the table from that interface.
+//     the agent sets the port up again if it was up before the VLL. If a classify table of the agent is still
+//     bound to an index, and an interface of another user gets this index, the agent unbinds the table.
 //   - An end that cannot be created as intended stays completely unchanged, and Blocked has the reason.
-//     However, a port may be down because the agent set it down for the far end's link. The agent sets up
-//     such a port as soon as another user uses the port, or the intent no longer requires it to be down.
+//     Exception: the agent may have set the end's port down because of the far end's link. It sets this port
+//     up as soon as another user uses the port, or the intent no longer requires the port to be down.
 //   - Quarantined interfaces and released interfaces keep forwarding.
 //   - For an adopted end, the agent changes only tags.
 //   - An object is deleted and created again only if its key changes, or in DiffRebuild. All other changes
 //     are made in place.
 //
-// withheld contains the ends that must not be changed now, each with its reason. They count as blocked.
+// withheld contains the ends that must not be changed now, each with its reason. These ends count as blocked.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	return diff(in, s, journal, withheld, nil, nil)
 }
 
-// DiffRebuild returns the plan of Diff, which also deletes and creates again the sub-interfaces with the
-// indices in rebuilt, if they serve ends. VPP may have lost a sub-interface from its table of VLANs, and no
-// observation of VPP shows this.
+// DiffRebuild returns the plan of Diff. In addition, the plan deletes and creates again those sub-interfaces
+// that have an index in rebuilt and serve ends. This is needed if a sub-interface is missing in VPP's table
+// of VLANs, because no observation of VPP shows this.
 func DiffRebuild(
 	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, rebuilt map[uint32]bool,
 ) *Plan {
 	return diff(in, s, journal, withheld, nil, rebuilt)
 }
 
-// Replan plans again after p was carried out. It plans for the VLLs for which p had operations (see
+// Replan plans again after p was carried out. It plans only for the VLLs for which p had operations (see
 // ReplanFor).
 func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	touched := make(map[string]bool)
@@ -93,9 +94,9 @@ func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.
 	return p.ReplanFor(touched, in, s, journal, withheld)
 }
 
-// ReplanFor plans for these VLLs after p was carried out. It assumes that the other VLLs are as intended
-// after p, except for conflicts that have appeared since. If p blocked an end, or if an end is withheld now,
-// this assumption is wrong, and ReplanFor plans for all VLLs.
+// ReplanFor plans for these VLLs after p was carried out. It assumes that p has brought all other VLLs to
+// their intended state, so that only conflicts can have appeared since. This assumption is wrong if p blocked
+// an end or an end is withheld now. ReplanFor then plans for all VLLs.
 func (p *Plan) ReplanFor(
 	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason,
 ) *Plan {
@@ -140,8 +141,8 @@ func diff(
 	d.blocked = blocked
 	maps.Copy(blocked, d.adopt(in))
 	for {
-		// A blocked end keeps its interfaces, which may conflict with another end: repeat until no further
-		// end is blocked.
+		// A blocked end keeps its interfaces. These interfaces may conflict with another end, so repeat until
+		// no further end is blocked.
 		d.blocked = blocked
 		d.findLeaving()
 		found := d.findConflicts(in)
@@ -189,9 +190,8 @@ func (d *differ) planned(end intent.Key) bool {
 	return (d.vlls == nil || d.vlls[end.VLL]) && d.blocked[end] == nil
 }
 
-// findLeaving finds the interfaces to delete and the ports to release. These are all interfaces of removed
-// ends. They are also the interfaces of present ends that have another key than intended, or that are to be
-// rebuilt.
+// findLeaving finds the interfaces to delete and the ports to release: all interfaces of removed ends, and
+// the interfaces of present ends that have another key than intended or are to be rebuilt.
 func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*EndInterface)
 	leave := func(h *EndInterface) {

@@ -47,7 +47,8 @@ func connectOf(from, to uint32) connect { return connect(to)<<32 | connect(from)
 func (c connect) from() uint32 { return uint32(c) }
 func (c connect) to() uint32   { return uint32(c >> 32) }
 
-// ownerView is a snapshot of VPP with the interfaces of each end, and with the object that has each key.
+// ownerView is a snapshot of VPP in which the interfaces of an end, and the object with a given key, can be
+// found quickly.
 type ownerView struct {
 	*observe.Snapshot
 	endInterfaces []*EndInterface // sorted by interface index
@@ -115,7 +116,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	return o
 }
 
-// assign adds an end interface, and so assigns its interface to an end.
+// assign adds an end interface. The interface in it then belongs to an end.
 func (o *ownerView) assign(h *EndInterface) {
 	o.byIndex[h.Interface.Index] = h
 	at, _ := slices.BinarySearchFunc(o.endInterfaces, h.Interface.Index, func(existing *EndInterface, index uint32) int {
@@ -155,7 +156,7 @@ func (o *ownerView) sendersInto(to uint32) iter.Seq[uint32] {
 	}
 }
 
-// tunnelsWithKey returns the tunnels that have this key in VPP, sorted by interface index.
+// tunnelsWithKey returns the tunnels that have this key in VPP's lookup, sorted by interface index.
 func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.Tunnel] {
 	return func(yield func(*observe.Tunnel) bool) {
 		first := o.tunnels[identity]
@@ -234,8 +235,8 @@ func claimsByObject(journal ownership.Journal) claims {
 }
 
 // endInterfaceOf finds the owner of an interface by its tag. If the interface has no tag, endInterfaceOf uses a claim
-// to exactly this object in this run of VPP. A crash of the agent between the creation and the tagging of an
-// object leaves such an object.
+// to exactly this object in this run of VPP. An object without a tag can exist after a crash of the agent
+// between the creation and the tagging of the object.
 func (o *ownerView) endInterfaceOf(i *observe.Interface, c claims) (h EndInterface, ours bool) {
 	tunnel := o.TunnelAt(i.Index)
 	if tag, ours := ownership.ParseTag(i.Tag); ours {

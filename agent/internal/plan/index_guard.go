@@ -12,9 +12,9 @@ type IndexGuard struct {
 	known   map[uint32]*expected
 }
 
-// expected is the state that an interface must have: its state in the snapshot of the plan, or at its
-// creation by the plan, with the tag that the agent has set since. The name of a new tunnel is empty until
-// VPP reports it.
+// expected is the state that an interface must have. This is the state in the snapshot of the plan, or the
+// state after the plan created the interface, in both cases with the tag that the agent has set later. The
+// name of a new tunnel is empty until VPP reports it.
 type expected struct {
 	observe.Interface
 	tunnel *observe.Tunnel // distinguishes an untagged tunnel from others
@@ -86,9 +86,9 @@ func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *
 }
 
 // NamesMost reports whether these operations name at least a third of all interfaces. It does not count
-// interfaces that are known to be unchanged in this epoch. If it returns true, reading all interfaces is
-// faster than reading the named ones individually. keys reports whether the named interfaces include tunnels
-// that only their key distinguishes from others.
+// interfaces that are known to be unchanged in this epoch. If it returns true, a read of all interfaces is
+// faster than individual reads of the named interfaces. keys reports whether the named interfaces include a
+// tunnel that only its key distinguishes from other tunnels.
 func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (most, keys bool) {
 	named := make(map[uint32]bool)
 	for _, op := range ops {

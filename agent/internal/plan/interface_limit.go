@@ -6,9 +6,10 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// BeyondInterfaceLimit returns the ends for whose new interfaces VPP has no room, each with a reason. free is
-// the number of interfaces for which VPP has room, with math.MaxInt for no limit. The ends get this room in
-// the intent's order. An end that creates only as many interfaces as it deletes needs no room.
+// BeyondInterfaceLimit returns the ends that need more new interfaces than VPP has room for, each with a
+// reason. free is the number of interfaces for which VPP has room; math.MaxInt means that there is no limit.
+// The ends get the room in the order of the intent. An end that creates only as many interfaces as it deletes
+// needs no room.
 func (p *Plan) BeyondInterfaceLimit(in *intent.Intent, free int) map[intent.Key]*Reason {
 	if free == math.MaxInt {
 		return nil

@@ -19,8 +19,8 @@ func rewriteOf(t intent.Tagging) uint32 {
 	return 0
 }
 
-// tag tags an interface with the end and its revision. It does not replace another user's tag on a port. The
-// journal then records that the end uses the port.
+// tag tags an interface with the end and its revision. It does not replace another user's tag on a port. For
+// such a port, the journal records that the end uses it.
 func (b *operationBuilder) tag(end intent.End, ref Ref) {
 	actual := ""
 	if h := b.byIndex[ref.Index]; h != nil && h.Claim == nil {
@@ -38,9 +38,9 @@ func (b *operationBuilder) tag(end intent.End, ref Ref) {
 
 // rewrite sets the tag rewrite of an interface: pop is PopOne, PopTwo, or 0 for no rewrite. VPP stores a
 // rewrite by interface index. If a rewrite was set on an interface in L3 mode, VPP keeps the rewrite after
-// the interface is deleted. The next interface with that index uses it as soon as that interface is
-// cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits). Therefore rewrite is also
-// necessary for tunnels and whole ports.
+// the interface is deleted. The next interface with the same index uses this rewrite as soon as it is
+// cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits). Therefore the agent also
+// has to set the rewrite of tunnels and whole ports.
 func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 	actual := uint32(0)
 	if i := b.ByIndex(ref.Index); i != nil && !b.detached[i.Index] { // leaving L2 clears the rewrite
@@ -56,8 +56,8 @@ func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 	b.add(end.Key, Set, 0, SetRewrite{ref, pop}, Drift{Field: "rewrite", Desired: fmt.Sprint(pop), Actual: fmt.Sprint(actual)}, "%s", why)
 }
 
-// mtu makes the MTU of a tunnel large enough for the longest frame that the line must carry, if the tunnel
-// drops longer frames.
+// mtu increases the MTU of a tunnel that drops frames longer than its MTU. The new MTU is large enough for
+// the longest frame that the line must carry.
 func (b *operationBuilder) mtu(end intent.End, ref Ref) {
 	standard := tunnel.Of(end.Tunnel.Encapsulation).MTU()
 	actual := b.l3MTU(ref)

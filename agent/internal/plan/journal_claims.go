@@ -27,14 +27,14 @@ func (d *differ) creationClaims(ops []Op) []ownership.Claim {
 	return claims
 }
 
-// standingClaims returns the claims to existing interfaces. These are claims to interfaces that the agent
-// created but could not tag, as long as the interfaces exist. They are also claims to ports that VLLs use as
-// a whole, are to use, or are still cross-connected to. Such a port may have another user's tag, and only the
-// journal has its original state. standingClaims also returns the claims of memberClaims.
+// standingClaims returns the claims to existing interfaces. It returns claims to interfaces that the agent
+// created but could not tag, as long as these interfaces exist. It also returns claims to ports that VLLs use
+// as a whole, are to use as a whole, or are still cross-connected to. Such a port may have another user's
+// tag, and only the journal has the port's original state. Finally, it returns the claims of memberClaims.
 func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 	var claims []ownership.Claim
-	// The key is the VLL and not the end: if the VLL's other end takes over a port, only that end claims the
-	// port. Otherwise the port would be taken away again.
+	// The key has the VLL and not the end. If the VLL's other end takes over a port, only the other end
+	// claims the port. If both ends claimed it, the port would be taken away from the other end again.
 	type use struct{ vll, port string }
 	wanted := make(map[use]bool)
 	for _, end := range in.Present {

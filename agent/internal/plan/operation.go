@@ -46,7 +46,8 @@ type Made struct {
 	Role Role
 }
 
-// Ref is an existing interface (Index), or one that the plan creates (Made; then Index is observe.NoIndex).
+// Ref refers to an interface. Index identifies an existing interface. Made identifies an interface that the
+// plan creates; in this case Index is observe.NoIndex.
 type Ref struct {
 	Index uint32
 	Made  Made
@@ -75,7 +76,7 @@ type Op struct {
 	Why    string
 	// Drift is the difference that the operation repairs.
 	Drift Drift
-	// Follows means that the operation adapts to a setting that an operator may choose, such as a port's MTU.
+	// Follows means that the operation follows a setting that an operator may choose, such as a port's MTU.
 	// Such an operation does not repair drift.
 	Follows bool
 
@@ -87,8 +88,8 @@ type Drift struct {
 	Object, Field, Desired, Actual string
 }
 
-// order sorts the operations by stage, rank and end, so that plans are reproducible. Operations are large, so
-// order sorts their indices and then moves each operation once.
+// order sorts the operations by stage, rank and end, so that plans are reproducible. Operations are large in
+// memory, so order sorts their indices and then moves each operation only once.
 func order(ops []Op) []Op {
 	places := make([]int, len(ops))
 	for n := range places {

@@ -123,8 +123,8 @@ func (b *operationBuilder) releaseEnd(tombstone intent.Tombstone) {
 }
 
 // endLinkLoss sets up a port that the agent set down because of the far end's link. This happens before other
-// changes to the end. It also happens for ends that are blocked or that the intent no longer names, and to
-// which the plan makes no other changes.
+// changes to the end. It also happens for ends that are blocked and for ends that the intent no longer names.
+// To these ends the plan makes no other changes.
 func (b *operationBuilder) endLinkLoss(h *EndInterface) {
 	if i := h.Interface; h.isPort() && b.isDownForLinkLoss(i) {
 		b.add(h.End, Detach, 0, SetAdmin{RefTo(i), true}, Drift{Field: "admin_up", Desired: "true", Actual: "false"},
@@ -163,8 +163,8 @@ func (b *operationBuilder) detach(h *EndInterface, why string) {
 	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.nameOf(to)}, why)
 }
 
-// leaveL2 takes an interface out of L2, and so removes its cross-connect or takes it out of its bridge
-// domain. It adds only one such operation for each interface.
+// leaveL2 takes an interface out of L2. This removes the interface's cross-connect, or takes the interface
+// out of its bridge domain. leaveL2 adds only one such operation for each interface.
 func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref, why string) {
 	if b.detached[i.Index] {
 		return
@@ -212,8 +212,9 @@ func (b *operationBuilder) access(end intent.End) Ref {
 	return sub
 }
 
-// freeID returns an unused sub-interface ID. For an access with a single tag this is the VLAN if possible,
-// which makes the name readable. Otherwise it is the lowest unused ID that is at least firstFreeID.
+// freeID returns an unused sub-interface ID. For an access with a single tag, this is the number of the VLAN
+// if possible, because the ID is a part of the interface's name. Otherwise it is the lowest unused ID that is
+// at least firstFreeID.
 func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 	used := b.ids[port]
 	if used == nil {
@@ -236,8 +237,8 @@ func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 	return id
 }
 
-// firstFreeID is above every VLAN. So no other sub-interface gets the ID that the sub-interface of a VLAN
-// needs.
+// firstFreeID is larger than every VLAN number. So no other sub-interface gets the ID that the sub-interface
+// of a VLAN needs.
 const firstFreeID = 4096
 
 // build plans the operations that create the end's remaining objects and bring all its objects to their

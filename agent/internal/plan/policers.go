@@ -9,8 +9,8 @@ import (
 )
 
 // If VPP gets two requests to apply a policer to an interface, it polices the interface's frames twice. VPP
-// also stores an applied policer by interface index. The agent therefore applies a policer only to an
-// interface on which none works. It removes the policer before the interface leaves L2 or is deleted.
+// also stores the index of the interface with an applied policer. The agent therefore applies a policer only
+// to an interface on which no policer works, and removes it before the interface leaves L2 or is deleted.
 
 type (
 	// AddPolicer creates a policer.
@@ -151,9 +151,9 @@ func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
 }
 
 // policedByUs reports whether the agent's policer works on an interface. VPP does not report which policer
-// works on an interface. It can be the agent's policer only if the interface belongs to an end that has a
-// policer. If VPP does not even report whether a policer works there, policedByUs assumes that the end's
-// policer has been applied since its creation.
+// works on an interface. A working policer can be the agent's policer only if the interface belongs to an end
+// that has a policer. If VPP does not even report whether a policer works on the interface, policedByUs
+// assumes that the end's policer has been applied since its creation.
 func (d *differ) policedByUs(index uint32) bool {
 	h := d.byIndex[index]
 	return (d.Policed[index] || d.PolicedUnknown[index]) && h != nil && d.Policers[ownership.PolicerName(h.End)] != nil

@@ -9,8 +9,8 @@ import (
 // portMTU sets the L3 MTU of a line's interface to the L3 MTU of the port, if this router is configured so
 // (intent.PortMTUs). VPP uses the L3 MTU of a cross-connected interface only if the interface is a GRE
 // tunnel. But vppcfg requires an MTU for every interface. It also requires that both sides of a cross-connect
-// have the same MTU, and that this MTU does not exceed the port's (vppcfg 0.0.7, config/interface.py). A port
-// that is used as a whole keeps its MTU.
+// have the same MTU, and that this MTU does not exceed the MTU of the port (vppcfg 0.0.7,
+// config/interface.py). A port that is used as a whole keeps its MTU.
 func (b *operationBuilder) portMTU(end intent.End, ref Ref) {
 	if !b.in.PortMTUs || end.Adopt || ref.Name == end.Access.Interface {
 		return
@@ -24,7 +24,7 @@ func (b *operationBuilder) portMTU(end intent.End, ref Ref) {
 }
 
 // lineMTU returns the L3 MTU (bytes) that both sides of the end's cross-connect need for vppcfg, or 0 if
-// vppcfg accepts none.
+// vppcfg accepts no MTU.
 func (b *operationBuilder) lineMTU(end intent.End) uint32 {
 	ports, mtu := []intent.Access{end.Access}, b.portL3MTU(end.Access)
 	switch end.Tunnel.Encapsulation {

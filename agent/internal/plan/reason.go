@@ -15,7 +15,8 @@ type Reason struct {
 	Object     string // "" if there is none
 	Retval     int32  // 0 if no request was sent to VPP
 	VPPMessage string
-	// Drift is the setting of another user's object that an operator has to correct, or nil if there is none.
+	// Drift is a setting of another user's object that an operator has to correct, or nil if there is no such
+	// setting.
 	Drift *Drift
 }
 

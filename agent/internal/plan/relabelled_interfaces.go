@@ -18,7 +18,7 @@ import (
 
 // fingerprintOf returns a hash of an interface's name and of all properties that are fixed at its creation.
 // Together with the index, the hash distinguishes the interface from later interfaces with the same index,
-// unless a later one was created identically.
+// unless a later interface has the same properties.
 func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(i.Name)) // a hash accepts any input
@@ -69,7 +69,7 @@ func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) 
 
 // TagChanges compares the interfaces that have the agent's tag with the recorded interfaces (known). It
 // returns new or changed tags, and the indices of recorded interfaces that no longer exist or that the agent
-// has released. It omits ports, because the agent does not create them, and claims record them.
+// has released. It omits ports, because the agent does not create ports, and claims record their use.
 func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked ownership.Tagged, gone []uint32) {
 	marked = make(ownership.Tagged)
 	stays := make(map[uint32]bool, len(p.Owned)+len(p.Relabelled))
@@ -163,8 +163,9 @@ func (h *EndInterface) Reclaim() Op {
 }
 
 // TakePolicerOff returns the operation that stops the end's policer on an interface that is released. Without
-// this operation, the policer could be deleted with the end while it is still applied to the interface.
-// policed must be true if a policer works on the interface. needed is false if there is nothing to stop.
+// this operation, the policer could be deleted together with the end while the policer is still applied to
+// the interface. policed must be true if a policer works on the interface. needed is false if there is
+// nothing to stop.
 func (h *EndInterface) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := ownership.PolicerName(h.End), h.Interface
 	if op, needed := h.takeTableOff(s); needed {

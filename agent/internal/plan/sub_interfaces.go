@@ -26,16 +26,16 @@ func vlanMatchFor(port uint32, a intent.Access) vlanMatch {
 	return vlanMatch{port: port, tags: uint8(a.Tagging.Tags()), dot1ad: a.Tagging == intent.Dot1ad, outer: a.Outer, inner: a.Inner}
 }
 
-// subInterfaces finds the sub-interfaces of ports by the frames that they take. It compares an access with
-// only a few sub-interfaces, regardless of their total number.
+// subInterfaces finds the sub-interfaces of ports by the frames that they take. For an access, it has to
+// compare only a few sub-interfaces, regardless of their total number.
 type subInterfaces struct {
 	// byPlace contains the sub-interfaces that take given VLANs, and the sub-interfaces that take a given outer
 	// VLAN with any inner VLAN.
 	byPlace map[vlanMatch]*observe.Interface
 	// underOuter contains the sub-interfaces that take two given VLANs, by port and outer VLAN.
 	underOuter map[vlanMatch][]*observe.Interface
-	// others are the sub-interfaces that are not selected by VLANs, by port: "default", "untagged", by MAC
-	// address, any outer VLAN.
+	// others contains, for each port, the sub-interfaces that do not select frames by given VLANs: "default",
+	// "untagged", by MAC address, and any outer VLAN.
 	others map[uint32][]*observe.Interface
 }
 
@@ -68,9 +68,8 @@ func (s *subInterfaces) at(port uint32, a intent.Access) *observe.Interface {
 	return s.byPlace[vlanMatchFor(port, a)]
 }
 
-// overlapping returns the sub-interfaces of a port that take any frame of the access. It returns the
-// sub-interface with the same VLANs first, then the less specific sub-interfaces, then the more specific
-// ones.
+// overlapping returns the sub-interfaces of a port that take any frame of the access. The order is: the
+// sub-interface with the same VLANs, the less specific sub-interfaces, the more specific sub-interfaces.
 func (s *subInterfaces) overlapping(port uint32, a intent.Access) iter.Seq[*observe.Interface] {
 	return func(yield func(*observe.Interface) bool) {
 		frames := a.Frames()

@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// shownClock matches the output of `show clock verbose`. It gives the seconds since VPP's start by the
-// kernel's clock, and the difference between VPP's clock and the kernel's.
+// shownClock matches the output of `show clock verbose`. Its groups are the seconds since VPP's start by the
+// kernel's clock, and the difference between VPP's clock and the kernel's clock.
 var shownClock = regexp.MustCompile(`(?s)reftime ([\d.]+) .*?error (-?[\d.]+)`)
 
-// clockRight returns an error with the text of misjudged if VPP's time differs by a tenth from the
-// kernel's.
+// clockRight returns an error with the text of misjudged if VPP's time differs by more than a tenth from the
+// kernel's time.
 func (v *VPP) clockRight() error {
 	shown, err := v.CLI("show clock verbose")
 	if err != nil {

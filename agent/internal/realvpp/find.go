@@ -1,5 +1,5 @@
-// Package realvpp finds an installed VPP and starts private VPPs for tests. Every run has its own folder,
-// sockets and shared memory, and uses no network card of the machine.
+// Package realvpp finds an installed VPP and starts private VPPs for tests. Every private VPP has its own
+// folder, sockets and shared memory, and uses no network card of the machine.
 package realvpp
 
 import (
@@ -17,7 +17,7 @@ type Install struct {
 	Libraries  string // value of LD_LIBRARY_PATH; "" if the system finds them
 }
 
-// Prefixes returns the folders to search, in order. If VPP_PREFIX is set, it is the only one.
+// Prefixes returns the folders to search, in order. If VPP_PREFIX is set, it is the only folder.
 func Prefixes() []string {
 	if chosen := os.Getenv("VPP_PREFIX"); chosen != "" {
 		return []string{chosen}
@@ -25,11 +25,11 @@ func Prefixes() []string {
 	return []string{"/opt/vpp", "/usr"}
 }
 
-// Find returns the first VPP. The error names every folder that was searched.
+// Find returns the first VPP in the folders of Prefixes. The error names every folder that was searched.
 func Find() (Install, error) { return find(Prefixes()) }
 
-// Installed returns every VPP of this machine, first the one of VPP_PREFIX. It searches the usual folders,
-// and other releases next to /opt/vpp, such as /opt/vpp-26.06.
+// Installed returns every VPP of this machine. The VPP in VPP_PREFIX comes first. It searches the usual
+// folders, and other releases next to /opt/vpp, such as /opt/vpp-26.06.
 func Installed() []Install {
 	others, _ := filepath.Glob("/opt/vpp-*")
 	var all []Install

@@ -8,8 +8,8 @@ import (
 )
 
 // StartOrSkip starts a private VPP that ends with the test. If no VPP is installed, it skips the test and
-// names the folders that it searched. With VPP_REQUIRED set it fails instead, so that a machine that must
-// have a VPP cannot pass by skipping.
+// names the folders that it searched. If VPP_REQUIRED is set, it lets the test fail instead. So on a machine
+// that must have a VPP, no test is skipped unnoticed.
 func StartOrSkip(t testing.TB, options Options) *VPP {
 	t.Helper()
 	install, err := Find()
@@ -27,8 +27,8 @@ func StartOrSkip(t testing.TB, options Options) *VPP {
 	return v
 }
 
-// StartThatOrSkip starts the first VPP of this machine for which meant returns true, and skips the test if
-// there is none. The text in what describes the required VPP.
+// StartThatOrSkip starts the first VPP of this machine for which meant returns true. If there is none, it
+// skips the test. The text in what describes the required VPP.
 func StartThatOrSkip(t testing.TB, options Options, what string, meant func(*VPP) bool) *VPP {
 	t.Helper()
 	for _, install := range Installed() {
@@ -46,9 +46,9 @@ func StartThatOrSkip(t testing.TB, options Options, what string, meant func(*VPP
 	return nil
 }
 
-// StartPairOrSkip starts two VPPs, n = 1 and 2, joined by a memif link of 9,000 bytes. Each has a loop0
-// with 10.255.0.n and fd00:255::n and a route to the other one's addresses. options.Plugins must contain
-// memif. The link comes up automatically after a short time.
+// StartPairOrSkip starts two VPPs, n = 1 and 2, joined by a memif link of 9,000 bytes. Each VPP has a loop0
+// with 10.255.0.n and fd00:255::n, and a route to the addresses of the other VPP. options.Plugins must
+// contain memif. The link comes up automatically after a short time.
 func StartPairOrSkip(t testing.TB, options Options) [2]*VPP {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "memif.sock")

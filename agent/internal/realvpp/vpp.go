@@ -16,7 +16,7 @@ import (
 const readyWithin = 60 * time.Second
 
 // answerWithin limits one attempt to reach a VPP that is starting. A VPP with a wrong clock accepts a
-// connection and hardly ever replies; then the output has to be read.
+// connection and hardly ever replies. Only its output then shows the error.
 const answerWithin = 10 * time.Second
 
 // ReplyTimeout is how long tests wait for a reply of a real VPP. It allows for a machine under load, where a
@@ -86,13 +86,13 @@ func (v *VPP) CLISocket() string { return v.path("cli.sock") }
 func (v *VPP) PID() int { return v.process.Process.Pid }
 
 // misjudged is printed repeatedly by a VPP that estimates its processor's clock thousands of times too
-// slow. VPP measures the clock for 1 ms at its start, and the result is wrong if VPP loses the processor in
-// between (estimate_clock_frequency in vppinfra/time.c). This happens now and then on a busy machine. Such
-// a VPP hardly ever serves its sockets. A VPP that estimates the clock twice as fast or more prints
-// nothing; clockRight detects it.
+// slow. VPP measures the clock for 1 ms at its start. The result is wrong if VPP loses the processor during
+// this time (estimate_clock_frequency in vppinfra/time.c), which sometimes happens on a busy machine. Such a
+// VPP hardly ever serves its sockets. A VPP that estimates the clock twice as fast or more prints nothing;
+// clockRight detects it.
 const misjudged = "Rejecting large frequency change"
 
-// starts is how many times Start starts a VPP with a wrong clock before it gives up.
+// starts is the maximum number of times that Start starts a VPP whose clock is wrong.
 const starts = 3
 
 func (v *VPP) path(name string) string { return filepath.Join(v.folder, name) }
@@ -116,7 +116,8 @@ func (v *VPP) runOnce(ctx context.Context) error {
 		return err
 	}
 	defer output.Close()
-	// A crashed VPP leaves its sockets. Without them, a socket shows that the new VPP has created it.
+	// A crashed VPP leaves its sockets. After they are removed, the existence of a socket shows that the new
+	// VPP has created it.
 	os.Remove(v.APISocket())
 	os.Remove(v.StatsSocket())
 	v.process = exec.Command(v.install.Binary, "-c", v.path("startup.conf"))
@@ -137,7 +138,8 @@ func (v *VPP) runOnce(ctx context.Context) error {
 	return v.awaitReady(ctx)
 }
 
-// awaitReady waits for both sockets and for a reply on the first, and then checks VPP's clock.
+// awaitReady waits for the API socket, the stats socket and a reply on the API socket. Then it checks VPP's
+// clock.
 func (v *VPP) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -167,7 +169,7 @@ func (v *VPP) printed() string {
 	return string(output)
 }
 
-// Restart kills VPP without notice and starts it again on the same sockets.
+// Restart kills VPP with SIGKILL and starts it again on the same sockets.
 func (v *VPP) Restart(ctx context.Context) error {
 	v.end(syscall.SIGKILL)
 	return v.run(ctx)

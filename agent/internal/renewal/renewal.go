@@ -1,6 +1,6 @@
-// Package renewal keeps a router's certificate and its CAs up to date. Every hour the agent asks the portal
-// for new ones, over a connection that uses the current certificate. The portal decides whether a new one
-// is due. The key stays the same.
+// Package renewal keeps a router's certificate and its CAs up to date. Every hour the agent requests a new
+// certificate and new CAs from the portal, over a connection that uses the current certificate. The portal
+// decides whether the agent gets them. The key stays the same.
 package renewal
 
 import (
@@ -29,8 +29,8 @@ const (
 	Every = time.Hour
 	// first is the pause before the first request of an agent that has just started.
 	first = 5 * time.Second
-	// soon is a limit for the level of a log message: if the certificate expires earlier, a failed renewal is an
-	// error instead of a warning.
+	// soon determines the level of a log message: if the certificate expires within this time, a failed
+	// renewal is logged as an error instead of a warning.
 	soon = 21 * 24 * time.Hour
 )
 
@@ -78,7 +78,7 @@ func (r *Renewer) Run(ctx context.Context) {
 	}
 }
 
-// complain logs a failed renewal, at a higher level the sooner the certificate expires.
+// complain logs a failed renewal. The level is higher if the certificate expires soon.
 func (r *Renewer) complain(err error) {
 	level, ends := slog.LevelWarn, ""
 	if own, loadErr := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key); loadErr == nil {
@@ -90,8 +90,8 @@ func (r *Renewer) complain(err error) {
 	r.Log.Log(context.Background(), level, "the certificate and the CAs could not be checked; the agent asks the portal again in an hour", "ends", ends, "error", err)
 }
 
-// Once sends a request. If it stored something new, it sends another one, so that the portal sees
-// immediately that the new certificate is in use.
+// Once sends a request. If Once stored something new from the response, it sends another request, so that the
+// portal sees immediately that the new certificate is in use.
 func (r *Renewer) Once(ctx context.Context) error {
 	for range 2 {
 		r.Portal.Reconnect()
@@ -103,8 +103,8 @@ func (r *Renewer) Once(ctx context.Context) error {
 }
 
 // renew requests and stores a new certificate and new CAs. It leaves a key that waits for its certificate
-// (identity.PendingKey) to the enrolment that made the key. Each handshake of a connection reads the files
-// again.
+// (identity.PendingKey) to the enrolment that made the key. The new files need no restart, because each TLS
+// handshake reads them again.
 func (r *Renewer) renew(ctx context.Context) (came bool, err error) {
 	own, err := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Renewer) renew(ctx context.Context) (came bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("the portal's response is not usable; nothing was stored: %w", err)
 	}
-	// An enrolment that completed meanwhile has installed another key with its certificate.
+	// If an enrolment was completed meanwhile, it has installed another key with its certificate.
 	if now, err := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key); err != nil || !now.Leaf.Equal(own.Leaf) {
 		return false, fmt.Errorf("the certificate was replaced meanwhile; nothing was stored: %w", cmp.Or(err, errOther))
 	}

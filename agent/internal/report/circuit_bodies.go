@@ -27,7 +27,7 @@ type sideBody struct {
 }
 
 // attachmentBody is a port or a sub-interface. Tags is 0 for a whole port. Wide means that the sub-interface
-// selects frames by another criterion than given VLANs, for example by "any".
+// selects frames by something other than given VLANs, for example by "any".
 type attachmentBody struct {
 	Port    string `json:"port"`
 	LinkUp  bool   `json:"link_up"`
@@ -40,8 +40,8 @@ type attachmentBody struct {
 	Policed bool   `json:"policed"`
 }
 
-// tunnelBody is a tunnel. A member that does not exist for its encapsulation is null. Standard means that the
-// tunnel has the settings that the agent's own tunnels have (UDP port, mode).
+// tunnelBody is a tunnel. A member that does not exist for the tunnel's encapsulation is null. Standard means
+// that the tunnel has the settings that the agent's own tunnels have (UDP port, mode).
 type tunnelBody struct {
 	Encapsulation string  `json:"encapsulation"`
 	Local         string  `json:"local"`

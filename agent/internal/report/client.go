@@ -37,8 +37,8 @@ func (e *RefusedError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("refused with status %d: %s", e.Status, e.Detail), ": ")
 }
 
-// ErrNotStored says that the report contains only the name of a list, and the portal does not have this list
-// or needs its content (status 412).
+// ErrNotStored reports status 412: the report contains only the name of a list, and the portal does not have
+// this list or needs its content.
 var ErrNotStored = errors.New("report: the portal needs the complete report")
 
 // Client posts reports to the portal's API for agents.
@@ -60,12 +60,12 @@ func (c *Client) connections() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// Reconnect makes later requests use new connections, with the current certificate and CAs. The connection
-// of a running request is closed after that request.
+// After Reconnect, requests use new connections with the current certificate and CAs. The connection of a
+// running request is closed after that request.
 func (c *Client) Reconnect() { c.http.Swap(c.connections()).CloseIdleConnections() }
 
-// Post sends a report and decodes the response into answer. Errors: *RefusedError, ErrNotStored, or any other
-// error after which the report may be sent again.
+// Post sends a report and decodes the response into answer. It returns *RefusedError, ErrNotStored, or
+// another error. After another error, the report may be sent again.
 func (c *Client) Post(ctx context.Context, kind string, report, answer any) error {
 	body, err := json.Marshal(report)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"longline.dev/agent/internal/spool"
 )
 
-// reportBytes is the largest encoded size of the samples in one report (bytes). The portal accepts 32 MiB,
-// and a link of 4 Mbit/s transfers a report of reportBytes within the time limit of a request. A single
-// sample that is larger is sent alone.
+// reportBytes is the largest encoded size of the samples in one report (bytes). The portal accepts 32 MiB. A
+// link of 4 Mbit/s transfers a report of reportBytes within the time limit of a request. If a single sample
+// is larger, it is sent alone.
 const reportBytes = 4 << 20
 
 // composeCounters returns a function that composes a report from the first records, and also returns the

@@ -22,15 +22,15 @@ const (
 	longestPause = time.Minute
 )
 
-// Poster sends one report and decodes the response. Errors: *RefusedError, or any other error after which
-// the report may be sent again.
+// Poster sends one report and decodes the response. It returns *RefusedError or another error. After another
+// error, the report may be sent again.
 type Poster interface {
 	Post(ctx context.Context, kind string, report, answer any) error
 }
 
 // deliverer sends the records of a spool to the portal, in order. If the agent is killed before it has
-// recorded a delivery on disk, it sends these records again; the portal detects duplicates by boot ID and
-// sequence number.
+// recorded a delivery on disk, it later sends the same records again. The portal detects duplicates by boot
+// ID and sequence number.
 type deliverer struct {
 	kind  string
 	spool *spool.Spool
@@ -39,10 +39,10 @@ type deliverer struct {
 	now   func() time.Time
 	// compose returns a report of the first records, and the number of records in it.
 	compose func([]spool.Record) (report any, n int, err error)
-	// most is the maximum number of records in the next report. It is less than batch after a report that was
-	// too large or too slow. 0 means batch.
+	// most is the maximum number of records in the next report. It is less than batch if an earlier report
+	// was too large or too slow. 0 means batch.
 	most int
-	// unnoted is true while deliveries cannot be recorded on disk.
+	// unnoted is true while the agent cannot record deliveries on disk.
 	unnoted bool
 	// taken is the time when the portal last accepted a report (ms since the Unix epoch), 0 for never.
 	taken atomic.Int64

@@ -9,8 +9,8 @@ import (
 )
 
 // etags contains the names that the portal assigned to the lists of the last report. The portal stores these
-// lists. If a list is unchanged, the next report contains only its name. watch is the name of the list of
-// watched routes, which the portal sends to the agent in the same way.
+// lists. If a list is unchanged, the next report contains only the list's name. watch is the name of the list
+// of watched routes. The portal sends this list to the agent, and only if it has changed.
 type etags struct {
 	watch                  string
 	routes, ends, circuits namedList
@@ -40,8 +40,8 @@ type observedAnswer struct {
 	WatchRoutes []string `json:"watch_routes"`
 	// Maintenance is nil from portals that do not support calibration.
 	Maintenance *bool `json:"maintenance"`
-	// Freeze is nil from portals that do not support freezes, and the JSON value null if the portal requests no
-	// freeze.
+	// Freeze is nil if the portal does not support freezes. It is the JSON value null if the portal requests
+	// no freeze.
 	Freeze json.RawMessage `json:"freeze"`
 	// UnderlayTable is 0 from portals that do not support underlay tables.
 	UnderlayTable uint32 `json:"underlay_table"`
@@ -54,7 +54,7 @@ type observedAnswer struct {
 }
 
 // post sends a report. If the portal does not have a list that the report only names, or needs the list's
-// content, post sends the complete report. Errors are those of the Poster.
+// content, post sends the complete report. It returns the errors of the Poster.
 func (e *etags) post(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
 	routes, routesErr := json.Marshal(report.Routes)
 	ends, endsErr := json.Marshal(report.Ends)

@@ -25,8 +25,8 @@ func (l *Loads) take(at time.Time, reading statseg.Reading) {
 }
 
 // Of returns the load of the interface with this index and name in the VPP that started at bootMS. It returns
-// false if the two readings have no reliable difference: VPP restarted, another interface had the index, or a
-// counter decreased.
+// false if the two readings have no reliable difference, because VPP restarted, another interface had the
+// index, or a counter decreased.
 func (l Loads) Of(bootMS int64, index uint32, name string) (Load, bool) {
 	before, beforeOK := l.before.counts(bootMS, index, name)
 	now, nowOK := l.last.counts(bootMS, index, name)

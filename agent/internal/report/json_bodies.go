@@ -6,8 +6,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// The structures of docs/reference/agent-reports.md. A member that may be null is a pointer or a slice. A nil
-// member with omitempty is absent from the report instead of null.
+// These structures are described in docs/reference/agent-reports.md. A member that may be null is a pointer
+// or a slice. If a member with omitempty is nil, it is absent from the report.
 
 type countersBody struct {
 	Schema    int          `json:"schema"`
@@ -188,7 +188,7 @@ type vppBody struct {
 	Hangs bool `json:"hangs"`
 }
 
-// awayOf returns the known facts about a VPP that cannot be read.
+// awayOf returns the body for a VPP that cannot be read.
 func awayOf(status converge.Status) vppBody {
 	return vppBody{Absent: status.Absent, Hangs: status.Hangs()}
 }
@@ -280,8 +280,8 @@ type watchBody struct {
 	Multiplier int `json:"multiplier"`
 }
 
-// pathBody is a watched path. Detail is the reason why there is no BFD session for the path, or null if there
-// is one.
+// pathBody is a watched path. Detail is the reason why there is no BFD session for the path. It is null if
+// there is a session.
 type pathBody struct {
 	Local   string  `json:"local"`
 	Remote  string  `json:"remote"`

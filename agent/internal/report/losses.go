@@ -16,9 +16,9 @@ type PortCount struct {
 	Drops, RxMiss, RxErrors, RxNoBuffer, TxErrors uint64
 }
 
-// Lost returns the number of frames that never reached VPP, or could not leave it because the link was
-// down. It does not include drops: VPP also drops on purpose, for example frames that a policer refuses or
-// that no tunnel matches.
+// Lost returns the number of frames that never reached VPP, or could not leave VPP because the link was down.
+// It does not include drops, because VPP also drops frames on purpose, for example frames that a policer
+// refuses or that no tunnel matches.
 func (c PortCount) Lost() uint64 { return c.RxMiss + c.RxErrors + c.RxNoBuffer + c.TxErrors }
 
 // RouterCount has the counters of the whole router. A counter is nil if this VPP does not have it.
@@ -93,7 +93,7 @@ func (l Loads) routerCount(bootMS int64) *RouterCount {
 	}
 }
 
-// grown returns the increase of a counter, or nil if one of the values is unknown or the counter has
+// grown returns the increase of a counter. It returns nil if before or now is unknown, or if the counter has
 // decreased.
 func grown(before, now *uint64) *uint64 {
 	if before == nil || now == nil || *now < *before {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// quietFor is the time after which the agent uses VPP's tracer. During this time, the port must have dropped
-	// frames, and no frame must have arrived on the end's sub-interface.
+	// quietFor is the time after which the agent uses VPP's tracer, if the port has dropped frames during
+	// this time and no frame has arrived on the end's sub-interface.
 	quietFor = 30 * time.Second
 	// firstSearchPause and longestSearchPause are the first and the longest pause between two searches for the
 	// same end. The pause doubles after each search.
@@ -22,20 +22,19 @@ const (
 	// rebuildEvery is the shortest time between the restoration of an end's frames by a rebuild and the next
 	// search for that end.
 	rebuildEvery = 10 * time.Minute
-	// restoredWithin is the time after a rebuild within which a frame has to arrive. Otherwise the rebuild has
-	// failed.
+	// restoredWithin is a time after a rebuild. If no frame arrives within this time, the rebuild has failed.
 	restoredWithin = 2 * time.Minute
 )
 
-// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface exists. VPP refuses a
-// second sub-interface with the same tags, but also removes the first one from the port's table of VLANs
-// (measured on 25.10). From then on VPP drops the frames of the first sub-interface as frames of an unknown
-// VLAN. No API message shows this.
+// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface exists. The cause is a
+// second sub-interface with the same tags: VPP refuses to create it, but also removes the first sub-interface
+// from the port's table of VLANs (measured on 25.10). From then on VPP drops the frames of the first
+// sub-interface as frames of an unknown VLAN. No API message shows this.
 //
 // Counters are not enough evidence, because a port also drops the frames of VLANs that are not configured.
 // The evidence is a frame with the end's tags that VPP drops at the end's port as a frame of an unknown VLAN
-// (packettrace.UnknownVLANs). The agent then rebuilds the end once. If frames do not arrive afterwards, only
-// an operator can start another rebuild.
+// (packettrace.UnknownVLANs). The agent then rebuilds the end once. If no frames arrive after the rebuild,
+// only an operator can start another rebuild.
 type lostVLANs struct {
 	ends     map[intent.Key]*vlanFrames
 	unknown  uint64 // counter of packets of unknown VLANs on all ports, as last read
@@ -49,13 +48,13 @@ type lostVLANs struct {
 type vlanFrames struct {
 	access Access // without policer and tunnel
 	last   vlanReading
-	// quiet is the reading with which the current quiet time began. Since then, no frame has arrived on the
-	// sub-interface, and the port has dropped frames in each interval.
+	// quiet is the reading at the beginning of the current quiet time. In this time, no frame has arrived on
+	// the sub-interface, and the port has dropped frames in each interval.
 	quiet vlanReading
 	// pause is the pause before the next search. next is the earliest time of that search.
 	pause time.Duration
 	next  time.Time
-	// loss describes the loss of the end's frames. It is nil if there is none.
+	// loss describes the loss of the end's frames. It is nil if there is no loss.
 	loss *VLANLoss
 }
 
@@ -80,9 +79,9 @@ type VLANLoss struct {
 	Detail string
 }
 
-// vlanReading is a reading of the counters of an end. dropped are the frames that the port itself dropped,
-// without the drops of its sub-interfaces. VPP counts a drop on a sub-interface, for example by a policer,
-// both on the sub-interface and on its port.
+// vlanReading is a reading of the counters of an end. dropped is the number of frames that the port itself
+// dropped, without the drops of its sub-interfaces. The difference matters because VPP counts a drop on a
+// sub-interface, for example by a policer, both on the sub-interface and on its port.
 type vlanReading struct {
 	at          time.Time
 	in, dropped uint64
@@ -94,8 +93,8 @@ type vlanEvents struct {
 	rebuilt, restored, notRestored map[intent.Key]string
 }
 
-// take adds a reading of the counters. It returns the ends whose frames have to be searched for with VPP's
-// tracer, and the events that follow from the reading.
+// take adds a reading of the counters. It returns the ends for whose frames the agent has to search with
+// VPP's tracer, and the events that follow from the reading.
 func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (suspects []Access, events vlanEvents) {
 	unknown := reading.Errors.UnknownVLAN
 	if unknown == nil {
@@ -150,9 +149,9 @@ func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (susp
 	return suspects, events
 }
 
-// isSuspect reports whether frames of the end have to be searched for now. Frames must have arrived before
-// and have stopped for at least quietFor. The pauses after the last search and the last rebuild must be over,
-// and no rebuild of the end may be running or have failed.
+// isSuspect reports whether the agent has to search for frames of the end now. Frames must have arrived
+// before and have stopped for at least quietFor. The pauses after the last search and the last rebuild must
+// be over, and no rebuild of the end may be running or have failed.
 func (l *lostVLANs) isSuspect(at time.Time, frames *vlanFrames) bool {
 	r := l.rebuilds.of(frames.access.Key)
 	return frames.last.in > 0 && at.Sub(frames.quiet.at) >= quietFor && !at.Before(frames.next) && (r == nil || r.Recovered) &&
@@ -242,8 +241,8 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, events *vlanE
 	l.rebuilt[key] = at
 }
 
-// noteNotRestored records a rebuild as failed if it was not carried out within restoredWithin, or if no frame
-// arrived within restoredWithin after it.
+// noteNotRestored records a rebuild as failed in two cases: if it was not carried out within restoredWithin,
+// or if no frame arrived within restoredWithin after the rebuild.
 func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, events *vlanEvents) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
@@ -284,8 +283,8 @@ func (l *lostVLANs) access(key intent.Key) (Access, bool) {
 	return frames.access, true
 }
 
-// forgetFrames discards the last counters. It is called if the current counters are not available, or cannot
-// be compared with the last counters.
+// forgetFrames discards the last counters. Call it if the current counters are not available, or cannot be
+// compared with the last counters.
 func (l *lostVLANs) forgetFrames() { l.ends, l.unknown = nil, 0 }
 
 // isSame reports whether a and other are the same sub-interface, regardless of policer and tunnel.

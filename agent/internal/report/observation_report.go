@@ -90,8 +90,9 @@ func (b *observedBody) fill(
 }
 
 // isShutDown reports whether the agent keeps the port shut down because the far end has no link. The link state of
-// such a port has no meaning. The result stays true until the port is up again (plan.Plan.ShutDown).
-// Otherwise the portal would treat the missing link as a failure and have the far end's port set down.
+// such a port has no meaning. The result stays true until the port is up again (plan.Plan.ShutDown). If it
+// became false earlier, the portal would treat the missing link as a failure and have the far end's port set
+// down.
 func isShutDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
 	return !port.AdminUp && (e.UNILinkDown || kept[e.Key] == port.Name)
 }
@@ -113,8 +114,8 @@ func pathOf(w pathwatch.Watched) pathBody {
 	return body
 }
 
-// interfaceOf returns an interface as it is reported. port is the port of a sub-interface, or nil if that
-// port is unknown. For any other interface, port is the interface itself.
+// interfaceOf returns the body of an interface in a report. port is the port of a sub-interface, or nil if
+// that port is unknown. For any other interface, port is the interface itself.
 func interfaceOf(i, port *observe.Interface) interfaceBody {
 	body := interfaceBody{
 		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, Tables: i.Tables, IPMTU: ipMTU(i),
@@ -157,13 +158,13 @@ func ipMTU(i *observe.Interface) *uint32 {
 	return least
 }
 
-// mtuUnset is the MTU that VPP assumes for an interface without an MTU, such as a new sub-interface
-// (vnet_sw_interface_get_mtu in vnet/interface_funcs.h), in bytes.
+// mtuUnset is the MTU (bytes) that VPP assumes for an interface without an MTU, such as a new sub-interface
+// (vnet_sw_interface_get_mtu in vnet/interface_funcs.h).
 const mtuUnset = 9000
 
 // inheritedIPMTU returns the largest IP packet that a sub-interface without its own MTU can send (bytes).
-// VPP's IP layer allows packets of mtuUnset bytes regardless of the port's MTU, but the port drops packets
-// that are larger than its own MTU.
+// VPP's IP layer ignores the port's MTU and allows packets of mtuUnset bytes, but the port drops packets that
+// are larger than its own MTU.
 func inheritedIPMTU(port *observe.Interface) *uint32 {
 	mtu := uint32(mtuUnset)
 	if least := ipMTU(port); least != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // rebuild records that a sub-interface is deleted and created again, because VPP dropped its frames or an
-// operator requested it. The agent keeps the record until frames arrive soon after the rebuild, the portal no
-// longer requires the end, or an operator requests another rebuild.
+// operator requested it. The agent keeps the record until one of these events: frames arrive soon after the
+// rebuild, the portal no longer requires the end, or an operator requests another rebuild.
 type rebuild struct {
 	VLL       string `json:"vll"`
 	End       string `json:"end"`
@@ -48,8 +48,9 @@ type rebuildsFile struct {
 	TracingBootMS int64 `json:"tracing_boot_ms"`
 }
 
-// openRebuilds reads the file in the folder. If the agent ended during a rebuild, it is unknown whether the
-// rebuild was carried out; it counts as done. A file that cannot be read is set aside.
+// openRebuilds reads the file in the folder. If the agent ended during a rebuild, nobody knows whether the
+// rebuild was carried out. openRebuilds counts such a rebuild as carried out. A file that cannot be read is
+// set aside.
 func openRebuilds(folder string, log *slog.Logger) (*rebuilds, *durable.SetAsideFile) {
 	r := &rebuilds{log: log}
 	if folder == "" {
@@ -98,8 +99,8 @@ func (r *rebuilds) begin(begun rebuild) error {
 	return nil
 }
 
-// replace records the result of a rebuild. If the result cannot be written to disk, the agent keeps it in
-// memory until it ends.
+// replace records the result of a rebuild. If the result cannot be written to disk, it is kept in memory
+// until the agent ends.
 func (r *rebuilds) replace(changed rebuild) {
 	r.kept.Ends = append(r.without(changed.key()), changed)
 	r.writeOrLog()

@@ -42,8 +42,8 @@ const (
 	// settle is the time for which the reporter waits for further changes after a change, to combine them into
 	// one report.
 	settle = 200 * time.Millisecond
-	// recentIntervals is the number of report intervals for which the maintenance state in the portal's last response
-	// stays valid.
+	// recentIntervals is the number of report intervals for which the agent relies on the maintenance state
+	// in the portal's last response.
 	recentIntervals = 4
 	// pathSettle is the shortest time between two reports about changes of paths. The first change is reported
 	// without delay.
@@ -76,8 +76,8 @@ type Reporter struct {
 	// maintenance is the maintenance state in the portal's last response, or nil if the response had none.
 	maintenance atomic.Pointer[bool]
 
-	// Only Run uses view and routes. view has the interfaces of the last observation, which are still counted
-	// while VPP does not respond. routes has the results of the last route lookups.
+	// Only Run uses view and routes. view has the interfaces of the last observation. Their counters are
+	// still read while VPP does not respond. routes has the results of the last route lookups.
 	view   countedView
 	routes lookedUpRoutes
 
@@ -145,8 +145,8 @@ func New(o Options) *Reporter {
 	return r
 }
 
-// SetAside returns the files that New set aside because they could not be read. It also returns the folders
-// in which earlier runs of the agent may have set files aside.
+// SetAside returns the files that New could not read and has set aside. It also returns the folders in which
+// earlier runs of the agent may have set files aside.
 func (r *Reporter) SetAside() (asides []durable.SetAsideFile, folders []string) {
 	if r.aside != nil {
 		asides = append(asides, *r.aside)
@@ -163,7 +163,7 @@ func (r *Reporter) SetAside() (asides []durable.SetAsideFile, folders []string) 
 	return asides, folders
 }
 
-// ReportNow makes the reporter compare and report immediately, because something may have changed.
+// ReportNow makes the reporter compare and report immediately. Call it when something may have changed.
 func (r *Reporter) ReportNow() {
 	select {
 	case r.again <- struct{}{}:
@@ -171,8 +171,8 @@ func (r *Reporter) ReportNow() {
 	}
 }
 
-// Maintenance reports whether the portal has this router under maintenance. known is false if the portal's
-// last response did not contain this state, or was received more than a few report intervals ago.
+// Maintenance reports whether the portal says that this router is under maintenance. known is false if the
+// portal's last response did not contain this state, or if it arrived more than a few report intervals ago.
 func (r *Reporter) Maintenance() (on, known bool) {
 	state, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
 	if state == nil || age > (recentIntervals*r.interval).Milliseconds() {
@@ -188,15 +188,15 @@ func (r *Reporter) Totals() []EndCount {
 	return r.sampler.Totals()
 }
 
-// LossTotals returns VPP's counters of the losses of ports and router as last read.
+// LossTotals returns VPP's counters of losses, for the ports and for the whole router, as last read.
 func (r *Reporter) LossTotals() ([]PortCount, *RouterCount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sampler.LossTotals()
 }
 
-// Run counts and reports until ctx ends. Separate goroutines send the reports, so that a portal that hangs
-// does not delay the samples.
+// Run counts and reports until ctx ends. Separate goroutines send the reports, so that the samples are not
+// delayed if the portal hangs.
 func (r *Reporter) Run(ctx context.Context) {
 	defer r.segment.Close()
 	defer r.close()
@@ -254,8 +254,8 @@ const (
 	onTick                    // the report interval has passed
 )
 
-// prepare prepares a report of VPP's last observed state, and takes a sample if one is due. From VPP itself
-// it reads only the stats segment, and the routes that are due on this occasion.
+// prepare prepares a report of VPP's last observed state, and takes a sample if one is due. From VPP, it
+// reads only the stats segment and the routes that are due on this occasion.
 func (r *Reporter) prepare(ctx context.Context, why occasion) {
 	count := why == onTick
 	status := r.engine.Status()
@@ -318,8 +318,8 @@ func (r *Reporter) prepare(ctx context.Context, why occasion) {
 	r.observed <- report
 }
 
-// count reads the counters. It returns the sample since the last reading, or nil if there is none, and the
-// events about rebuilds.
+// count reads the counters. It returns the sample since the last reading, and the events about rebuilds. The
+// sample is nil in the cases of Sampler.Take.
 func (r *Reporter) count(ctx context.Context) (*Sample, vlanEvents) {
 	reading, err := r.segment.Read(r.view.BootMS)
 	if err != nil {
@@ -336,8 +336,8 @@ func (r *Reporter) count(ctx context.Context) (*Sample, vlanEvents) {
 }
 
 // countUnanswered returns a sample while VPP does not respond. It uses the interfaces of the last observation
-// as long as no interface has been created or deleted in that run of VPP. The epoch of the stats segment
-// shows this without a request to VPP.
+// as long as no interface has been created or deleted in that run of VPP. The agent detects this by the epoch
+// of the stats segment, without a request to VPP.
 func (r *Reporter) countUnanswered() *Sample {
 	if r.view.BootMS == 0 {
 		return nil

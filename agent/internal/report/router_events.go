@@ -104,7 +104,7 @@ func madeByUs(todo *plan.Plan) map[uint32]bool {
 }
 
 // eventsBetween returns the events between two views, sorted: VPP, then interfaces, then ends, then the
-// intent. An interface that exists in only one of the views causes no link event.
+// intent. An interface that exists in only one of the two views causes no link event.
 func eventsBetween(before, after routerView) []eventBody {
 	var events []eventBody
 	add := func(e eventBody) {
@@ -124,7 +124,7 @@ func eventsBetween(before, after routerView) []eventBody {
 				add(eventBody{Kind: "interface." + upOrDown(up), Interface: &name})
 			}
 		}
-		// cleared is the kind of event that reports the end of a condition; "" for none.
+		// cleared is the kind of event that reports the end of the condition; "" if there is no such event.
 		ends := func(kind, cleared string, before, after map[intent.Key]string) {
 			for key, text := range after {
 				if _, known := before[key]; !known {
@@ -197,8 +197,8 @@ func sortKey(e eventBody) []string {
 	return []string{fmt.Sprint(subject), text(e.Interface), text(e.VLL), text(e.End), e.Kind}
 }
 
-// next returns the view with which the following view has to be compared. This is the newer view (after). If
-// the newer view has no observed state, it gets the last known state from v.
+// next returns the view with which the following view has to be compared. This is the view after. If after
+// has no observed state, next adds the last known state from v.
 func (v routerView) next(after routerView) routerView {
 	if !after.known {
 		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined

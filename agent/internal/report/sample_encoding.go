@@ -12,9 +12,9 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// recordVersion is the first byte of a stored sample. It changes with the layout, so that an older agent does
-// not misread samples of a newer agent. Version 1 had no policers, and version 2 had no losses. Both versions
-// can still be read.
+// recordVersion is the first byte of a stored sample. It changes whenever the layout of samples changes, so
+// that an older agent does not misread samples of a newer agent. Version 1 had no policers, and version 2 had
+// no losses. The agent can still read both versions.
 const recordVersion = 3
 
 // storedSample is a sample with the boot ID of the agent that took it, and with the kind of VPP.
@@ -90,7 +90,7 @@ func flag(set bool) byte {
 	return 0
 }
 
-// unmarshal reads the output of marshal. Error: errRecord.
+// unmarshal reads the output of marshal. It returns errRecord if the output is not valid.
 func unmarshal(data []byte) (*storedSample, error) {
 	r := reader{Reader: bytes.NewReader(data)}
 	version := r.byte()
@@ -122,7 +122,8 @@ func unmarshal(data []byte) (*storedSample, error) {
 	return s, nil
 }
 
-// reader records that a read has failed, so that its methods need not return errors.
+// reader reads values one after another. It records that a read has failed, so that its methods need not
+// return errors.
 type reader struct {
 	*bytes.Reader
 	failed bool

@@ -25,7 +25,7 @@ type Access struct {
 	// Made distinguishes the interface from an earlier interface with the same index and name (see
 	// converge.ObservedState).
 	Made int64
-	// Policer enforces the end's bandwidth profile. It is zero if there is none.
+	// Policer enforces the end's bandwidth profile. It is zero if there is no policer.
 	Policer Policer
 	// Tunnel is the tunnel that delivers the frames for the customer. It is zero for a local cross-connect.
 	Tunnel Tunnel
@@ -51,8 +51,8 @@ type View struct {
 	Subs map[uint32][]Port
 }
 
-// Policer is a policer with its settings. VPP restarts a policer's counters when it updates the policer, so a
-// policer with other settings counts as another one.
+// Policer is a policer with its settings. VPP resets a policer's counters when it updates the policer. So a
+// policer with other settings counts as another policer.
 type Policer struct {
 	Works  bool
 	Index  uint32
@@ -78,7 +78,8 @@ type EndCount struct {
 // Dropped counts frames. In are frames from the customer that were not forwarded, including those that the
 // policer dropped. Out are frames from the tunnel that were not sent to the customer. Out is nil for a local
 // cross-connect, because the other end counts these frames. Out is also nil for an interval in which the end
-// was tested, because VPP also drops the test frames there and counts both together.
+// was tested, because VPP also drops the test frames of the tunnel and counts them together with the other
+// frames.
 type Dropped struct{ In, Out *uint64 }
 
 // Sample contains the traffic in the interval FromMS < t <= ToMS of the agent's clock (Unix time in ms). If
@@ -92,8 +93,8 @@ type Sample struct {
 	Router       *RouterCount
 }
 
-// stalledAfter is the time after which VPP counts as stalled if neither its heartbeat nor a counter has
-// changed. By default, VPP's collector runs every 10 s.
+// stalledAfter is a time. If neither VPP's heartbeat nor a counter has changed for this time, VPP counts as
+// stalled. By default, VPP's collector runs every 10 s.
 const stalledAfter = 35 * time.Second
 
 // Sampler computes the differences between readings.
@@ -103,8 +104,8 @@ type Sampler struct {
 	counts map[Access]EndCount // the keys have no policers and tunnels
 	police map[Access]Colours
 	drops  map[dropped]uint64
-	// apart are the frames that VPP dropped on a tunnel while its end was tested. They are test frames and not
-	// frames of the customer.
+	// apart counts the frames that VPP dropped on a tunnel while the tunnel's end was tested. These frames
+	// are test frames and not frames of the customer.
 	apart map[dropped]uint64
 	loads Loads
 	view  View // of the last reading
@@ -119,8 +120,8 @@ type dropped struct {
 	Tunnel
 }
 
-// Take adds a reading of the interfaces in view, which was made at the given time. The sample is nil if there
-// is no earlier reading to compare with, or nothing to report.
+// Take adds a reading of the interfaces in view. The reading was made at the time at. The sample is nil if
+// there is no earlier reading to compare with, or nothing to report.
 func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
 		s.sign, s.signAt = reading, at
@@ -203,8 +204,8 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 
 // TakeUnanswered does the same as Take while VPP does not respond. If VPP is dead, its segment stays readable
 // and does not change, and there is no sample. If only VPP's main thread is busy, its workers continue to
-// count. Then the sample of the first reading that shows a change covers the whole time since the last
-// sample.
+// count. In this case, the sample of the first reading that shows a change covers the whole time since the
+// last sample.
 func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
 		return s.Take(at, reading, view)
@@ -240,8 +241,8 @@ func (s *Sampler) Totals() []EndCount {
 	return totals
 }
 
-// LossTotals returns the counters of ports and router as last read, since VPP started. router is nil before
-// the first reading.
+// LossTotals returns the counters of losses since VPP started, for the ports and for the whole router, as
+// last read. router is nil before the first reading.
 func (s *Sampler) LossTotals() (ports []PortCount, router *RouterCount) {
 	for _, port := range s.view.Ports {
 		if count, known := s.loads.last.portCount(s.view.BootMS, port); known {

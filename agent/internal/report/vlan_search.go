@@ -22,7 +22,7 @@ type vlanSearch struct {
 	why      error // nil, or the reason why the tracer could not be used
 }
 
-// ErrNoSuchVLAN says that an end has no sub-interface in VPP whose frames are counted.
+// ErrNoSuchVLAN says that VPP has no sub-interface of an end, or that the agent does not count its frames.
 var ErrNoSuchVLAN = errors.New("report: VPP has no sub-interface of this end")
 
 // RebuildVLAN starts a rebuild of an end's sub-interface at an operator's request, regardless of the results
@@ -37,8 +37,9 @@ func (r *Reporter) RebuildVLAN(end intent.Key) error {
 	return r.rebuild(r.now(), access, true)
 }
 
-// watchVLANs adds a reading of the counters. If a search has ended, watchVLANs rebuilds the ends whose loss
-// of frames the search confirmed. Otherwise it starts a search for the ends that the reading makes suspect.
+// watchVLANs adds a reading of the counters. If a search has ended, watchVLANs rebuilds the ends for which
+// the search has confirmed a loss of frames. Otherwise it starts a search for the ends for which the reading
+// raises this suspicion.
 func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statseg.Reading) vlanEvents {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,8 +74,8 @@ func (r *Reporter) rebuild(now time.Time, access Access, requested bool) error {
 	return err
 }
 
-// search starts a goroutine that searches for frames of these ends that VPP drops, because the search takes
-// seconds. Only one search runs at a time. The caller holds the mutex mu.
+// search starts a goroutine that searches for dropped frames of these ends. It needs a goroutine because the
+// search takes seconds. Only one search runs at a time. The caller holds the mutex mu.
 func (r *Reporter) search(ctx context.Context, suspects []Access) {
 	if len(suspects) == 0 || r.searchRuns {
 		return
@@ -95,8 +96,8 @@ func (r *Reporter) search(ctx context.Context, suspects []Access) {
 }
 
 // unknownVLANs searches for frames that VPP drops as frames of these VLANs. It records on disk that it uses
-// VPP's tracer. If the agent is killed during the search, the next start of the agent can then clear the
-// tracer. If another user is using the tracer, unknownVLANs records nothing.
+// VPP's tracer. So if the agent is killed during the search, the agent can clear the tracer at its next
+// start. If another user is using the tracer, unknownVLANs records nothing.
 func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
 	begun := false
 	dropped, err := r.engine.UnknownVLANs(ctx, vlans, func() error {

@@ -13,9 +13,9 @@ import (
 )
 
 // VPP stops its workers for some microseconds for each route lookup. The regular report after each report
-// interval looks up all routes. Between two regular reports, all routes are looked up again only if something
-// in VPP has changed, and at most once per pause. The pause is lookupPause, or lookupPauseEach for each route
-// if that is longer.
+// interval looks up all routes. Between two regular reports, the agent looks up all routes again only if
+// something in VPP has changed, and only after a pause. The pause is lookupPause, or lookupPauseEach times
+// the number of routes if this is longer.
 const (
 	lookupPause     = time.Second
 	lookupPauseEach = time.Millisecond
@@ -41,7 +41,7 @@ func (l *lookedUpRoutes) due(all []observe.Destination, why occasion, now time.T
 }
 
 // reachable returns, for the watched addresses and the far ends of all tunnels, whether a route leads there.
-// It looks up only the routes that are due, and reuses the last results for the others. It returns
+// It looks up only the routes that are due. For the other routes, it uses the last results. It returns
 // converge.ErrNoVPP, another error of Engine.Session, or an error of the connection.
 func (r *Reporter) reachable(
 	ctx context.Context, stored *intent.Intent, watched []observe.Destination, why occasion,
@@ -105,8 +105,8 @@ func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, er
 }
 
 // setWatchedRoutes stores the addresses to look up and their table. If texts is nil, the previous addresses
-// stay. Both change together, so that no report uses the addresses of one response with the table of another.
-// A change is reported immediately.
+// stay. Addresses and table change together, so that no report uses the addresses of one response with the
+// table of another response. A change is reported immediately.
 func (r *Reporter) setWatchedRoutes(table uint32, texts []string) {
 	addresses, strange, err := parseWatchedRoutes(texts)
 	if err != nil {

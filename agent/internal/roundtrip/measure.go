@@ -15,7 +15,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Path connects two addresses of routers. From is an interface with the address that replies are sent to.
+// Path connects two addresses of routers. From is an interface with the destination address of replies.
 type Path struct {
 	From string
 	To   netip.Addr
@@ -35,15 +35,16 @@ func (e *CannotError) Error() string { return e.Why }
 const (
 	packets = 5
 	// soon and late are the pauses between packets, and also the time to wait for the last reply. Most
-	// networks have round trips below soon. late exceeds the round trip over two satellites.
+	// networks have round trips below soon. late is longer than the round trip over two satellites.
 	soon = 10 * time.Millisecond
 	late = 250 * time.Millisecond
-	// grace is how much longer than its pauses a ping may take. A busy main thread starts it late.
+	// grace is the time that a ping may take in addition to its pauses. If VPP's main thread is busy, it
+	// starts a ping late.
 	grace = 2 * time.Second
 )
 
-// Measure sends a few small packets. If not all of them return in time, it sends them again more slowly,
-// because the path is long or loses packets. Error: *CannotError, or that of the connection.
+// Measure sends a few small packets. If not all packets return in time, the path is long or loses packets,
+// and Measure sends the packets again more slowly. It returns *CannotError or an error of the connection.
 func Measure(ctx context.Context, socket string, path Path) (Times, error) {
 	times, err := ping(ctx, socket, path, soon)
 	if err == nil && times.Received < times.Sent {
@@ -66,8 +67,8 @@ func ping(ctx context.Context, socket string, path Path, interval time.Duration)
 	return read(text)
 }
 
-// read parses the output of ping (plugins/ping/ping.c): a line for each reply, and the numbers of packets
-// sent and received.
+// read parses the output of ping (plugins/ping/ping.c). The output has a row for each reply, and the numbers
+// of sent and received packets.
 func read(text string) (Times, error) {
 	var times Times
 	var total time.Duration

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// connLimit limits the number of connections of a listener. Above the limit it closes the connection that has
-// been silent for longest, since it was opened or since its last response. A client that opens many silent
-// connections thus displaces its own connections. The portal sends a request immediately after it has
-// connected, so it can still connect.
+// connLimit limits the number of connections of a listener. If there are more connections, it closes the
+// connection that has been silent for the longest time since it was opened or since its last response. So a
+// client that opens many silent connections displaces its own connections. The portal sends a request
+// immediately after it has connected, so it can still connect.
 type connLimit struct {
 	limit int
 

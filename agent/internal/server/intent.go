@@ -9,8 +9,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// acknowledgedHeader is the name of the request header with the id of a freeze. An operator has acknowledged
-// the differences after this freeze in the portal.
+// acknowledgedHeader is the name of the request header with the id of a freeze. The header shows that an
+// operator has acknowledged the differences after this freeze in the portal.
 const acknowledgedHeader = "Longline-Freeze-Looked"
 
 // decode decodes a document, or returns the response for an invalid document.
@@ -38,7 +38,8 @@ func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Intent) {
 	ids := requestIDs(r.Header)
-	// Log the request IDs before the work begins: they belong to every change in VPP from here on.
+	// Log the request IDs before the work begins, because all changes in VPP from here on belong to these
+	// requests.
 	s.log.Info("intent", "generation", in.Generation, "present", len(in.Present), "removed", len(in.Removed), "request_ids", ids)
 	outcome, err := s.engine.Put(r.Context(), in, r.Header.Get(acknowledgedHeader))
 	var old *intent.OldGenerationError

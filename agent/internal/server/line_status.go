@@ -16,9 +16,9 @@ import (
 const (
 	// countFor is the time between the two readings of counters for a response.
 	countFor = time.Second
-	// portalWait is the longest time that the portal may take to send the state of a line.
+	// portalWait is the longest time for which the agent waits until the portal has sent the state of a line.
 	portalWait = 5 * time.Second
-	// shortestID is the smallest number of characters of a line's ID that can select the line.
+	// shortestID is the smallest number of characters of a line's ID with which a user can select the line.
 	shortestID = 8
 )
 
@@ -63,8 +63,8 @@ type lineBody struct {
 	Router string        `json:"router"`
 	VLL    string        `json:"vll"`
 	Ends   []lineEndBody `json:"ends"`
-	// Portal is the portal's view of the line (POST /api/agent/v1/line). It is null if the portal did not
-	// respond; PortalError then says why.
+	// Portal is the portal's view of the line (POST /api/agent/v1/line). If the portal did not respond,
+	// Portal is null, and PortalError has the reason.
 	Portal      json.RawMessage `json:"portal"`
 	PortalError string          `json:"portal_error"`
 }
@@ -73,7 +73,7 @@ type portalLine struct {
 	VLL string `json:"vll"`
 }
 
-// namedLine is a line by its ID, with the portal's response or the reason why there is none.
+// namedLine has the ID of a line, and the portal's response or the reason why there is no response.
 type namedLine struct {
 	vll         string
 	portal      json.RawMessage
@@ -238,8 +238,8 @@ func (s *Server) countTwice(ctx context.Context, connected bool, snapshot *obser
 	return &first, &second
 }
 
-// ratesOf returns the rates of an interface between the two readings. It returns nil if the index belongs to
-// another interface now, or if another user cleared the counters.
+// ratesOf returns the rates of an interface between the two readings. It returns nil if the interface's index
+// now belongs to another interface, or if another user cleared the counters.
 func ratesOf(i *observe.Interface, before, after *statseg.Reading) *ratesBody {
 	at := int(i.Index)
 	for _, reading := range []*statseg.Reading{before, after} {

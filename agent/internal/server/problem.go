@@ -20,7 +20,7 @@ type problem struct {
 	Generation int64          `json:"generation,omitempty"`
 }
 
-// conflictOf returns the response to a request that conflicts with the present state. err says why.
+// conflictOf returns the response to a request that conflicts with the present state. err is the reason.
 func conflictOf(err error, code, title string) problem {
 	return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
 }

@@ -16,7 +16,8 @@ type Timeouts struct {
 	Header, Read, Write, Idle time.Duration
 }
 
-// usualTimeouts are generous for a portal and short for other clients. Header includes the TLS handshake.
+// usualTimeouts leave enough time for a portal, but limit clients that are too slow. Header includes the TLS
+// handshake.
 var usualTimeouts = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 5 * time.Minute, Idle: 2 * time.Minute}
 
 const (
@@ -27,7 +28,7 @@ const (
 )
 
 // Serve serves the portal over TLS until ctx ends. Then it accepts no further requests, and lets running
-// requests finish, for at most stopTimeout after Finished is closed.
+// requests finish. They must finish within stopTimeout after Finished is closed.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	return s.serve(ctx, listener, config, s.Handler())
 }
@@ -44,8 +45,8 @@ func (s *Server) ServeMetrics(ctx context.Context, listener net.Listener) error 
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.Config, handler http.Handler) error {
-	// Allow HTTP/1.1 only: with one request at a time on a connection, the limit on connections also limits
-	// requests.
+	// Allow HTTP/1.1 only. A connection then carries one request at a time, so the limit on connections also
+	// limits requests.
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	server := &http.Server{
@@ -73,8 +74,8 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.C
 	return <-stopped
 }
 
-// endAfterWork waits until the engine has finished, and then for stopTimeout, and calls cancel. If ctx ends
-// before, it does not call cancel.
+// endAfterWork waits until the engine has finished, then waits for stopTimeout, then calls cancel. If ctx
+// ends earlier, it does not call cancel.
 func (s *Server) endAfterWork(ctx context.Context, cancel context.CancelFunc) {
 	if s.Finished != nil {
 		select {

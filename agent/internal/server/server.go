@@ -58,9 +58,9 @@ type Server struct {
 	// Counters reads the stats segment of the VPP that started at bootMS. It is nil if no stats segment is used.
 	// Set it before Serve.
 	Counters func(bootMS int64) (statseg.Reading, error)
-	// Finished is closed when the engine has ended all its work. When their context has ended, Serve and its
-	// variants let running requests finish until Finished is closed, and for stopTimeout longer. If Finished is
-	// nil, the work counts as ended. Set it before Serve.
+	// Finished is closed when the engine has ended all its work. When their context has ended, Serve,
+	// ServeControl and ServeMetrics let running requests finish until stopTimeout after Finished was closed.
+	// If Finished is nil, the work counts as ended. Set it before Serve.
 	Finished <-chan struct{}
 	// Valid returns an error for a certificate that the server refuses although the CA signed it. Set it
 	// before Serve.
@@ -141,7 +141,8 @@ func (s *Server) portalOnly(next http.Handler) http.Handler {
 }
 
 // refusal returns the reason why the client is not served, or nil if it is served. It checks the certificate
-// again, because the handshake checked it when the connection was opened, which may be long ago.
+// for each request, because the handshake checked it only when the connection was opened, which may be long
+// ago.
 func (s *Server) refusal(state *tls.ConnectionState) *problem {
 	role := ""
 	if state != nil && len(state.VerifiedChains) > 0 {

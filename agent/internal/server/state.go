@@ -93,8 +93,8 @@ type stateBody struct {
 	Freeze       *freeze.Shown     `json:"freeze"`
 }
 
-// stateOf returns the result of a comparison of VPP with the stored intent. If VPP cannot be read, the
-// members that come from VPP are empty.
+// stateOf compares VPP with the stored intent and returns the result. If VPP cannot be read, the members that
+// come from VPP are empty.
 func (s *Server) stateOf(ctx context.Context) stateBody {
 	status := s.engine.Status()
 	body := stateBody{

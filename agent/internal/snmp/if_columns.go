@@ -9,7 +9,7 @@ import (
 	"github.com/posteo/go-agentx/value"
 )
 
-// cell is the value of one object, or nil if it has none.
+// cell is the value of one object, or nil if the object has no value.
 type cell *pdu.Variable
 
 // column is one object type. A column of a table has an instance for each row. A scalar has only the instance
@@ -86,8 +86,8 @@ func mtu(r *row) cell {
 	return nil
 }
 
-// physAddress returns the address of the port, because VPP reports none for a sub-interface. If the port has
-// no address, the value is empty (RFC 2863).
+// physAddress returns the address of the interface's port, because VPP reports no address for a
+// sub-interface. If the port has no address, the value is empty (RFC 2863).
 func physAddress(r *row) cell {
 	if r.port.MAC == [6]byte{} {
 		return text("")
@@ -108,7 +108,7 @@ func highSpeed(r *row) cell { return gauge(min((r.port.SpeedBPS+500_000)/1_000_0
 // virtual lists devices that look like Ethernet ports but lead to a program or to other ports.
 var virtual = []string{"memif", "tap", "tun", "virtio", "pipe", "bvi"}
 
-// connectorPresent returns true (1) for a device that can be a network card, and otherwise false (2).
+// connectorPresent returns true (1) for a device that can be a network card, and false (2) for other devices.
 func connectorPresent(r *row) cell {
 	if r.kind == ethernetCsmacd && !slices.Contains(virtual, r.Device) {
 		return integer(1)
@@ -116,8 +116,8 @@ func connectorPresent(r *row) cell {
 	return integer(2)
 }
 
-// discontinuity returns the value of sysUpTime since which the counters are continuous. 0 means that they
-// have been continuous since before snmpd started.
+// discontinuity returns the value of sysUpTime at the beginning of the time in which the counters are
+// continuous. 0 means that this time began before snmpd started.
 func discontinuity(t *Table, r *row) cell {
 	if r.counts == nil {
 		return nil

@@ -103,8 +103,8 @@ func sumAt(at int, vectors ...[]uint64) *uint64 {
 	return sum
 }
 
-// wentBack reports whether any counter is lower than before. Then the counters were cleared, or belong to
-// another interface.
+// wentBack reports whether any counter in c is lower than in before. In this case the counters were cleared,
+// or belong to another interface.
 func (c *counts) wentBack(before *counts) bool {
 	less := func(now, before *uint64) bool { return now != nil && before != nil && *now < *before }
 	return c.in.Packets < before.in.Packets || c.in.Bytes < before.in.Bytes || c.out.Packets < before.out.Packets || c.out.Bytes < before.out.Bytes ||

@@ -30,15 +30,15 @@ type Interfaces struct {
 	made moment
 }
 
-// moment is a table with the run of VPP that it shows.
+// moment is a table together with the run of VPP that it describes.
 type moment struct {
 	table  *Table
 	at     time.Time
 	bootMS int64
 }
 
-// keptFor is the time for which a table is reused, because a walk over 1,000 interfaces sends 26,000
-// requests.
+// keptFor is the time for which a table is reused. It is reused because a walk over 1,000 interfaces sends
+// 26,000 requests.
 const keptFor = time.Second
 
 // table returns a table that is at most a second old. upSince is the start time of the SNMP agent.

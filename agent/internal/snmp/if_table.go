@@ -9,8 +9,8 @@ import (
 	"github.com/posteo/go-agentx/value"
 )
 
-// Table is the set of interfaces at one moment. It creates a cell only when the cell is requested, because
-// even a walk over 1,000 interfaces requests each cell only once.
+// Table is the set of interfaces at one moment. It creates a cell when the cell is requested and does not
+// keep the cell, because even a walk over 1,000 interfaces requests each cell only once.
 type Table struct {
 	// UpSince is the start time of the SNMP agent, the zero point of sysUpTime.
 	UpSince time.Time
@@ -40,7 +40,7 @@ func (t *Table) get(oid value.OID) pdu.Variable {
 }
 
 // next returns the first object whose OID is greater than from and less than to. If include is true, the OID
-// can also be equal to from. If to is empty, there is no upper bound. If there is no such object, next
+// can also be equal to from. An empty to means that there is no upper bound. If there is no such object, next
 // returns endOfMibView.
 func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	for i := range columns {
@@ -60,8 +60,8 @@ func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: pdu.VariableTypeEndOfMIBView}, from)
 }
 
-// first returns the position in a column where the search for the object after the OID from begins, or the
-// column's length if no row follows.
+// first returns the first position in a column whose object can follow the OID from. If no row follows, it
+// returns the length of the column.
 func (t *Table) first(c *column, from value.OID, include bool) int {
 	if !hasPrefix(from, c.oid) {
 		if slices.Compare(from, c.oid) < 0 {

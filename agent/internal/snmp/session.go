@@ -16,8 +16,8 @@ const (
 	// replyTimeout is the time for which the master waits for a response of the subagent, and for which the
 	// subagent waits for a response of the master.
 	replyTimeout = 5 * time.Second
-	// preferred is the priority with which the subagent registers its tables. A lower number has precedence, and
-	// snmpd's own tables have AgentX's default of 127.
+	// preferred is the priority with which the subagent registers its tables. A lower number has precedence
+	// over a higher number. snmpd's own tables have AgentX's default of 127.
 	preferred = 100
 	// maxPayload is the largest accepted payload (bytes). It is far larger than any request.
 	maxPayload = 1 << 20
@@ -28,8 +28,8 @@ var (
 	errUndecodable = errors.New("agentx: the master sent a packet that is not AgentX")
 )
 
-// session is one connection to the master agent. It uses only the encoding of the library. The library's
-// own client terminates the program when a connection breaks without a normal end
+// session is one connection to the master agent. It uses the library only to encode and decode packets. The
+// library's own client terminates the program when a connection breaks without a normal end
 // (docs/adr/0048-serve-interfaces-to-snmpd-as-agentx-subagent.md).
 type session struct {
 	conn     net.Conn
@@ -69,7 +69,8 @@ func (s *session) begin(name string, now func() time.Time) error {
 	return s.conn.SetReadDeadline(time.Time{})
 }
 
-// request sends a packet and waits for its response. Meanwhile it answers requests of the master.
+// request sends a packet and waits for the response to this packet. Meanwhile it answers requests of the
+// master.
 func (s *session) request(packet pdu.Packet) (*pdu.Header, time.Duration, error) {
 	s.packetID++
 	if err := s.send(&pdu.Header{SessionID: s.id, PacketID: s.packetID}, packet); err != nil {
@@ -130,8 +131,8 @@ func (s *session) receive() (*pdu.Header, []byte, error) {
 	if err := header.UnmarshalBinary(first[:]); err != nil {
 		return nil, nil, err
 	}
-	// The master runs on the same machine and uses its byte order; net-snmp omits the flag for network byte
-	// order.
+	// The master runs on the same machine and uses the machine's byte order. So net-snmp does not set the
+	// flag for network byte order.
 	if header.Version != 1 || header.Flags&pdu.FlagNetworkByteOrder != 0 || header.PayloadLength > maxPayload {
 		return nil, nil, errUndecodable
 	}
@@ -179,9 +180,10 @@ func answerTo(table *Table, kind pdu.Type, r pdu.Range) pdu.Variable {
 	return table.next(from, r.From.GetInclude(), r.To.GetIdentifier())
 }
 
-// decodeRanges decodes the requested objects. Get and GetNext have the same form, but the library reads only
-// one object of a Get, and panics if a payload is too short. The subagent does not support contexts. A packet
-// with the context flag has another form, and its decoding fails.
+// decodeRanges decodes the requested objects. Get and GetNext requests have the same form, but the library
+// reads only one object of a Get request. The library panics if a payload is too short; decodeRanges then
+// returns errUndecodable. The subagent does not support contexts: a packet with the context flag has another
+// form and cannot be decoded.
 func decodeRanges(payload []byte) (ranges pdu.Ranges, err error) {
 	defer func() {
 		if recover() != nil {

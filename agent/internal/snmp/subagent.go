@@ -17,8 +17,8 @@ type Subagent struct {
 // retryInterval is the pause between attempts to connect. A restart of snmpd takes about a second.
 const retryInterval = 2 * time.Second
 
-// Run serves until ctx ends. If there is no master, Run tries again after retryInterval. The rest of the
-// agent does not depend on the master.
+// Run serves the master until ctx ends. If there is no master, Run tries again after retryInterval. The rest
+// of the agent works without a master.
 func (a *Subagent) Run(ctx context.Context) {
 	logged := ""
 	for ctx.Err() == nil {

@@ -26,7 +26,7 @@ var (
 	errDamaged = errors.New("a damaged record")
 )
 
-// segment describes one file of records.
+// segment describes one file with records.
 type segment struct {
 	id      uint64
 	path    string
@@ -56,8 +56,8 @@ func findSegments(folder string) ([]*segment, error) {
 	return all, nil
 }
 
-// survey counts the complete records after the offset from. It reads only their lengths, because the segments
-// may contain the records of a whole day when the agent starts.
+// survey counts the complete records after the offset from. It reads only the lengths of records, because the
+// segments may contain the records of a whole day when the agent starts.
 func (g *segment) survey(from int64) error {
 	file, err := os.Open(g.path)
 	if err != nil {
@@ -88,7 +88,7 @@ func walk(file io.ReaderAt, from, to int64) (end, n int64, err error) {
 	return end, n, nil
 }
 
-// read returns up to n records. If a record is damaged, it returns the records before it and errDamaged. It
+// read returns up to n records. If a record is damaged, read returns the preceding records and errDamaged. It
 // also returns errors of the file.
 func (g *segment) read(from int64, n int) ([]Record, error) {
 	if from >= g.size {

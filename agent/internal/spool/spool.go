@@ -1,7 +1,7 @@
-// Package spool keeps records on disk, in order, until a consumer has taken them. A limit and the free
-// space of the disk bound it: it drops the oldest records first, and counts them. A record survives a power
-// failure as soon as Append has returned nil. After a crash the spool may return a record again, but it
-// does not lose one.
+// Package spool keeps records on disk, in order, until a consumer has taken them. The size of a spool is
+// limited by a given limit and by the free space of the disk. The spool drops the oldest records first, and
+// counts the dropped records. A record survives a power failure as soon as Append has returned nil. After a
+// crash the spool may return a record again, but it does not lose one.
 package spool
 
 import (
@@ -25,9 +25,9 @@ type Spool struct {
 	limit  int64 // bytes of all segments
 	added  chan struct{}
 
-	// First reserves space on the same disk for data that is more important than all records. While it
-	// fails for lack of space, the spool drops its oldest records. Set it before the first Append. With
-	// nil, there is no reserve.
+	// First reserves space on the same disk for data that is more important than all records. While First
+	// fails for lack of space, the spool drops its oldest records. If First is nil, there is no reserve. Set
+	// First before the first Append.
 	First func() error
 
 	waiting, dropped atomic.Int64
@@ -54,9 +54,9 @@ type Record struct {
 }
 
 // Open opens the spool with the records of an earlier run, and starts a new segment for new records. So an
-// incomplete record stays the last of its file, and is never returned. If the folder cannot be used, each
-// later call tries again and returns the error; Open itself reports none, so that the agent can run without
-// the spool.
+// incomplete record stays at the end of its file, and the spool never returns it. If the folder cannot be
+// used, Open reports no error, so that the agent can run without the spool. Each later call of a method tries
+// again and returns the error.
 func Open(folder string, limit int64) *Spool {
 	s := &Spool{folder: folder, limit: limit, added: make(chan struct{}, 1), noted: true}
 	s.mu.Lock()
@@ -103,8 +103,8 @@ func (s *Spool) open() error {
 	return nil
 }
 
-// SetAside returns the file that was set aside when the spool was opened, or nil. After that, the spool
-// returns all existing records again, and the count of dropped records starts at 0.
+// SetAside returns the file that was set aside when the spool was opened, or nil. If there is such a file,
+// the spool returns all existing records again, and the count of dropped records starts at 0.
 func (s *Spool) SetAside() *durable.SetAsideFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *Spool) Close() error {
 	return s.closeSegment()
 }
 
-// closeSegment closes the file that is being written to. The next Append starts another one.
+// closeSegment closes the segment file that is open for writing. The next Append starts another segment.
 func (s *Spool) closeSegment() error {
 	if s.writing == nil {
 		return nil
@@ -191,7 +191,8 @@ func (s *Spool) append(data []byte) error {
 	}
 }
 
-// first calls First and returns only errors for lack of space. Other errors are no reason to drop records.
+// first calls First. It returns only errors for lack of space, because other errors are no reason to drop
+// records.
 func (s *Spool) first() error {
 	if s.First != nil {
 		if err := s.First(); durable.IsFull(err) {
@@ -243,7 +244,7 @@ func (s *Spool) begin() error {
 	return nil
 }
 
-// makeRoom drops the oldest segments until need bytes fit.
+// makeRoom drops the oldest segments until there is room for need bytes.
 func (s *Spool) makeRoom(need int64) {
 	total := need
 	for _, g := range s.segments {
@@ -315,10 +316,11 @@ func endOf(records []Record, otherwise int64) int64 {
 	return records[len(records)-1].End.offset
 }
 
-// Take removes records that Oldest returned, and all records before them. The spool does not return them
-// again, even if the disk cannot record it. With refused, the consumer rejected the records, and they count
-// as dropped. Records that were dropped in the meantime are not counted twice. After an error, the disk has
-// not recorded the position, so the records may be returned again after a crash.
+// Take removes records that Oldest returned, and all records before them. refused means that the consumer
+// rejected the records; they then count as dropped. Records that were dropped in the meantime are not counted
+// twice. The spool does not return removed records again, even if the disk cannot record their removal. If
+// Take returns an error, the disk has not recorded the position, so the records may be returned again after a
+// crash.
 func (s *Spool) Take(records []Record, refused bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -358,9 +360,9 @@ func (s *Spool) find(id uint64) *segment {
 	return nil
 }
 
-// moveTo records the new position on disk before it removes files. The reverse order would lose the count
-// of dropped records in a crash. It removes the files even if the disk is full, because their removal makes
-// the space for that record. The next call that writes repeats the attempt.
+// moveTo records the new position on disk before it removes files. In the reverse order, a crash would lose
+// the count of dropped records. moveTo removes the files even if the position cannot be recorded because the
+// disk is full: the removal makes space. The next call that writes records the position.
 func (s *Spool) moveTo(p Position) {
 	s.taken, s.noted = p, false
 	_ = s.note()

@@ -16,8 +16,8 @@ const (
 	absentFor = 30 * time.Second
 )
 
-// directoryIndex caches the positions of entries in the directory. VPP does not move an entry during its
-// run. A search compares tens of thousands of names, because each interface has about twenty.
+// directoryIndex caches the positions of entries in the directory. VPP does not move an entry during a run of
+// VPP. A search compares tens of thousands of names, because each interface has about twenty names.
 type directoryIndex struct {
 	indices map[string]uint32
 	pools   []string             // names of the entries of buffer pools
@@ -25,7 +25,7 @@ type directoryIndex struct {
 	epoch   int64                // epoch at the last search; while the epoch is the same, VPP has added no entry
 }
 
-// entries returns the named entries and omits those that do not exist.
+// entries returns the named entries and omits names without an entry.
 func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
 	dir, err := s.directory(names...)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Segment) findIndices(names []string) error {
 
 // mayExistNow reports whether a search for a name can succeed. It returns false if the last search for the
 // name failed less than absentFor ago. It also returns false if the epoch has not changed since the last
-// search, because VPP changes the epoch when it adds an entry. If no epoch has been read (0), only the time
-// matters.
+// search, because VPP changes the epoch when it adds an entry. If no epoch has been read (its value is 0),
+// only the time matters.
 func (s *Segment) mayExistNow(name string) bool {
 	missed, known := s.index.missed[name]
 	return !known || time.Since(missed) >= absentFor && (s.lastEpoch == 0 || s.lastEpoch != s.index.epoch)

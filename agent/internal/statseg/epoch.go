@@ -16,8 +16,8 @@ import (
 // vnet/interface/stats.c and vlib_stats_segment_unlock (23.10 to 26.06). Other changes of the directory also
 // change the epoch.
 //
-// It does not apply to tunnels of some other plugins. These plugins only hide the interface of a deleted
-// tunnel, and reuse it with the same index.
+// The epoch does not show changes of the tunnels of some other plugins. These plugins only hide the interface
+// of a deleted tunnel, and later reuse the interface with the same index.
 func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		var found int64

@@ -14,16 +14,16 @@ const (
 	// memoryEntry is a vector of one heap's figures in bytes. The first two are the total and the used size
 	// (vlib/stats/provider_mem.c).
 	memoryEntry = "/mem/stat segment"
-	// bare is the size of a segment without interfaces, in bytes. perInterface is the size of the names of one
-	// interface in the directory, and perThread the size of its counters in one thread, both in bytes. Measured:
-	// 0.55 MB, 2.4 kB and 0.2 kB. The constants perInterface and perThread are 1.5 times the measured sizes, to
-	// allow for growth.
+	// bare is the size of a segment without interfaces, in bytes. perInterface is the size of the names of
+	// one interface in the directory, and perThread the size of the counters of one interface in one thread,
+	// both in bytes. The measured sizes are 0.55 MB, 2.4 kB and 0.2 kB. perInterface and perThread are 1.5
+	// times the measured sizes, to allow for growth.
 	bare         = 560_000
 	perInterface = 3600
 	perThread    = 300
-	// fillable is the share of the segment that may be in use. When a vector grows, VPP allocates a new vector
-	// of 1.5 times the size while it still keeps the old one. The directory is nearly all of the segment, so it
-	// needs 1 + 1.5 times its size when it grows.
+	// fillable is the share of the segment that may be in use. When a vector grows, VPP allocates a new
+	// vector of 1.5 times the size while the old vector still exists. The directory takes nearly all of the
+	// segment. When it grows, it needs 1 + 1.5 times its size.
 	fillable = 0.45
 )
 
@@ -35,9 +35,9 @@ type Memory struct {
 	Slots       int    // number of slots for interfaces, including the slots of deleted interfaces
 }
 
-// FreeInterfaces returns the number of interfaces that surely fit into the segment in addition to the live
+// FreeInterfaces returns the number of interfaces that certainly fit into the segment in addition to the live
 // interfaces. The result is never negative. VPP reuses the slots of deleted interfaces. VPP's figure for the
-// used memory may be old, so FreeInterfaces also calculates the used memory, and uses the larger of both
+// used memory may be old. So FreeInterfaces also calculates the used memory, and uses the larger of the two
 // values.
 func (m Memory) FreeInterfaces(live int) int {
 	each := float64(perInterface + perThread*m.Threads)
@@ -46,8 +46,8 @@ func (m Memory) FreeInterfaces(live int) int {
 }
 
 // FreeInterfaces returns the number of interfaces that fit into the segment of the VPP that started at
-// bootMS, in addition to the live interfaces. It returns math.MaxInt if VPP does not report the size of the
-// segment, or with an error if the segment cannot be read.
+// bootMS, in addition to the live interfaces. If VPP does not report the size of the segment, it returns
+// math.MaxInt. If the segment cannot be read, it returns math.MaxInt and an error.
 func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
 	var memory Memory
 	err := r.readFrom(bootMS, func(s *Segment) (int64, error) {

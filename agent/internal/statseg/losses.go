@@ -11,7 +11,7 @@ import (
 // does not count these frames. The counters of a port include its sub-interfaces (process_drop_punt in
 // vnet/interface_output.c).
 type InterfaceLosses struct {
-	// Drops counts frames that arrived on the interface and that VPP dropped anywhere, including by a
+	// Drops counts frames that arrived on the interface and that VPP dropped for any reason, for example by a
 	// policer.
 	Drops []uint64
 	// RxMiss and RxErrors count frames that the network card lost. RxNoBuffer counts frames for which no buffer
@@ -32,8 +32,8 @@ type RouterErrors struct {
 }
 
 // Buffers sums the buffers of all pools. VPP updates the figures every update-interval, by default 10 s.
-// Total is 0 if VPP does not report the figures. From 26.02 on, VPP reports them as gauges, which govpp 0.13
-// cannot read.
+// Total is 0 if VPP does not report the figures. From 26.02 on, VPP reports the figures as gauges, which
+// govpp 0.13 cannot read.
 type Buffers struct{ Total, Free uint64 }
 
 const (
@@ -49,9 +49,9 @@ const (
 	poolsPattern = poolsFolder + ".+/(?:used|cached|available)"
 )
 
-// errorGroups has, for each field of RouterErrors, the names of the counters whose sum it is. VPP names a
-// counter by its node and its own text (vlib_register_errors in vlib/error.c, 23.10 to 26.06). The index of a
-// name differs between runs.
+// errorGroups has a group of counters for each field of RouterErrors. The field is the sum of these counters.
+// The name of a counter consists of a node's name and a text (vlib_register_errors in vlib/error.c, 23.10 to
+// 26.06). The counter's index differs between runs of VPP.
 var errorGroups = [...]struct {
 	field func(*RouterErrors) **uint64
 	names []string
@@ -128,7 +128,7 @@ func (r *Reading) addSimple(name string, threads adapter.SimpleCounterStat) {
 	}
 }
 
-// addPool adds one figure of a buffer pool. Buffers in the caches of threads are free too.
+// addPool adds one figure of a buffer pool. Buffers in the caches of threads count as free.
 func (b *Buffers) addPool(name string, buffers uint64) {
 	b.Total += buffers
 	if path.Base(name) != "used" {

@@ -25,7 +25,7 @@ func (r *ReopeningSegment) Read(bootMS int64) (reading Reading, err error) {
 }
 
 // Reread reads the mapping that is already open, even if another VPP has started since. It does not open a
-// new one, because a VPP that does not respond does not provide one.
+// new mapping, because a VPP that does not respond provides no mapping.
 func (r *ReopeningSegment) Reread() (Reading, error) {
 	if r.segment == nil {
 		return Reading{}, errors.New("read stats segment: it is not open")

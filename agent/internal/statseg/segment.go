@@ -23,8 +23,8 @@ type Reading struct {
 	Epoch     int64   // epoch of the segment's directory, see ReopeningSegment.Epoch
 	Heartbeat float64 // increases while VPP's collector runs, by default every 10 s
 	Rx, Tx    []Count // by sw_if_index, summed over threads
-	// Names are the names of the interfaces by sw_if_index. VPP reuses indices, so the interface at an index may
-	// be another one than in an earlier reading.
+	// Names are the names of the interfaces by sw_if_index. VPP reuses indices, so two readings may have
+	// different interfaces at the same index.
 	Names []string
 	// Conform, Exceed and Violate are the counters of the policers by policer index, summed over threads. VPP
 	// has these entries only after its first policer was created.
@@ -45,10 +45,9 @@ const (
 	// bootWait is the time for which the agent waits for a missing socket while VPP starts. The socket of the
 	// stats segment may appear after the socket of the API.
 	bootWait = 2 * time.Second
-	// noWait is the wait for a missing socket before reads that are repeated anyway.
+	// noWait is the time to wait for a missing socket before a read that is repeated anyway.
 	noWait = time.Millisecond
-	// handOut is the longest time that VPP's main thread may take to send the segment to a client that has
-	// connected.
+	// handOut is the longest time that VPP's main thread may take to send the segment to a new client.
 	handOut = 2 * time.Second
 )
 

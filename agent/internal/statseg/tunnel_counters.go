@@ -7,9 +7,9 @@ type TunnelCounters struct {
 	// Rx and Tx count the frames that a tunnel has received and sent. VPP does not count the frames that a GRE
 	// tunnel sends.
 	Rx, Tx uint64
-	// Fragmented counts the fragments that the router has sent, and Reassembled the packets to the router itself
-	// that it has reassembled. Both include packets of all senders. The IPv4 packets of a tunnel may be sent in
-	// fragments.
+	// Fragmented counts the fragments that the router has sent. Reassembled counts the packets that were
+	// addressed to the router and that it has reassembled. Both numbers include the packets of all tunnels
+	// and programs. The IPv4 packets of a tunnel may be sent in fragments.
 	Fragmented, Reassembled uint64
 }
 

@@ -53,8 +53,8 @@ func (geneveKind) Found(details api.Message) *Found {
 			Encapsulation: intent.GENEVE, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
 			Table: m.EncapVrfID,
 		},
-		// For a tunnel over IPv6, VPP looks up the table among the IPv4 tables, so the table that VPP reports may
-		// be wrong.
+		// For a tunnel over IPv6, VPP searches the table among the IPv4 tables, so the table that VPP reports
+		// may be wrong.
 		Default: m.EncapVrfID == 0 || m.DstAddress.Af == ip_types.ADDRESS_IP4,
 	}
 }

@@ -35,7 +35,7 @@ func (greKind) AddDel(t intent.Tunnel, add bool) api.Message {
 	}}
 }
 
-// CLI returns a CLI comment, which VPP ignores, for a tunnel over IPv6. Up to VPP 26.06,
+// For a tunnel over IPv6, CLI returns a comment, which VPP's CLI ignores. Up to VPP 26.06,
 // create_gre_tunnel_command_fn does not pass the expected address family to unformat_ip46_address. Depending
 // on the compiler, VPP's CLI may therefore refuse IPv6 addresses.
 func (greKind) CLI(t intent.Tunnel, suffix string) string {
@@ -60,8 +60,8 @@ func (greKind) Made(reply api.Message) (interface_types.InterfaceIndex, bool) {
 	return 0, false
 }
 
-// Dump returns the second version of the request if this VPP has it. Such a VPP omits tunnels with keys from
-// gre_tunnel_dump.
+// Dump returns the second version of the request if this VPP has it. A VPP with the second version omits
+// tunnels with keys from the replies to gre_tunnel_dump.
 func (greKind) Dump(has Has, at interface_types.InterfaceIndex) api.Message {
 	if GREKeys(has) {
 		return &gre.GreTunnelDumpV2{SwIfIndex: at}

@@ -1,5 +1,6 @@
-// Package tunnel has one file per kind of tunnel that carries lines: how VPP creates, deletes and lists it, and
-// how it differs from the other kinds. Local cross-connects need no tunnel.
+// Package tunnel has one file for each kind of tunnel that carries lines. The file defines how VPP creates,
+// deletes and lists such a tunnel, and how it differs from the other kinds. Local cross-connects need no
+// tunnel.
 package tunnel
 
 import (
@@ -41,28 +42,29 @@ type Kind interface {
 	AddDel(t intent.Tunnel, add bool) api.Message
 	// CLI returns the CLI command that creates the tunnel. With the suffix " del", the command deletes it.
 	CLI(t intent.Tunnel, suffix string) string
-	// Made returns the interface that VPP has created, if reply answers a message of AddDel.
+	// If reply answers a message of AddDel, Made returns the interface that VPP has created.
 	Made(reply api.Message) (index interface_types.InterfaceIndex, ok bool)
 	// Dump returns the request for the tunnel of an interface, or for all tunnels of the kind.
 	Dump(has Has, at interface_types.InterfaceIndex) api.Message
 	// Found returns the tunnel that an answer to Dump describes. It returns nil for answers about other
 	// interfaces, and for tunnels that cannot carry a line.
 	Found(details api.Message) *Found
-	// Needs returns the messages without which the agent has no tunnels of this kind.
+	// Needs returns the messages that the agent needs for tunnels of this kind.
 	Needs() []api.Message
-	// Refuses returns why VPP cannot have the tunnel although it has the messages of Needs, or "".
+	// Refuses returns the reason why VPP cannot have the tunnel although it has the messages of Needs. It
+	// returns "" if there is no such reason.
 	Refuses(t intent.Tunnel, greKeys bool) string
 	// SharesKeys reports whether VPP can have a tunnel that is not Default and another tunnel with the same
 	// intent.Identity.
 	SharesKeys() bool
-	// MTU returns the L3 MTU (bytes) that VPP gives a new tunnel, if the tunnel drops longer frames. It returns
-	// 0 if VPP does not compare frames with the tunnel's MTU.
+	// MTU returns the L3 MTU (bytes) of a new tunnel, if VPP drops frames that are longer than the tunnel's
+	// MTU. It returns 0 if VPP does not compare frames with the tunnel's MTU.
 	MTU() uint32
-	// UpWhenNew reports whether VPP sets a new tunnel up.
+	// UpWhenNew reports whether a new tunnel is admin up.
 	UpWhenNew() bool
 }
 
-// kinds is in the order in which tunnels are listed.
+// kinds is sorted in the order in which the agent lists tunnels.
 var kinds = []struct {
 	intent.Encapsulation
 	Kind
@@ -88,7 +90,8 @@ func OfDevice(device string) Kind {
 	return nil
 }
 
-// Dumps returns the requests for the tunnel of an interface, or for all tunnels, as far as this VPP has them.
+// Dumps returns the requests for the tunnel of an interface, or for all tunnels. It omits requests that this
+// VPP does not have.
 func Dumps(has Has, at interface_types.InterfaceIndex) (dumps []api.Message) {
 	for _, each := range kinds {
 		if dump := each.Dump(has, at); has(dump) {
@@ -108,7 +111,7 @@ func FoundIn(details api.Message) *Found {
 	return nil
 }
 
-// Made returns the interface of the tunnel that VPP has created, if reply answers such a request.
+// If reply answers a request to create a tunnel of any kind, Made returns the interface of the tunnel.
 func Made(reply api.Message) (index interface_types.InterfaceIndex, ok bool) {
 	for _, each := range kinds {
 		if index, ok = each.Made(reply); ok {
@@ -123,7 +126,7 @@ func (has Has) HasAll(messages ...api.Message) bool {
 	return !slices.ContainsFunc(messages, func(m api.Message) bool { return !has(m) })
 }
 
-// inTable returns the option that names the underlay table in a CLI command. Table 0 needs none.
+// inTable returns the option that names the underlay table in a CLI command. Table 0 needs no option.
 func inTable(option string, table uint32) string {
 	if table == 0 {
 		return ""

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// frameHeader is the size of VPP's msgbuf_t (bytes): a queue pointer, the length of the following data, a
-	// mark (vlibmemory/socket_api.c).
+	// frameHeader is the size of VPP's msgbuf_t (bytes), which has a queue pointer, the length of the
+	// following data, and a mark (vlibmemory/socket_api.c).
 	frameHeader = 16
 	// longest is the length of the longest message that is accepted (bytes). VPP's table of messages has about
 	// 200,000 bytes.

@@ -70,8 +70,8 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 	return replies, nil
 }
 
-// Dump sends the requests, and calls the function each, in order, with every message that answers one of the
-// requests. A control_ping after the requests marks the end, because some dumps end without a reply
+// Dump sends the requests. Then it calls the function each with every message that answers one of the
+// requests, in order. A control_ping after the requests marks the end, because some dumps end without a reply
 // (gre_tunnel_dump on 25.10 and 26.02). The reply to the ping also identifies the VPP process, which must be
 // the process in Info. each must be quick and must not use the session.
 func (s *Session) Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {

@@ -26,8 +26,8 @@ var lineClient = slices.Concat([]byte{telnetIAC, telnetSB, telnetType, 0}, []byt
 const maxAnswer = 1 << 20
 
 // CLI runs a command on VPP's CLI socket and returns its output. VPP has a separate process for each
-// connection to this socket, so a command that waits, such as ping, does not delay other clients. The same
-// command delays them if it is sent through the binary API.
+// connection to this socket, so a command that waits, such as ping, does not delay other clients. If the same
+// command is sent through the binary API, it delays other clients.
 func CLI(ctx context.Context, socket, command string) (string, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -73,8 +73,8 @@ func converse(conn net.Conn, command string) (string, error) {
 	return "", fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 }
 
-// readOption reads the bytes after IAC. It returns the option whose value VPP requests, or 0 if VPP requests
-// none.
+// readOption reads the bytes after IAC. If VPP requests the value of an option, readOption returns this
+// option, otherwise 0.
 func readOption(in *bufio.Reader) (byte, error) {
 	verb, err := in.ReadByte()
 	if err != nil {

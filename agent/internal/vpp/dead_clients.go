@@ -25,8 +25,8 @@ const (
 	// accumulate.
 	dropDeadEvery = 10 * time.Second
 	// iterationsUntilRemoved is the number of iterations of VPP's main loop after which VPP has removed the
-	// overlooked clients from its list. VPP notices in one iteration that they have disconnected, and removes
-	// them in a later one.
+	// overlooked clients from its list. VPP notices in one iteration that the clients have disconnected, and
+	// removes them in a later iteration.
 	iterationsUntilRemoved = 3
 )
 
@@ -81,9 +81,9 @@ func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	return names
 }
 
-// provokeSendError makes VPP reply to a client that no longer receives. The call that sends the reply then
-// fails and sets errno to EPIPE. VPP never overlooks this failure, and closes the connection.
-// provokeSendError returns when the connection is closed.
+// provokeSendError makes VPP reply to a client that no longer receives. VPP's call that sends the reply fails
+// and sets errno to EPIPE. VPP never overlooks this failure, and closes the connection. provokeSendError
+// returns when the connection is closed.
 func (d Dialer) provokeSendError() error {
 	dialed, err := net.DialTimeout("unix", d.Socket, d.Timeout)
 	if err != nil {
@@ -91,7 +91,8 @@ func (d Dialer) provokeSendError() error {
 	}
 	defer dialed.Close()
 	conn := dialed.(*net.UnixConn)
-	// Stop receiving before the request is sent. Otherwise VPP could reply while the client still receives.
+	// Stop receiving before the request is sent. If the order were reversed, VPP could reply while the client
+	// still receives.
 	if err := conn.CloseRead(); err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func awaitClose(conn *net.UnixConn) error {
 	return cmp.Or(err, polled)
 }
 
-// clients returns the clients of VPP's API socket. The result is empty if VPP does not list them.
+// clients returns the clients of VPP's API socket. The result is empty if VPP does not list its clients.
 func (s *Session) clients() map[client]bool {
 	reply, err := s.Call(context.Background(), &vlib.CliInband{Cmd: "show api clients"})
 	if err != nil {
@@ -138,8 +139,8 @@ func (s *Session) clients() map[client]bool {
 	return clientsOf(reply.(*vlib.CliInbandReply).Reply)
 }
 
-// clientsOf parses the output of vl_sock_api_dump_clients: a heading, then on each line a name, which may
-// be empty, and a descriptor.
+// clientsOf parses the output of vl_sock_api_dump_clients. After a heading, the output has one row for each
+// client, with a name and a descriptor. The name may be empty.
 func clientsOf(text string) map[client]bool {
 	_, text, _ = strings.Cut(text, "Socket clients")
 	found := make(map[client]bool)

@@ -40,8 +40,9 @@ func (i Info) Simulated() bool { return strings.Contains(i.Version, "vppsim") }
 // Dialer opens sessions.
 type Dialer struct {
 	Socket string
-	// Name is the result of AgentName for an agent. Only one agent can have a session with a VPP, and Dial
-	// refuses a session if another agent uses that VPP. Name is empty for programs that do not apply an intent.
+	// For an agent, Name is the result of AgentName. Only one agent can have a session with a VPP, so Dial
+	// refuses a session if another agent uses the VPP. For programs that do not apply an intent, Name is
+	// empty.
 	Name string
 	// Timeout is the longest time for which VPP may send nothing while a reply is pending. After that time the
 	// session ends.
@@ -118,7 +119,7 @@ func (s *Session) readMessageTypes() {
 		for _, msg := range messages {
 			if id, known := s.sock.table[key(msg)]; known {
 				kind := msg.GetMessageType()
-				// GoVPP takes feature_is_enabled_reply for a request because of its layout.
+				// govpp mistakes feature_is_enabled_reply for a request because of the layout of the message.
 				answers := kind == api.ReplyMessage || kind == api.RequestMessage && strings.HasSuffix(msg.GetMessageName(), "_reply")
 				s.types[id] = messageType{kind, reflect.TypeOf(msg).Elem(), answers}
 			}
@@ -180,8 +181,8 @@ func pluginsOf(reply *vlib.CliInbandReply) []string {
 	return slices.Compact(names)
 }
 
-// errStatsAppeared ends a session without a boot time when the boot time can be read. The next session then
-// has the boot time.
+// errStatsAppeared ends a session that has no boot time, as soon as the boot time can be read. The next
+// session then has the boot time.
 var errStatsAppeared = errors.New("VPP's stats segment can be read now")
 
 func (s *Session) keepAlive(bootMS func(context.Context) (int64, error)) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pendingCall is a call that waits for replies. Each reply shows that VPP is alive, but only the last one
-// needed wakes the waiting goroutine: with thousands of replies, a wake-up for each would take longer than
-// the replies themselves. All fields except the channel are protected by the session's lock.
+// pendingCall is a call that waits for replies. Each reply shows that VPP is alive, but only the last
+// necessary reply wakes the waiting goroutine. With thousands of replies, a wake-up for each reply would take
+// longer than the replies themselves. All fields except the channel are protected by the session's lock.
 type pendingCall struct {
 	received int  // number of replies received
 	until    int  // number of replies to wait for, 0 for all

@@ -19,10 +19,10 @@ var ErrHangs = errors.New("VPP hangs: it accepts connections and answers nothing
 // Keeper contains the functions that KeepConnected calls.
 type Keeper struct {
 	Log *slog.Logger
-	// Refused receives the reason why there is no session, after every failed attempt and while VPP hangs.
-	// It receives nil on success.
+	// Refused is called after every failed attempt and while VPP hangs. It receives the reason why there is
+	// no session. It receives nil on success.
 	Refused func(error)
-	// Noticed receives the names of dead API clients that VPP had overlooked.
+	// Noticed receives the names of dead API clients whose end VPP has not noticed.
 	Noticed func(names []string)
 	// Use works with a session until its context ends. The context ends with the session.
 	Use func(context.Context, *Session)

@@ -1,10 +1,10 @@
-// Package vpp implements VPP's binary API over its Unix socket: one Session per connection, many requests
-// in flight, replies matched by the context number of the request.
+// Package vpp implements VPP's binary API over VPP's Unix socket. A Session is one connection. Many requests
+// can be in flight. The context number of a request identifies its replies.
 //
 // It uses the messages of govpp and their codec, but not govpp's stream layer and socket adapter. The stream
-// layer drops a reply that is not collected within 100 ms. If a dump lacks an interface for this reason, the
-// agent could try to create an interface that exists. The socket adapter panics on a message of less than six
-// bytes.
+// layer drops a reply that is not collected within 100 ms. If an interface were missing in a dump for this
+// reason, the agent could try to create an interface that exists. The socket adapter panics on a message of
+// less than six bytes.
 package vpp
 
 import (
@@ -28,10 +28,10 @@ import (
 )
 
 var (
-	// ErrTimeout ends the session: VPP did not reply in time. It is unknown whether VPP carries out the pending
-	// requests.
+	// ErrTimeout ends the session because VPP did not reply in time. The agent then does not know whether VPP
+	// carries out the pending requests.
 	ErrTimeout = errors.New("vpp: no reply in time")
-	// ErrProtocol ends the session: VPP sent a message that cannot be decoded or was not expected.
+	// ErrProtocol ends the session because VPP sent a message that cannot be decoded or was not expected.
 	ErrProtocol = errors.New("vpp: unexpected message")
 	// ErrClosed is the reason for the end of a session that was closed with Close.
 	ErrClosed = errors.New("vpp: session closed")
@@ -51,8 +51,8 @@ const (
 	minRequest = 10
 )
 
-// Session is one connection to one VPP process. It is safe for concurrent use. It never recovers: after an
-// error the session stays ended, and its owner has to open another session.
+// Session is one connection to one VPP process. It is safe for concurrent use. A session never recovers:
+// after an error it stays ended, and its owner has to open another session.
 type Session struct {
 	info    Info
 	sock    *apiSocket
@@ -140,7 +140,7 @@ func (s *Session) leave(why error) {
 	defer s.lock.Close()
 	defer s.sock.conn.Close()
 	if errors.Is(why, ErrTimeout) {
-		return // if VPP replies later, sending fails because the connection is closed, and VPP does not overlook that
+		return // if VPP replies later, its send fails because the connection is closed, and VPP does not overlook this failure
 	}
 	_ = s.sock.conn.SetDeadline(time.Now().Add(goodbye))
 	id := s.sock.table[key(&memclnt.SockclntDelete{})]
@@ -151,15 +151,16 @@ func (s *Session) leave(why error) {
 	<-s.silent
 }
 
-// Has reports whether this VPP has the message with the same CRC, and so with the same fields.
+// Has reports whether this VPP has the message with the same CRC. Messages with the same CRC have the same
+// fields.
 func (s *Session) Has(msg api.Message) bool {
 	_, known := s.sock.table[key(msg)]
 	return known
 }
 
-// send registers handle for every message that answers req, buffers req, and returns its context number.
-// flush sends req. handle runs on the reader's goroutine with the session locked: it must be quick and must
-// not use the session.
+// send registers the function handle for every message that answers req, buffers req, and returns the context
+// number of req. A later call of flush sends req. handle runs on the reader's goroutine with the session
+// locked: it must be quick and must not use the session.
 func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error) {
 	id, known := s.sock.table[key(req)]
 	if !known {
@@ -198,8 +199,9 @@ func (s *Session) flush() error {
 	return nil
 }
 
-// forget stops waiting for replies to the requests with these context numbers. If givenUp is true, replies
-// may still arrive and are ignored. Otherwise the last reply has arrived, and a further reply is an error.
+// forget stops waiting for replies to the requests with these context numbers. givenUp means that replies may
+// still arrive; they are ignored. If givenUp is false, the last reply has arrived, and a further reply is an
+// error.
 func (s *Session) forget(givenUp bool, contexts ...uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +256,7 @@ func (s *Session) receive(data []byte) {
 	handle, waited := s.calls[context]
 	if !waited {
 		if !s.givenUp[context] {
-			// The message may belong to a dump, which would be incomplete without it.
+			// The message may belong to a dump, and the dump would be incomplete without the message.
 			s.failLocked(fmt.Errorf("%w: %s answers no pending request", ErrProtocol, known.typ.Name()))
 		}
 		return

@@ -21,7 +21,7 @@ func (e *OtherAgentError) Error() string {
 }
 
 // lockForOneAgent locks a VPP for the caller until the result is closed or the process ends in any way. It
-// locks the folder of the API socket, because agents in other containers detect this lock too, and because
+// locks the folder of the API socket for two reasons: agents in other containers detect this lock too, and
 // the lock needs no write permission. VPP's own list of clients is not suitable, because it may contain
 // clients that have disconnected (dead_clients.go). It returns *OtherAgentError if another agent has the
 // lock.

@@ -11,9 +11,9 @@ import (
 )
 
 // Merge adds the part to an operator's own file and returns the whole file, because vppcfg reads one file.
-// The operator's comments and order stay, and so do entries that already match. Merge reports all errors at
-// once: entries that differ, and ports of the lines that are missing or differ, because vppcfg would refuse
-// the whole file.
+// The operator's comments, the order and the entries that already match stay unchanged. Merge reports all
+// errors at once. An error is an entry that differs, or a line's port that is missing or differs, because
+// vppcfg would refuse the whole file.
 func (p *Part) Merge(file []byte) ([]byte, error) {
 	document := &yaml.Node{}
 	if err := yaml.Unmarshal(file, document); err != nil {
@@ -95,7 +95,8 @@ func (m *merger) subInterface(i Interface) {
 	m.add(subs, path+".sub-interfaces."+id, id, i.node(), i.VLL)
 }
 
-// wholePort adds the agent's settings to the entry of the port, which may also have settings of the operator.
+// wholePort adds the agent's settings to the entry of a port. The entry may also have settings of the
+// operator.
 func (m *merger) wholePort(i Interface) {
 	path := "interfaces." + i.Name
 	port := m.port(i)
@@ -164,7 +165,8 @@ func stated(field string, of map[string]string) string {
 	return "no " + field
 }
 
-// section returns a mapping of the file's outermost part. It creates a missing one.
+// section returns the mapping with this name at the outermost level of the file. If the mapping is missing,
+// section creates it.
 func (m *merger) section(name string) *yaml.Node {
 	if n := m.mappingIn(m.root, name, name); n != nil {
 		return n
@@ -172,8 +174,8 @@ func (m *merger) section(name string) *yaml.Node {
 	return mapping() // the file is refused already
 }
 
-// mappingIn returns the mapping of that key. It creates a missing one, and replaces an empty value. If the
-// value cannot be extended, it records an error and returns nil.
+// mappingIn returns the mapping of that key. It creates a missing mapping, and replaces an empty value by a
+// mapping. If the value cannot be extended, it records an error and returns nil.
 func (m *merger) mappingIn(parent *yaml.Node, path, key string) *yaml.Node {
 	for at := 0; at+1 < len(parent.Content); at += 2 {
 		switch n := parent.Content[at+1]; {

@@ -1,6 +1,6 @@
-// Package vppcfg describes the agent's interfaces in the format of a file of vppcfg
-// (git.ipng.ch/ipng/vppcfg). vppcfg removes interfaces that its file does not name. The descriptions of
-// vppcfg's behaviour apply to version 0.0.7.
+// Package vppcfg describes the agent's interfaces in the format of vppcfg's file (git.ipng.ch/ipng/vppcfg).
+// It is needed because vppcfg removes interfaces that its file does not name. The comments about vppcfg's
+// behaviour apply to version 0.0.7.
 package vppcfg
 
 import (
@@ -49,12 +49,12 @@ type Interface struct {
 	MTU     uint32 `json:"mtu"`
 	MTUNow  uint32 `json:"mtu_now"` // in VPP; if it differs from MTU, vppcfg's plan changes it
 	AdminUp bool   `json:"admin_up"`
-	// ShutDown reports that the port is down because the far end has lost its link. It comes up with that
-	// link.
+	// ShutDown reports that the port is down because the far end has lost its link. The port comes up again
+	// together with that link.
 	ShutDown bool `json:"held_down"`
 }
 
-// Unnamed is an interface that a file of vppcfg cannot name as it is.
+// Unnamed is an interface that vppcfg's file cannot describe with its present settings.
 type Unnamed struct {
 	Name string `json:"name"`
 	VLL  string `json:"vll"`
@@ -74,8 +74,8 @@ type obstacle struct {
 	stops bool
 }
 
-// circuit is a group of interfaces that cross-connects join. A probe's tunnel is a circuit with one
-// interface.
+// circuit is a group of interfaces that are connected to each other by cross-connects. A probe's tunnel is a
+// circuit with one interface.
 type circuit []*plan.EndInterface
 
 // Of returns the part for the interfaces in the snapshot that the plan assigns to the agent, including
@@ -161,8 +161,9 @@ func obstacleOf(s *observe.Snapshot, h *plan.EndInterface, named map[uint32]stri
 	return nil
 }
 
-// mtuOf returns the common MTU of a circuit's interfaces. vppcfg requires an MTU of each interface, the
-// same on both sides of a cross-connect, and for a sub-interface at most the MTU of its port.
+// mtuOf returns the common MTU of a circuit's interfaces. vppcfg requires an MTU for each interface. Both
+// sides of a cross-connect must have the same MTU. The MTU of a sub-interface must not exceed the MTU of its
+// port.
 func mtuOf(s *observe.Snapshot, c circuit, frames map[intent.Key]uint32) (uint32, *obstacle) {
 	mtu, whole := uint32(mostMTU), uint32(0)
 	ports := 0

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Text returns the part alone as YAML, with comments above it about interfaces that it cannot name.
+// Text returns only the part as YAML. Comments above it list the interfaces that it cannot name.
 func (p *Part) Text() ([]byte, error) {
 	return p.textOf(p.document())
 }
@@ -50,7 +50,7 @@ func (p *Part) writeRemarks(out *bytes.Buffer) {
 	}
 }
 
-// Consequence returns what vppcfg does because the interface is not named.
+// Consequence returns the action of vppcfg that follows because the interface is not named.
 func (u Unnamed) Consequence() string {
 	if u.Stops {
 		return "vppcfg plans nothing on this router while it exists (“Not all PHYs in VPP exist in the config”), so it removes nothing either"
@@ -147,8 +147,8 @@ func number(n uint32) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatUint(uint64(n), 10)}
 }
 
-// address returns a quoted address. vppcfg reads YAML 1.1, which may take an IPv6 address for a number to
-// base 60.
+// address returns a quoted address. vppcfg reads YAML 1.1, in which an unquoted IPv6 address may be a number
+// to base 60.
 func address(text string) *yaml.Node {
 	n := scalar(text)
 	if strings.Contains(text, ":") {

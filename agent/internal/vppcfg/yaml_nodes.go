@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// child returns the value of a mapping's key, also if the value is an alias or comes from a merge (<<). It
+// child returns the value of a key in a mapping. The value may be an alias or come from a merge (<<). It
 // returns nil if the key does not exist.
 func child(n *yaml.Node, key string) *yaml.Node {
 	n = resolved(n)
@@ -42,7 +42,7 @@ func resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// usualMTU is the MTU that vppcfg assumes for a port without one in the file (bytes).
+// usualMTU is the MTU (bytes) that vppcfg assumes for a port that has no MTU in the file.
 const usualMTU = 1500
 
 func mtuOfPort(port *yaml.Node) uint32 {
@@ -55,7 +55,8 @@ func mtuOfPort(port *yaml.Node) uint32 {
 }
 
 // selection returns the frames that a sub-interface accepts, and whether it accepts only frames with
-// exactly these tags. Without an encapsulation, it accepts the VLAN with the number of the sub-interface.
+// exactly these tags. A sub-interface without an encapsulation accepts the VLAN whose number is the number of
+// the sub-interface.
 func selection(id string, sub *yaml.Node) (frames string, exact bool) {
 	encapsulation := child(sub, "encapsulation")
 	if encapsulation == nil {
@@ -71,7 +72,7 @@ func selection(id string, sub *yaml.Node) (frames string, exact bool) {
 	return strings.Join(tags, " "), match != nil && match.Value == "true"
 }
 
-// meaning returns the settings of an entry by key, including vppcfg's defaults.
+// meaning returns the settings of an entry, keyed by name, including vppcfg's defaults.
 func meaning(id string, entry *yaml.Node) map[string]string {
 	of := map[string]string{"state": "up"}
 	for _, key := range []string{
