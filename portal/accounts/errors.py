@@ -67,7 +67,7 @@ class InvitationUsed(Conflict):
 
 
 class InvitationForSomebodyElse(Conflict):
-    """The signed-in user has another address than the invited address."""
+    """The signed-in user's address is not the invited address."""
 
     email: str
 

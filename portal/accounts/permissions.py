@@ -71,7 +71,7 @@ def may_order_for_anyone(user: User) -> bool:
 def may_manage_team(user: User, customer: Customer) -> bool:
     """Return whether the user may manage the members of the customer.
 
-    Admins of the customer and NOC admins may. Nobody may manage the members of a retired customer.
+    The customer's admins may, and so may NOC admins. Nobody may manage the members of a retired customer.
     """
     return customer.retired_at is None and (
         user.is_noc_admin

@@ -195,7 +195,8 @@ def noc_tokens_revoke(*, user: User, now: datetime) -> None:
 
 
 def _end_with_offspring(ending: list[int], now: datetime) -> None:
-    """Revoke these tokens, their descendants, and their open invitations.
+    """Revoke these tokens, their descendants, and the open invitations that were created with any of these
+    tokens.
 
     The update locks each token before its descendants are read.
     """

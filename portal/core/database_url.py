@@ -29,7 +29,7 @@ def read_database_url(url: str, *, variable: str, takes_writes: bool = True) -> 
     """Return an entry of Django's DATABASES. ``variable``: the setting that contains ``url``, for errors.
 
     If the URL names several hosts, libpq connects only to a host that takes writes. If ``takes_writes`` is
-    False, libpq may use any host. A ``target_session_attrs`` in the URL overrides both. Raises
+    False, libpq may use any host. A ``target_session_attrs`` in the URL overrides both rules. Raises
     ImproperlyConfigured. Its message never contains the password.
     """
     given = _parsed(url, variable)

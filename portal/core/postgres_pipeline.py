@@ -12,7 +12,8 @@ from django.db import connection, transaction
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Send the statements of the block without waiting for each result. The end of the block waits for all.
+    """Send the statements of the block without waiting for each result. The end of the block waits for all
+    results.
 
     If a statement fails, the server skips the following statements, and the block raises Django's error. A
     read of rows inside the block waits for its statement and all earlier statements. Use this function only

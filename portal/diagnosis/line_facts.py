@@ -86,7 +86,7 @@ class EndFacts:
     shut_down: bool
     reachable: bool | None
     # True if the end was verified and no agent has observed a difference since. None while the portal works
-    # on it.
+    # on the end.
     as_ordered: bool | None
     status: str
     status_at: datetime | None

@@ -25,7 +25,7 @@ from django.utils.translation import pgettext_lazy
 from portal.inventory.models import ObservedInterface, Port
 
 Rows = TypeVar("Rows", bound=QuerySet[Port])
-# The type of the product of two rates of 19 digits.
+# The product of two rates has up to 38 digits, because a rate has up to 19.
 _NUMERIC = DecimalField(max_digits=38, decimal_places=0)
 
 

@@ -4,7 +4,7 @@ from django.db import models
 class TopologyVersion(models.Model):
     """The version of the underlay. Results can be cached by this version.
 
-    Triggers update the only row when the underlay changes.
+    The table has one row, which triggers update when the underlay changes.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

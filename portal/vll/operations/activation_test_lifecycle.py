@@ -27,7 +27,8 @@ from portal.vll.revision_content import Content, content_of
 from portal.vll.states import AdminStatus, OrderAction
 from portal.vll.task_names import TEST_LINE
 
-# Longer than a test takes. After that time another worker takes over.
+# The duration of a worker's claim, which is longer than a test takes. After that time another worker takes
+# over.
 CLAIM = timedelta(seconds=60)
 # The pause after a test that could not be carried out. It doubles after each further attempt, up to
 # LONGEST_WAIT.
@@ -231,7 +232,7 @@ def _end(test: ActivationTest, vll: Vll, tested: Tested, *, now: datetime) -> No
 
 
 def _order_fails(order: Order, test: ActivationTest) -> bool:
-    """Return whether this outcome fails the order. An order for a test succeeds only if the test passed."""
+    """Return whether the order fails with this outcome. An order for a test needs a passed test."""
     if order.action == OrderAction.TEST:
         return test.state != ActivationTest.State.PASSED
     return (

@@ -52,7 +52,7 @@ LATEST_BEGIN = timedelta(minutes=15)
 def activation_test_order(
     *, user: User, vll: Vll, now: datetime, frame: int | None = None, retry_of: Order | None = None
 ) -> ActivationTest:
-    """Test a line in service now, which interrupts it.
+    """Test a line in service now. The test interrupts the line.
 
     ``frame`` is the largest frame to send, in bytes without FCS; None: the largest that the line promises.
     Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, LineHasNoTunnel, RouterSendsNoTestFrames,

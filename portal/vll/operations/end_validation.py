@@ -67,7 +67,7 @@ def check_end(end: EndRequest, *, side: str) -> None:
 
 
 def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
-    """Return the ports with these ids that this user may see, by id.
+    """Return, by id, those ports with one of these ids that this user may see.
 
     ``lock`` locks their rows in the order of their ids, so that two orders cannot deadlock. Rows that refer
     to a port, such as an end with a new report, can still be written.

@@ -15,7 +15,8 @@ from portal.vll.models import Order, PlanResult
 from portal.vll.states import OrderState
 from portal.vll.task_names import PLAN_ORDER
 
-# Longer than queries to two silent routers take. A plan that is not finished after this time was lost.
+# This is longer than queries to two silent routers take. A plan that is not finished after this time was
+# lost.
 GIVEN_UP = timedelta(seconds=90)
 
 

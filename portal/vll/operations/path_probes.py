@@ -19,7 +19,8 @@ from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.paths_in_use import lines_beyond
 
-# Longer than sending the frames takes. After that time another worker takes over.
+# The duration of a worker's claim, which is longer than sending the frames takes. After that time another
+# worker takes over.
 CLAIM = timedelta(seconds=60)
 BLACK_HOLE, BLACK_HOLE_GONE = "black_hole", "black_hole_gone"
 

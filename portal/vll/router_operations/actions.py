@@ -73,7 +73,7 @@ def router_retry(*, router: Router, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def router_declare_dead(*, router: Router, user: User, now: datetime, reason: str) -> None:
-    """Stop all removals from waiting for this router.
+    """Let all removals continue without this router's confirmation.
 
     Only NOC admins may do this. Maintenance begins as well. A repeated declaration changes nothing. Raises
     NotForYouToForce.
@@ -93,7 +93,7 @@ def router_declare_dead(*, router: Router, user: User, now: datetime, reason: st
 
 @transaction.atomic
 def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
-    """Let removals wait for the router again, and converge it.
+    """Let removals wait for the router's confirmation again, and converge the router.
 
     Its maintenance goes on. Raises NotForYouToForce.
     """
