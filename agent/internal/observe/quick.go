@@ -13,18 +13,25 @@ import (
 	"longline.dev/agent/internal/tunnel"
 )
 
-// Quick reads only those properties of known objects that other clients can change: admin state, link,
-// MTUs, tags and tag rewrites of all interfaces, addresses, bridges, cross-connects, and working policers.
-// Tunnels and Linux CP pairs are taken from old, because they do not change while their interface exists.
+// Quick reads only those properties of known objects that other clients can change:
+//   - of all interfaces: admin state, link state, MTUs, tag and tag rewrite;
+//   - addresses, bridges and cross-connects;
+//   - on which interfaces a policer works.
+//
+// Quick takes tunnels and Linux CP pairs from old, because they do not change while their interface exists.
 //
 // Quick reads all properties of the touched interfaces, and of the interfaces that have been created, deleted
-// or replaced since old. If there are more than fewChanged such interfaces, ok is false, because Full is then
-// cheaper.
+// or replaced since old was read. If there are more than fewChanged such interfaces, ok is false, because
+// Full is then cheaper.
 //
-// Quick is for frequent use. VPP stops its workers only for these messages of Quick: l2_xconnect_dump,
-// sw_interface_get_table of interfaces with host addresses, messages about policers if there are any, and
-// before VPP 25.02 ip_address_dump. Full also makes VPP stop its workers for every kind of tunnel, and the
-// more tunnels there are, the longer the stop lasts (docs/routers/how-the-agent-reads-vpp.md).
+// Quick is for frequent use, because VPP stops its workers only for these messages of Quick:
+//   - l2_xconnect_dump;
+//   - sw_interface_get_table of interfaces with host addresses;
+//   - messages about policers, if there are any policers;
+//   - before VPP 25.02, ip_address_dump.
+//
+// Full also makes VPP stop its workers for every kind of tunnel. The more tunnels there are, the longer VPP
+// stops its workers (docs/routers/how-the-agent-reads-vpp.md).
 func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (s *Snapshot, ok bool, err error) {
 	s = &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32),

@@ -8,8 +8,8 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// listen listens on a socket. It replaces the socket of a crashed run, as VPP does. The socket's file
-// remains when the listener closes.
+// listen listens on a socket. As VPP does, it replaces the socket that a crashed run has left. The socket's
+// file remains when the listener closes.
 func listen(network, path string) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, err

@@ -27,8 +27,8 @@ func bfdOperations() []operation {
 	}
 }
 
-// bfdEvery is the interval between two checks of the stand-in whether its BFD sessions and their peers
-// can reach each other.
+// bfdEvery is the pause between two checks. A check finds out whether BFD sessions and their peers can reach
+// each other.
 const bfdEvery = 100 * time.Millisecond
 
 // bfdSessions contains all BFD sessions. A session on an interface (without multihop) stays down, because
@@ -45,8 +45,8 @@ type bfdKey struct {
 }
 
 // bfdSession is a BFD session. It is up while both this session and its peer send. A session sends as
-// long as its socket exists in the underlay. Packets are not exchanged, so that delays on a busy machine
-// cannot take a path down.
+// long as its socket exists in the underlay. The stand-ins exchange no BFD packets, so that delays on a busy
+// machine cannot take a path down.
 type bfdSession struct {
 	bfdKey
 	interval   [2]uint32 // microseconds: desired interval to send, required interval to receive
@@ -54,7 +54,7 @@ type bfdSession struct {
 	state      bfd.BfdState
 	shut       bool
 	receivedAt time.Time
-	socket     *net.UnixConn // nil: the session does not send, or its packets would not arrive
+	socket     *net.UnixConn // nil if the session does not send, or if its packets would not arrive
 }
 
 func (v *vpp) bfdEnableMultihop(c *call, _ *bfd.BfdUDPEnableMultihop) {
@@ -197,7 +197,7 @@ func (v *vpp) bfdNotify(s *bfdSession) {
 }
 
 // bfdTick updates the socket and the state of each session. A session goes up as soon as both directions
-// work. It goes down when they have not worked for the detection time (RFC 5880, 6.8.4).
+// work. It goes down when at least one direction has not worked for the detection time (RFC 5880, 6.8.4).
 func (v *vpp) bfdTick(now time.Time) {
 	if v.underlay.folder == nil || len(v.bfd.byKey) == 0 {
 		return

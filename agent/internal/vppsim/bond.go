@@ -7,7 +7,8 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// bondOperations handle bonds. They exist so that a port can be in use as a member of a bond.
+// bondOperations handle bonds. The stand-in has bonds only so that a port can be in use as a member of a
+// bond.
 func bondOperations() []operation {
 	return []operation{
 		on((*vpp).bondCreate, &bond.BondCreate2Reply{}),

@@ -8,7 +8,7 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 )
 
-// bridge is a bridge domain. Bridge domains exist here only so that a port can be in use as a bridged
+// bridge is a bridge domain. The stand-in has bridge domains only so that a port can be in use as a bridged
 // port.
 type bridge struct {
 	settings l2.BridgeDomainAddDelV2
@@ -44,8 +44,8 @@ func (v *vpp) bridgeAddDel(c *call, m *l2.BridgeDomainAddDelV2) {
 	c.reply(reply)
 }
 
-// setBridge puts an interface into a bridge domain. If the domain does not exist, it is created, as in
-// VPP.
+// setBridge puts an interface into a bridge domain. As in VPP, it creates the domain if the domain does not
+// exist.
 func (v *vpp) setBridge(c *call, m *l2.SwInterfaceSetL2Bridge) {
 	reply := &l2.SwInterfaceSetL2BridgeReply{}
 	i := v.at(m.RxSwIfIndex)

@@ -7,7 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// classifiers is VPP's pool of classify tables, and the interfaces that use them for policing.
+// classifiers has VPP's pool of classify tables, and the interfaces that use these tables for policing.
 type classifiers struct {
 	pool  []*classifyTable // by index; nil if the table was deleted
 	freed []uint32
@@ -140,8 +140,9 @@ func (v *vpp) classifySessionDump(c *call, m *classify.ClassifySessionDump) {
 	}
 }
 
-// policerClassifySet binds an interface to a table or releases it. If the interface is already bound, it
-// changes nothing and reports success (policer_classify.c).
+// policerClassifySet binds an interface to a table, or removes the binding. If the interface is already bound
+// to a table, policerClassifySet ignores the request for another binding and reports success
+// (policer_classify.c).
 func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterface) {
 	reply := &classify.PolicerClassifySetInterfaceReply{}
 	at, table := uint32(m.SwIfIndex), m.L2TableIndex
@@ -162,9 +163,9 @@ func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterfac
 	c.reply(reply)
 }
 
-// policerClassifyDump returns all interfaces if the request names the interface with index 0, and none if
-// the request names all interfaces (vl_api_policer_classify_dump_t_handler in classify_api.c). For other
-// indices, VPP reads memory out of bounds; the stand-in returns nothing.
+// policerClassifyDump returns all interfaces if the request names the interface with index 0. If the request
+// is for all interfaces, it returns none (vl_api_policer_classify_dump_t_handler in classify_api.c). For
+// other indices, VPP reads memory out of bounds; the stand-in returns nothing.
 func (v *vpp) policerClassifyDump(c *call, m *classify.PolicerClassifyDump) {
 	if m.SwIfIndex != 0 || m.Type != classify.POLICER_CLASSIFY_API_TABLE_L2 {
 		return
@@ -181,7 +182,7 @@ func (v *vpp) policerClassifyDump(c *call, m *classify.PolicerClassifyDump) {
 	}
 }
 
-// showL2Input prints the part of "show interface features" about L2 input, as vnet/l2/l2_input.c does.
+// As vnet/l2/l2_input.c does, showL2Input prints the part of "show interface features" about L2 input.
 func (v *vpp) showL2Input(i *iface) string {
 	if !v.classifiers.works[i.index] {
 		return "\nl2-input:\n  none configured\n"
@@ -190,7 +191,7 @@ func (v *vpp) showL2Input(i *iface) string {
 }
 
 // classified returns the index of the policer that polices all frames of the interface because of its
-// classify table. It returns false if some frames do not reach a policer.
+// classify table. all is false if some frames do not reach a policer.
 func (v *vpp) classified(i *iface) (policer uint32, all bool) {
 	table, bound := v.classifiers.bound[i.index]
 	t := v.classifyTableAt(table)

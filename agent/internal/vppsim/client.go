@@ -21,8 +21,8 @@ const (
 	maxBacklog  = 64 << 20
 )
 
-// client is a connection to the API socket. A separate goroutine sends the queued replies, so that a
-// client that does not read cannot block the others.
+// client is a connection to the API socket. A separate goroutine sends the queued replies, so that a client
+// that does not read cannot block the other clients.
 type client struct {
 	index uint32
 	name  string // the name that the client sent; protected by the lock of the VPP

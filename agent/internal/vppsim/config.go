@@ -30,29 +30,28 @@ type Config struct {
 	// plugin. Examples are "gre_tunnel_add_del_v2" and "lcp_itf_pair_get".
 	WithoutMessages []string `json:"without_messages"`
 
-	// LCPPairs are the ports that linux-cp mirrors. If there are any, the linux-cp plugin is loaded; by
-	// default, VPP does not load it.
+	// LCPPairs are the ports that linux-cp mirrors. If LCPPairs is not empty, the linux-cp plugin counts as
+	// loaded. By default, VPP does not load this plugin.
 	LCPPairs []LCPPair `json:"lcp_pairs"`
 
 	// StatsSegment is the size of the stats segment in bytes (`statseg { size }`). 0 means
-	// DefaultStatsSegment. The stand-in only reports how full the segment is. VPP aborts when it is full;
-	// the stand-in does not.
+	// DefaultStatsSegment. The stand-in only reports how full the segment is. VPP aborts when the segment is
+	// full, and the stand-in does not.
 	StatsSegment uint64 `json:"stats_segment"`
 
-	// Underlay is a folder that all stand-ins of a network share. It carries the frames that a packet
-	// generator sends into a tunnel to the router at the far end of the tunnel. Without a folder, these
-	// frames are lost.
+	// Underlay is a folder that all stand-ins of a network share. Frames that a packet generator sends into a
+	// tunnel reach the router at the far end through this folder. Without a folder, these frames are lost.
 	Underlay string `json:"underlay"`
 	Links    Links  `json:"links"`
 	// Reload returns the current Links. It is called for each group of frames that is sent or received.
-	// With nil, the Links never change.
+	// If Reload is nil, the Links never change.
 	Reload func() (Links, error) `json:"-"`
 
 	// Clock is the clock by which traffic is counted. nil means time.Now.
 	Clock func() time.Time `json:"-"`
 }
 
-// from reports whether the simulated VPP has this release or a later one.
+// from reports whether the simulated VPP has this release or a later release.
 func (c *Config) from(year, month int) bool {
 	var itsYear, itsMonth int
 	_, err := fmt.Sscanf(c.Version, "%d.%d", &itsYear, &itsMonth)
@@ -80,14 +79,15 @@ type Interface struct {
 	// Table is the FIB table of the addresses, for both families. The table exists from boot on.
 	Table uint32 `json:"table"`
 	Tag   string `json:"tag"`
-	// Device is the device class. "" means that of host-interfaces. Frames of ports with "iavf",
+	// Device is the device class. "" means the device class of host-interfaces. Frames of ports with "iavf",
 	// "octeon", "ena" and "mvpp2" pass the feature arc of VPP's device API, which has no policer.
 	Device string `json:"device"`
 	// SubInterfaces are created on the port at boot. The portal does not manage them.
 	SubInterfaces []SubInterface `json:"sub_interfaces"`
 }
 
-// SubInterface is a sub-interface with tags as in create_subif. InnerVLAN 0 means that it has one tag.
+// SubInterface is a sub-interface with tags as in create_subif. InnerVLAN 0 means that the sub-interface has
+// one tag.
 type SubInterface struct {
 	ID         uint32 `json:"id"`
 	OuterVLAN  uint16 `json:"outer_vlan"`
@@ -111,15 +111,15 @@ type Route struct {
 type Links struct {
 	// MTU is the size of the largest packet. Larger packets are lost. 0 means 9000.
 	MTU int `json:"mtu"`
-	// FragmentsOver is a size. IPv4 packets above it are sent in fragments, as if a link of the router
-	// had too small an MTU. With 0, packets are never fragmented.
+	// FragmentsOver is a size. The router sends larger IPv4 packets in fragments, as if the MTU of a link
+	// were too small. 0 means that packets are never fragmented.
 	FragmentsOver int `json:"fragments_over"`
 	// Down is true if the links lose all packets although the routes use them.
 	Down bool `json:"down"`
 }
 
 // Traffic is the mean rate in each direction of each VLL, in bit/s, and the size of its frames in bytes.
-// With rate zero, there is no traffic. The traffic of a policed VLL stays below the rate of its policer,
+// Rate 0 means that there is no traffic. The traffic of a policed VLL stays below the rate of its policer,
 // unless customers are configured to exceed their rates.
 type Traffic struct {
 	RateBps    uint64 `json:"rate_bps"`

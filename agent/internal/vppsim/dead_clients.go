@@ -6,12 +6,13 @@ import (
 	"syscall"
 )
 
-// A defect of VPP: it can overlook the end of a client. VPP considers a read of 0 bytes an error and then
-// looks at errno, which that read has not set (vl_socket_read_ready in vlibmemory/socket_api.c). If errno
-// of the main thread is still EAGAIN because of another call, VPP does nothing: the client stays listed,
-// and its descriptor stays ready. VPP's poll takes a limited number of events at a time (vlib_file_poll
-// in vlib/file.c). If there are that many such descriptors, the poll never ends, and VPP answers no
-// client.
+// This file simulates a defect of VPP: VPP can overlook the end of a client. VPP considers a read of 0 bytes an
+// error and then reads errno, but a read of 0 bytes does not set errno (vl_socket_read_ready in
+// vlibmemory/socket_api.c). If errno of the main thread is still EAGAIN because of another call, VPP does
+// nothing: the client stays listed, and its descriptor stays ready.
+//
+// VPP's poll takes a limited number of events at a time (vlib_file_poll in vlib/file.c). If the number of such
+// descriptors reaches this limit, the poll never ends, and VPP answers no client.
 
 // pollBatch is the number of events that VPP's poll takes at a time.
 const pollBatch = 16
@@ -20,8 +21,8 @@ const pollBatch = 16
 // (net.core.wmem_default).
 const socketBuffer = 212_992
 
-// setErrno sets errno of the main thread, as a failed call does. If the value is not EAGAIN, VPP then
-// notices the clients that it had overlooked. The caller must have locked the VPP.
+// setErrno sets errno of the main thread, as a failed call does. If the value is not EAGAIN, VPP then notices
+// the end of the overlooked clients. The caller must have locked the VPP.
 func (v *vpp) setErrno(errno syscall.Errno) {
 	v.errno = errno
 	if errno != syscall.EAGAIN && !v.hangs() {

@@ -19,8 +19,8 @@ func (v *vpp) whole(access *iface, routes *fib) (path, bool) {
 	return p, ok && v.receives(access) && v.receives(p.far)
 }
 
-// outward returns the path of an access interface. It returns true if the path forwards frames, provided
-// that VPP's table of VLANs still has both interfaces.
+// outward returns the path of an access interface. It returns true if the path would forward frames while
+// VPP's table of VLANs has both interfaces.
 func (v *vpp) outward(access *iface, routes *fib) (path, bool) {
 	if v.tunnelAt(access.index) != nil || access.l2.kind != xconnectMode {
 		return path{}, false
@@ -36,8 +36,8 @@ func (v *vpp) outward(access *iface, routes *fib) (path, bool) {
 	return path{access, far, t}, true
 }
 
-// connected returns the interface at the other end of a cross-connect, or nil if no interface has its
-// index.
+// connected returns the interface at the other end of a cross-connect. It returns nil if no interface has the
+// index in the cross-connect.
 func (v *vpp) connected(i *iface) *iface {
 	if i.l2.kind != xconnectMode || uint64(i.l2.peer) >= uint64(len(v.interfaces)) {
 		return nil
@@ -56,8 +56,8 @@ func (f *fib) reaches(t *tunnel) bool {
 		f.follow(t.table, netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
 }
 
-// countsSent reports whether the tunnel counts frames that it sends. GRE tunnels for Ethernet (TEB) do
-// not.
+// countsSent reports whether the tunnel counts frames that it sends. GRE tunnels for Ethernet (TEB) do not
+// count these frames.
 func (t *tunnel) countsSent() bool {
 	_, isGRE := t.request.(gre.GreTunnelV2)
 	return !isGRE

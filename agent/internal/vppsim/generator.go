@@ -13,8 +13,8 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// stream is a number of frames. Each time it is enabled, a packet generator sends the frames to the
-// output of an interface, or receives them on its own interface.
+// stream is a stream of a packet generator. Each time the stream is enabled, the generator sends a number of
+// frames to the output of an interface, or receives these frames on its own interface.
 type stream struct {
 	name        string
 	limit, rate int
@@ -37,8 +37,8 @@ func (v *vpp) generatorCreate(c *call, m *pg.PgCreateInterfaceV3) {
 	c.reply(&pg.PgCreateInterfaceV3Reply{SwIfIndex: interface_types.InterfaceIndex(i.index)})
 }
 
-// generator returns the interface with this ID, and creates it if necessary. As in VPP, every ID is
-// valid.
+// generator returns the generator's interface with this ID, and creates it if necessary. As in VPP, every ID
+// is valid.
 func (v *vpp) generator(id uint32) *iface {
 	if index, found := v.generators[id]; found {
 		return v.interfaces[index]
@@ -75,7 +75,7 @@ var newStream = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) rate (\d+) si
 // cable.
 var newReceived = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) size (\d+)-(\d+) interface pg(\d+) node ethernet-input data \{ hex 0x([0-9a-f]+) \} \}$`)
 
-// packetGenerator executes a command of vnet/pg/cli.c. As in VPP, a refusal is a text.
+// packetGenerator executes a command of vnet/pg/cli.c. As in VPP, a refusal is a text in the output.
 func (v *vpp) packetGenerator(line string) *vlib.CliInbandReply {
 	if m := newStream.FindStringSubmatch(line); m != nil {
 		return v.addStream(m)
@@ -140,7 +140,7 @@ func (v *vpp) addReceived(m []string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{}
 }
 
-// generate sends all frames at once; it also sets the generator's interface up.
+// generate sends all frames of the stream at once. It also sets the generator's interface up.
 func (v *vpp) generate(s *stream) {
 	i := v.generator(s.generator)
 	i.carrier = true

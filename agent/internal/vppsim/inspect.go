@@ -2,8 +2,8 @@ package vppsim
 
 import "fmt"
 
-// The methods below show the state of interfaces to tests. The API offers the same, except for the result
-// of Forwarding.
+// The methods below show the state of interfaces to tests. The API shows the same state, except for the
+// result of Forwarding.
 
 // Forwarding returns nil if frames of the access interface with this name are forwarded in both
 // directions. Otherwise it returns the reason.

@@ -28,10 +28,10 @@ type iface struct {
 	device   string
 	tag      string
 	mac      ethernet_types.MacAddress
-	ethernet bool // VPP's hardware class is Ethernet; that of a GENEVE tunnel is not
+	ethernet bool // VPP's hardware class of the interface is Ethernet, which is not the case for a GENEVE tunnel
 	adminUp  bool
 	linkUp   bool
-	carrier  bool // the port's cable is plugged in: the link is up when the port is set up
+	carrier  bool // the port's cable is plugged in, so the link comes up when the port is set up
 	mtu      [4]uint32
 	linkMTU  uint16
 	sub      *subif
@@ -77,8 +77,8 @@ func (v *vpp) insert(i *iface) *iface {
 
 // remove deletes the interface. If the interface is cross-connected, VPP takes the interface at the far end
 // out of L2 (vnet/l2/l2_input.c: l2_input_interface_add_del). VPP finds the interface at the far end by its
-// index, which may meanwhile belong to a different interface. If a third interface sends frames to the
-// deleted interface, it stays connected to the freed index.
+// index, which may meanwhile belong to a different interface. If a third interface has a cross-connect to the
+// deleted interface, the third interface stays connected to the freed index.
 func (v *vpp) remove(i *iface) {
 	if far := v.connected(i); far != nil {
 		v.leaveL2(far)
@@ -90,7 +90,8 @@ func (v *vpp) remove(i *iface) {
 	v.announce(i, true)
 }
 
-// release frees the index. VPP assigns freed indices in reverse order: first the one that was freed last.
+// release frees the index. VPP assigns freed indices in reverse order, beginning with the index that was
+// freed last.
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
 	delete(v.vlans, untaggedKey(index))

@@ -99,8 +99,8 @@ func (v *vpp) enableIP6(c *call, m *ip.SwInterfaceIP6EnableDisable) {
 	c.reply(reply)
 }
 
-// linkLocal returns the link-local address of an interface. An interface has this address as soon as IPv6
-// is enabled on it, either explicitly or by another IPv6 address.
+// linkLocal returns the link-local address of an interface. An interface has this address as soon as IPv6 is
+// enabled on the interface. IPv6 is enabled explicitly, or by another IPv6 address.
 func (v *vpp) linkLocal(c *call, m *ip.SwInterfaceIP6GetLinkLocalAddress) {
 	reply := &ip.SwInterfaceIP6GetLinkLocalAddressReply{}
 	isIP6 := func(a ip_types.AddressWithPrefix) bool { return a.Address.Af == ip_types.ADDRESS_IP6 }

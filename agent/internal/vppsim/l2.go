@@ -14,7 +14,7 @@ const (
 )
 
 // l2mode is the L2 mode of an interface: none, one direction of a cross-connect, or membership of a
-// bridge domain. peer is an index: the interface with this index may have been deleted, and another
+// bridge domain. peer is an interface index. The interface with this index may have been deleted, and another
 // interface may have got the index.
 type l2mode struct {
 	kind   l2kind
@@ -46,8 +46,8 @@ func (v *vpp) setXconnect(c *call, m *l2.SwInterfaceSetL2Xconnect) {
 	c.reply(reply)
 }
 
-// enterL2 puts an interface into an L2 mode. A tag rewrite remains if the interface was in another L2
-// mode before.
+// enterL2 puts an interface into an L2 mode. If the interface was in another L2 mode before, its tag rewrite
+// remains.
 func enterL2(i *iface, mode l2mode) {
 	i.l2 = mode
 }

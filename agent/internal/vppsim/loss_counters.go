@@ -7,8 +7,8 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// The counters of lost frames as in VPP: for each interface, for each kind of error, and the use of
-// buffers.
+// The counters about losses, as in VPP: counters of lost frames for each interface, counters for each kind of
+// error, and the use of buffers.
 
 // interfaceLosses are the counters of single interfaces. They are indexed by sw_if_index.
 var interfaceLosses = []string{"/if/drops", "/if/rx-no-buf", "/if/rx-miss", "/if/rx-error", "/if/tx-error"}
@@ -64,8 +64,8 @@ func lossDirectory() (entries []directoryEntry) {
 	return entries
 }
 
-// layOutLosses lays out the counters of losses. Error counters have different positions in each run, as
-// in VPP with different plugins.
+// layOutLosses lays out the counters of losses. Error counters have different positions in each run of the
+// stand-in, as in VPPs with different plugins.
 func (s *segment) layOutLosses() {
 	s.losses, s.errors = map[string]int{}, map[string]int{}
 	for _, name := range interfaceLosses {
@@ -99,8 +99,8 @@ func (s *segment) useBuffers(used uint64) {
 	s.set(s.places[poolAvailable], buffers-used)
 }
 
-// drop counts received frames that are not forwarded. Frames of a sub-interface are counted on its port
-// too.
+// drop counts received frames that are not forwarded. If they belong to a sub-interface, drop also counts
+// them on the port.
 func (v *vpp) drop(i *iface, packets uint64) {
 	v.segment.lose("/if/drops", i.index, packets)
 	if i.isSub() {
@@ -130,8 +130,8 @@ func (s *Sim) UseBuffers(used uint64) error {
 	return s.inspect(func(v *vpp) error { v.segment.useBuffers(min(used, buffers)); return nil })
 }
 
-// noSuchTunnel counts packets for a tunnel that does not exist. They are also counted on the interface
-// that received them. Configured routes name no interface; their packets are counted on the first port.
+// noSuchTunnel counts packets for a tunnel that does not exist. It also counts them on the interface that
+// received them. A configured route names no interface, so its packets are counted on the first port.
 func (v *vpp) noSuchTunnel(f frames) {
 	name, known := map[string]string{
 		"vxlan4": noVXLAN4, "vxlan6": noVXLAN6, "geneve4": noGENEVE4, "geneve6": noGENEVE6, "gre4": noGRE4, "gre6": noGRE6,

@@ -41,8 +41,8 @@ func operations() []operation {
 	)
 }
 
-// messageTable maps name_crc of a message to its ID. sockclnt_create_reply contains the table. A client
-// must assume that VPP does not support a message that is missing.
+// messageTable maps name_crc of a message to its ID. sockclnt_create_reply contains the table. A client must
+// assume that VPP does not support a message that is missing in the table.
 type messageTable struct {
 	entries []memclnt.MessageTableEntry
 	ids     map[string]uint16

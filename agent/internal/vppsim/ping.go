@@ -16,8 +16,8 @@ type echo struct {
 	Reply    bool `json:"reply"`
 }
 
-// ping sends echo requests and returns the output in the form of plugins/ping/ping.c. As in VPP, it waits
-// for the whole interval after the last request too.
+// ping sends echo requests and returns output like that of plugins/ping/ping.c. As in VPP, it waits for the
+// whole interval even after the last request.
 func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Duration) string {
 	v.mu.Lock()
 	from, table, found := v.sourceAddress(source, to.Is6())

@@ -46,7 +46,7 @@ func policerOperations() []operation {
 }
 
 // policesSubInterfaces reports whether this release polices frames of sub-interfaces. From 26.06 on,
-// policing is also an L2 input feature. In earlier releases it is only on the device-input arc, and
+// policing is also an L2 input feature. In earlier releases, policing is only on the device-input arc, and
 // frames of sub-interfaces do not pass this arc (policer_input in policer_op.c, formerly policer.c).
 func (v *vpp) policesSubInterfaces() bool { return v.config.from(26, 6) }
 
@@ -57,9 +57,10 @@ func (v *vpp) policerAt(index uint32) *namedPolicer {
 	return nil
 }
 
-// sane reports whether VPP accepts a configuration (x86_pol_compute_hw_params in xlate.c). It knows only
-// the types in use. Some types have one rate with a bucket. The others have a committed rate and a peak
-// rate, each with a bucket; the peak rate must not be lower.
+// sane reports whether VPP accepts a configuration (x86_pol_compute_hw_params in xlate.c). It knows only the
+// types of policers that the agent uses. Some types have one rate with a bucket. The other types have a
+// committed rate and a peak rate, each with a bucket. The peak rate must not be lower than the committed
+// rate.
 func sane(c policer_types.PolicerConfig) bool {
 	switch c.Type {
 	case policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C:
@@ -134,8 +135,8 @@ func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
 	}
 }
 
-// policerInput applies a policer to an interface or removes it. Each request to apply it applies it
-// again.
+// policerInput applies a policer to an interface, or stops applying it. A repeated request applies the
+// policer again, in addition.
 func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
 	reply := &policer.PolicerInputReply{}
 	index, known := v.policers.byName[strings.TrimRight(m.Name, "\x00")]
@@ -163,8 +164,8 @@ func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
 	c.reply(reply)
 }
 
-// featureIsEnabled reports whether a feature is on, for the arcs of policers. If VPP cannot determine
-// this, it returns yes, because it stores the error code in a boolean.
+// featureIsEnabled reports whether a feature is on. It knows the arcs of policers. If VPP cannot determine
+// the state of a feature, it returns yes, because it stores the error code in a boolean.
 func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 	reply := &feature.FeatureIsEnabledReply{}
 	arc, last := "device-input", "ethernet-input"
@@ -184,7 +185,7 @@ func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 }
 
 // showFeatures prints the two arcs of policers in the form of vnet/feature/feature.c. A policer that was
-// applied several times has several lines.
+// applied several times occurs in several rows of the output.
 func (v *vpp) showFeatures(line string) *vlib.CliInbandReply {
 	i := v.addressed(line)
 	if i == nil {
@@ -208,10 +209,10 @@ func (v *vpp) showFeatures(line string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{Reply: b.String()}
 }
 
-// addressed returns the interface that a CLI command names, nil for none. By name, VPP reads up to the
-// first dot as the name of a port, and a number after it as a sub-interface (unformat_vnet_sw_interface in
-// vnet/interface_format.c). The command may also give the sw_if_index (show_sw_interfaces in
-// vnet/interface_cli.c).
+// addressed returns the interface that a CLI command names, or nil if there is no such interface. VPP reads a
+// name up to its first dot as the name of a port, and a number after the dot as a sub-interface
+// (unformat_vnet_sw_interface in vnet/interface_format.c). Instead of a name, the command may have the
+// sw_if_index (show_sw_interfaces in vnet/interface_cli.c).
 func (v *vpp) addressed(line string) *iface {
 	name, rest, dotted := strings.Cut(line, ".")
 	if port := v.named(name); port != nil && !port.isSub() {
@@ -229,7 +230,8 @@ func (v *vpp) addressed(line string) *iface {
 	return nil
 }
 
-// working returns the policer that frames from the interface pass, nil for none, with its index.
+// working returns the policer that frames from the interface pass, and the policer's index. It returns nil if
+// the frames pass no policer.
 func (v *vpp) working(i *iface) (*namedPolicer, uint32) {
 	if p, index := v.nodePolicer(i); p != nil {
 		return p, index
@@ -241,9 +243,9 @@ func (v *vpp) working(i *iface) (*namedPolicer, uint32) {
 // policer (vnet/dev/port.c).
 var newDevices = []string{"iavf", "octeon", "ena", "mvpp2"}
 
-// entersByDeviceInput returns false for interfaces whose frames never pass the arc of policer-input. Frames
-// of a bond are received on its members, ports of the new device API have another arc, and a loopback's
-// frames go directly to ethernet-input.
+// entersByDeviceInput returns false for interfaces whose frames never pass the arc of policer-input. These
+// are bonds, because their members receive the frames; ports of the new device API, which have another arc;
+// and loopbacks, whose frames go directly to ethernet-input.
 func (v *vpp) entersByDeviceInput(i *iface) bool {
 	if i.device == "af-packet" && !v.config.from(24, 6) { // "af_packet: fix the device input feature arc support"
 		return false
@@ -260,7 +262,7 @@ func (v *vpp) nodePolicer(i *iface) (*namedPolicer, uint32) {
 	return v.policerAt(a.policer), a.policer
 }
 
-// l2Policer returns the policer of L2 input: by a classify table, or from 26.06 on by the policer's own
+// l2Policer returns the policer of L2 input. A classify table leads to it, or from 26.06 on the policer's own
 // feature.
 func (v *vpp) l2Policer(i *iface) (*namedPolicer, uint32) {
 	if a := v.policers.applied[i.index]; a != nil && v.policesSubInterfaces() && a.l2 {

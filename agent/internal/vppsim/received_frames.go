@@ -10,8 +10,9 @@ import (
 // tagHeader contains the fields of a frame that ethernet-input reads.
 //
 // If all frames of a vector come from one port, ethernet-input reads two tags and accepts only the outer
-// types 0x8100 and 0x88a8 (eth_input_tag_lookup in vnet/ethernet/node.c). Otherwise, for example behind a
-// bond, it counts up to three tags and also accepts 0x9100 and 0x9200 (parse_header).
+// types 0x8100 and 0x88a8 (eth_input_tag_lookup in vnet/ethernet/node.c). If the frames may come from several
+// ports, for example behind a bond, it counts up to three tags and also accepts 0x9100 and 0x9200
+// (parse_header).
 type tagHeader struct {
 	dot1ad       bool
 	tags         int // 3 means three or more
@@ -25,8 +26,8 @@ const (
 	typeVLAN9200 = 0x9200
 )
 
-// readHeader reads the tags of a frame. As in VPP, an inner tag counts only if its type is 0x8100. mixed:
-// the vector may contain frames of several ports.
+// readHeader reads the tags of a frame. As in VPP, an inner tag counts only if its type is 0x8100. mixed
+// means that the vector may contain frames of several ports.
 func readHeader(frame []byte, mixed bool) tagHeader {
 	h := tagHeader{}
 	at := 12
@@ -59,8 +60,8 @@ func readHeader(frame []byte, mixed bool) tagHeader {
 }
 
 // classify returns the interface that gets a frame: a sub-interface of the port, or the port itself. It
-// returns nil if there is none (eth_identify_subint in vnet/ethernet/ethernet.h). A port in L3 mode
-// accepts only untagged frames.
+// returns nil if no interface gets the frame (eth_identify_subint in vnet/ethernet/ethernet.h). A port in L3
+// mode accepts only untagged frames.
 func (v *vpp) classify(port *iface, h tagHeader) *iface {
 	if h.tags == 1 && h.outer == 0 {
 		h.tags = 0 // the tag has only a priority, so the frame counts as untagged
@@ -138,7 +139,7 @@ func (v *vpp) countFrames(i *iface, count, size int) {
 	v.segment.received(i.index, uint64(count), uint64(count*size))
 }
 
-// policeBurst returns how many frames of a burst a policer lets through if its buckets are full.
+// policeBurst returns the number of frames of a burst that a policer with full buckets lets through.
 func (v *vpp) policeBurst(i *iface, p *namedPolicer, index uint32, count, size int) int {
 	fits := func(bytes uint64) int { return int(min(uint64(count), bytes/uint64(size))) }
 	conform := fits(p.config.Cb)

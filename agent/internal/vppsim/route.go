@@ -35,7 +35,7 @@ type destination struct {
 	to    netip.Addr
 }
 
-// fib returns the configured routes, and the routes of those addresses whose interfaces are up.
+// fib returns the configured routes, and the routes of the addresses whose interfaces are up.
 func (v *vpp) fib() *fib {
 	f := &fib{answers: map[destination]entry{}}
 	for _, route := range v.routes {
@@ -120,8 +120,8 @@ func nhProto(prefix netip.Prefix) fib_types.FibPathNhProto {
 	return fib_types.FIB_API_PATH_NH_PROTO_IP4
 }
 
-// routeAddDel adds or deletes a route. It stores only whether the route drops, and the table that the
-// route refers to.
+// routeAddDel adds or deletes a route. Of a route, it stores only whether the route drops packets, and the
+// table that the route refers to.
 func (v *vpp) routeAddDel(c *call, m *ip.IPRouteAddDel) {
 	reply := &ip.IPRouteAddDelReply{}
 	prefix := netip.PrefixFrom(netipAddr(m.Route.Prefix.Address), int(m.Route.Prefix.Len)).Masked()

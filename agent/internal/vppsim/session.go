@@ -92,8 +92,8 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 	}
 }
 
-// pluginOf maps a plugin to one of its messages. If the message table contains the message, the plugin is
-// loaded.
+// pluginOf maps a plugin to one of its messages. If the message table contains the message, the plugin counts
+// as loaded.
 var pluginOf = map[string]string{
 	"geneve": "geneve_tunnel_dump", "gre": "gre_tunnel_dump", "linux_cp": "lcp_itf_pair_get", "vxlan": "vxlan_tunnel_v2_dump",
 }
@@ -112,7 +112,7 @@ func (v *vpp) listPlugins() string {
 	return b.String()
 }
 
-// listClients lists the clients in the form of vlibmemory/socket_api.c. As there, %20s cuts off longer
+// listClients lists the clients in the form of vlibmemory/socket_api.c. As in VPP, %20s cuts off longer
 // names.
 func (v *vpp) listClients() string {
 	var b strings.Builder

@@ -86,7 +86,7 @@ func (s *Sim) stop() {
 	}
 }
 
-// Restart simulates a crash and a new start. All connections are cut and all configuration is lost.
+// Restart simulates a crash and a new start. All connections are closed and all configuration is lost.
 // Indices start from the beginning, and the boot time is new.
 func (s *Sim) Restart() error {
 	s.mu.Lock()
@@ -120,8 +120,8 @@ func (s *Sim) Busy() (done func(), err error) {
 	return done, nil
 }
 
-// Count updates the counters up to the present time of the clock. A ticker also does this. Tests that set
-// the clock call Count.
+// Count updates the counters up to the present time of the clock. A ticker also does this. Tests that set the
+// clock have to call Count.
 func (s *Sim) Count() {
 	s.inspect(func(v *vpp) error { v.count(); return nil })
 }

@@ -12,8 +12,8 @@ import (
 
 // The stats segment, version 2 (vlib/stats/shared.h). It consists of a header, a directory with entries
 // of 144 bytes, and vectors; the 8 bytes before a vector contain its length. Pointers are addresses in
-// VPP: a reader subtracts the base in the header. In the stand-in, everything has a fixed position, with
-// room for maxInterfaces. Pages that are never written need no memory.
+// VPP: a reader subtracts the base in the header. In the stand-in, all vectors have fixed positions, with
+// room for maxInterfaces. Memory pages that are never written need no memory.
 const (
 	segmentVersion = 2
 	segmentBase    = 0x130000000
@@ -39,8 +39,8 @@ const (
 	typeGauge      = 9
 )
 
-// segment is the stats segment. Only the holder of the VPP's lock writes to it. Clients read it without a
-// lock: the fields epoch and in_progress of the header show them when to read again.
+// segment is the stats segment. Only the holder of the VPP's lock writes to it. Clients read the segment
+// without a lock. The fields epoch and in_progress of the header show clients when they have to read again.
 type segment struct {
 	file   *os.File
 	memory []byte
@@ -52,12 +52,13 @@ type segment struct {
 	names   int // the offset of a vector with pointers to the names of interfaces
 	texts   int // the offset of these names; the length is before each name
 	rx, tx  int
-	// losses are the offsets of the vectors in interfaceLosses, and errors those of the error counters,
-	// by name.
+	// losses maps the names in interfaceLosses to the offsets of their vectors. errors maps the names of
+	// error counters to their offsets.
 	losses, errors map[string]int
 	// policed are the offsets of the policers' counters: conforming, exceeding, violating.
 	policed [3]int
-	// heap is the offset of the size and use of the segment's memory, as VPP reports them.
+	// heap is the offset of the vector with the size and the use of the segment's memory, as VPP reports
+	// them.
 	heap  int
 	epoch uint64
 	beats uint64
@@ -76,8 +77,8 @@ var directory = append([]directoryEntry{
 	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
 }, lossDirectory()...)
 
-// newSegment creates a stats segment. Gauges have the type gauge if gauges is true. Otherwise they have
-// the type scalar, as in VPP before 26.02.
+// newSegment creates a stats segment. If gauges is true, gauges have the type gauge, as in VPP 26.02 and
+// later. Otherwise they have the type scalar, as in earlier releases.
 func newSegment(boot time.Time, heap uint64, gauges bool) (*segment, error) {
 	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8*len(interfaceLosses)) + 3*maxPolicers*counterSize + 1<<12
 	fd, err := unix.MemfdCreate("vppsim-stats", unix.MFD_CLOEXEC)

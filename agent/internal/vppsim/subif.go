@@ -56,8 +56,8 @@ func (s *subif) explicitTags() int {
 type subKey struct{ port, id uint32 }
 
 // vlanKey is the key of a sub-interface in the VLAN table of its port (ethernet_sw_interface_get_config
-// in vnet/ethernet/node.c). The exact-match flag is not part of the key. The port itself has the key of
-// "untagged".
+// in vnet/ethernet/node.c). The exact-match flag is not part of the key. The port itself has the same key as
+// its sub-interface "untagged".
 type vlanKey struct {
 	port         uint32
 	kind         interface_types.SubIfFlags
@@ -81,8 +81,8 @@ func (s *subif) key(port uint32) vlanKey {
 	}
 }
 
-// implemented reports whether VPP implements these parameters. It refuses others as "not implemented
-// yet".
+// implemented reports whether VPP implements these parameters. VPP refuses other parameters as "not
+// implemented yet".
 func (s *subif) implemented() bool {
 	return s.flags&outerAny == 0 || s.flags&oneTag == 0 && s.flags&innerAny == 0
 }
@@ -107,9 +107,9 @@ func (v *vpp) createSubif(c *call, m *interfaces.CreateSubif) {
 	c.reply(reply)
 }
 
-// addSubinterface creates a sub-interface. It simulates a defect of VPP: VPP refuses a second
-// sub-interface with the same tags, but removes the entry of the first one from the VLAN table. The first
-// one gets no frames until it is deleted and created again.
+// addSubinterface creates a sub-interface. It simulates a defect of VPP: VPP refuses a second sub-interface
+// with the same tags, but removes the entry of the first sub-interface from the VLAN table. The first
+// sub-interface then gets no frames until it is deleted and created again.
 func (v *vpp) addSubinterface(parent *iface, sub *subif) (uint32, int32) {
 	if v.subinterface(parent, sub.id) != nil {
 		return none, retvalVLANExists
@@ -166,8 +166,8 @@ func (v *vpp) subinterface(parent *iface, id uint32) *iface {
 	return nil
 }
 
-// receives reports whether frames still reach the interface: frames with the tags of a sub-interface, or
-// untagged frames of a port. Frames that a member of a bond receives belong to the bond.
+// receives reports whether frames still reach the interface. For a sub-interface, these are frames with its
+// tags; for a port, they are untagged frames. Frames that a member of a bond receives belong to the bond.
 func (v *vpp) receives(i *iface) bool {
 	port := v.interfaces[i.sup]
 	if port == nil || port.bond != nil {

@@ -9,8 +9,8 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// tracer simulates the packet tracer (vlib/trace.c). It traces frames that match its filter and that a
-// port drops because no sub-interface has their VLAN.
+// tracer simulates the packet tracer (vlib/trace.c). It traces the frames that match its filter and that a
+// port drops because no sub-interface has the VLAN of the frame.
 type tracer struct {
 	armed   bool
 	filters [][]byte // the outer tags of frames to trace
@@ -81,8 +81,8 @@ func (v *vpp) filtered(s *subif) bool {
 	return false
 }
 
-// shownTags returns the tags of a frame in the form of ethernet-input. As there, all tags have the name
-// of the first tag's type.
+// shownTags returns the tags of a frame in the form of ethernet-input. As in VPP, all tags have the name of
+// the first tag's type.
 func (s *subif) shownTags() string {
 	name := "802.1q"
 	if s.flags&dot1ad != 0 {

@@ -15,8 +15,8 @@ const (
 	swingPeriod = 10 * time.Minute
 )
 
-// count adds the traffic since the last call to the counters of every path. If VPP does not know the VLAN
-// of a path any more, only the sent traffic is added.
+// count adds the traffic since the last call to the counters of every path. If VPP's table no longer has the
+// VLAN of a path, count adds only the sent traffic.
 func (v *vpp) count() {
 	now := v.config.Clock()
 	from := v.counted
@@ -62,8 +62,8 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	}
 }
 
-// police divides the bytes that an interface received in a time among the colours of its policer, and
-// counts them. It returns the bytes that pass.
+// police divides the bytes that an interface received in a time among the colours of its policer, and adds
+// them to the policer's counters. It returns the bytes that pass.
 func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	p, index := v.working(i)
 	if p == nil {
@@ -107,8 +107,8 @@ func (v *vpp) countSent(i *iface, bytes uint64) {
 	}
 }
 
-// flows returns the names of two flows: from the customer, and to the customer. The far router derives
-// the same names in reverse order.
+// flows returns the names of two flows: from the customer, and to the customer. The far router derives the
+// same two names in reverse order.
 func (p path) flows() (inward, outward string) {
 	if p.tunnel == nil {
 		return p.access.name + ">" + p.far.name, p.far.name + ">" + p.access.name
@@ -119,9 +119,8 @@ func (p path) flows() (inward, outward string) {
 }
 
 // meanRate returns the mean rate of an access interface's traffic in bit/s. The traffic varies around the
-// mean, which is chosen such that the traffic stays below the rate of the interface's policer, unless
-// customers exceed their rates. The far end has a policer with the same rate and therefore the same
-// traffic.
+// mean. Unless customers exceed their rates, the mean is low enough that the traffic stays below the rate of
+// the interface's policer. The far end has a policer with the same rate, and therefore the same mean rate.
 func (v *vpp) meanRate(i *iface) float64 {
 	mean := float64(v.config.Traffic.RateBps)
 	if p, _ := v.working(i); p != nil && !v.config.Traffic.Exceeds {
@@ -131,8 +130,8 @@ func (v *vpp) meanRate(i *iface) float64 {
 }
 
 // carried returns the number of bytes of a flow between two times, in whole frames. The rate is the mean
-// rate (bit/s) plus a sine. The bytes are counted from the Unix epoch, so that no fraction is lost
-// between two calls.
+// rate (bit/s) plus a sine. The function calculates the bytes since the Unix epoch for both times and
+// subtracts them, so that no fraction is lost between two calls.
 func (v *vpp) carried(flow string, mean float64, from, to time.Time) uint64 {
 	hash := fnv.New32a()
 	hash.Write([]byte(flow))

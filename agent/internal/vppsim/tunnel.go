@@ -12,7 +12,7 @@ import (
 // numbers can mean the same VNI.
 const vniMask = 1<<24 - 1
 
-// decapDrop is the next node 0 of the tunnels' input nodes. It drops all frames. It is also Go's zero
+// decapDrop is the next node 0 of the tunnels' input nodes. This node drops all frames. 0 is also Go's zero
 // value.
 const decapDrop = 0
 
@@ -38,9 +38,9 @@ type tunnel struct {
 	index     uint32 // sw_if_index
 	request   any    // the request that created the tunnel; the dump returns its fields
 
-	// leavesL2First is true if VPP moves the tunnel to L3 before it deletes the interface. The interface that is
-	// cross-connected with the tunnel then stays connected in one direction. The field is true for GENEVE and
-	// GRE, and false for VXLAN.
+	// leavesL2First is true if VPP moves the tunnel to L3 before it deletes the interface. In this case, the
+	// interface that is cross-connected with the tunnel stays connected in one direction. The field is true
+	// for GENEVE and GRE, and false for VXLAN.
 	leavesL2First bool
 }
 
@@ -53,8 +53,8 @@ type tunnels struct {
 	instances map[uint32]bool
 }
 
-// add assigns a slot and an instance to a tunnel. If wanted is none, the instance is the number of the
-// slot. It returns false if the instance is in use.
+// add assigns a slot and an instance to a tunnel. If wanted is none, the instance is the number of the slot.
+// add returns false if the instance is in use.
 func (ts *tunnels) add(t *tunnel, wanted uint32) bool {
 	if ts.byKey == nil {
 		ts.byKey, ts.byIndex, ts.instances = map[tunnelKey]*tunnel{}, map[uint32]*tunnel{}, map[uint32]bool{}

@@ -20,8 +20,8 @@ type underlay struct {
 	sockets map[netip.Addr]*net.UnixConn
 }
 
-// frames are equal frames on their way from one router to another. They are sent as one datagram. Echo is
-// set if they are an ICMP echo.
+// frames are equal frames on their way from one router to another. All of them are sent as one datagram. Echo
+// is set if they are ICMP echo packets.
 type frames struct {
 	Encapsulation string     `json:"encapsulation"`
 	Family        int        `json:"family"`
@@ -55,8 +55,8 @@ func openUnderlay(folder string) (*underlay, error) {
 	return u, err
 }
 
-// at returns the address of the socket for the router with this IP address. The path has this form
-// because it would otherwise be too long for a socket.
+// at returns the address of the socket for the router with this IP address. It does not use the path of the
+// folder, which may be too long for a socket.
 func (u *underlay) at(address netip.Addr) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/%s", u.folder.Fd(), address)}
 }
@@ -106,7 +106,7 @@ func (v *vpp) listenAtTunnels() {
 	}
 }
 
-// links returns what the links can carry now.
+// links returns the present capabilities of the links to other routers.
 func (v *vpp) links() Links {
 	links := v.config.Links
 	if v.config.Reload != nil {
@@ -205,8 +205,8 @@ func (v *vpp) receive(socket *net.UnixConn) {
 	}
 }
 
-// arrive counts arriving frames on the tunnel with their key. If the tunnel is not cross-connected, it
-// drops them.
+// arrive counts arriving frames on the tunnel that has the key of the frames. If the tunnel is not
+// cross-connected, arrive drops the frames.
 func (v *vpp) arrive(f frames) {
 	links, found := v.links(), false
 	if links.Down {

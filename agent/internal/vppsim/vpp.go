@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// vpp is one run of VPP, from start to crash. Like VPP's main thread, it handles one request at a time.
-// mu protects all fields below it.
+// vpp is one run of VPP, from start to crash. Like VPP's main thread, it handles one request at a time. mu
+// protects all fields below mu.
 type vpp struct {
 	config Config
 	table  *messageTable
@@ -20,8 +20,8 @@ type vpp struct {
 	segment   *segment
 	running   sync.WaitGroup
 
-	// main contains a token while the main thread is busy with a request, with a new client, or because
-	// of Sim.Busy. The token must be acquired before mu.
+	// main contains a token while the main thread is busy with a request or a new client, or because of
+	// Sim.Busy. Acquire the token before mu.
 	main   chan struct{}
 	halted chan struct{}
 
@@ -146,8 +146,8 @@ func (v *vpp) occupy() (free func(), alive bool) {
 	}
 }
 
-// halt ends the run as a crash does: connections are cut and memory is lost. Clients can still read the
-// stats segment that they have mapped; it does not change any more.
+// halt ends the run as a crash does: connections are closed and memory is lost. Clients can still read the
+// stats segment that they have mapped, but it does not change any more.
 func (v *vpp) halt() {
 	v.mu.Lock()
 	v.stopped = true

@@ -23,9 +23,9 @@ func vtrOperations() []operation {
 	return []operation{on((*vpp).setTagRewrite, &l2.L2InterfaceVlanTagRewriteReply{})}
 }
 
-// rewrite returns the tag rewrite of an interface. VPP stores it by the interface's index. A rewrite that
-// was set on an interface in L3 mode remains when the interface is deleted. It then applies to the next
-// interface with the same index.
+// rewrite returns the tag rewrite of an interface. VPP stores the rewrite by the interface's index. A rewrite
+// that was set on an interface in L3 mode remains when the interface is deleted. The rewrite then applies to
+// the next interface with the same index.
 func (v *vpp) rewrite(i *iface) tagRewrite {
 	if !v.interfaces[i.sup].ethernet {
 		return tagRewrite{}
@@ -33,9 +33,9 @@ func (v *vpp) rewrite(i *iface) tagRewrite {
 	return v.rewrites[i.index]
 }
 
-// setTagRewrite sets the tag rewrite of an interface. VPP clears the tags that the present rewrite pushes
-// before it checks the new rewrite. If it refuses the new rewrite, the present operation therefore
-// remains, but pushes tags with type and ID 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
+// setTagRewrite sets the tag rewrite of an interface. Before VPP checks the new rewrite, it clears the tags
+// that the present rewrite pushes. So if VPP refuses the new rewrite, the present rewrite remains, but pushes
+// tags with type and ID 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
 func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
 	reply := &l2.L2InterfaceVlanTagRewriteReply{}
 	i := v.at(m.SwIfIndex)
