@@ -1,5 +1,5 @@
-"""Run programs in private namespaces. Everything that they create there ends with them, even
-after a crash.
+"""Run programs in private namespaces. Everything that the programs create in a namespace ends with the
+namespace, even after a crash.
 """
 
 import os

@@ -228,7 +228,7 @@ class Connection:
         return await self.post(kind, body) if status == 0 and was_open else (status, response)
 
     def drop(self) -> None:
-        """Close the connection; the next document opens a new one."""
+        """Close the connection. The next document opens a new connection."""
         if self.streams is not None:
             self.streams[1].close()
             self.streams = None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 
-# Browsers refuse some ports below these, and well-known services use others.
+# Ports below this range are not used: browsers refuse some of them, and well-known services use some.
 _PORTS = range(20_000, 65_536)
 # The range of ports that Linux gives to outgoing connections: its first and last port (ip-sysctl).
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")

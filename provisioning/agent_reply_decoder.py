@@ -73,7 +73,7 @@ class Reply:
 
 
 class StoredIntent(Struct, frozen=True, forbid_unknown_fields=True):
-    """The intent that an agent has stored, from ``GET /v1/state``; generation 0 if there is none."""
+    """The intent that an agent has stored, from ``GET /v1/state``. Generation 0 means that there is none."""
 
     generation: Natural63
     sha256: str

@@ -20,7 +20,8 @@ class WrongPeer(ssl.SSLError):
 class RouterContext(ssl.SSLContext):
     """A TLS context for connections to one router.
 
-    ``pinned``: the SHA-256 fingerprints of certificates that the router may use; None if none is registered.
+    ``pinned``: the SHA-256 fingerprints of certificates that the router may use; None if no certificate is
+    registered.
     """
 
     router: str

@@ -97,7 +97,8 @@ def _give_up(claim: Claim, error: Exception, now: Clock) -> None:
 def agent_of(router: Router) -> AgentClient:
     """Return a client for this router's agent.
 
-    If certificates are registered for the router, the client accepts only those that are not revoked.
+    If certificates are registered for the router, the client accepts only registered certificates that are
+    not revoked.
     """
     certificates = dict(
         RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")

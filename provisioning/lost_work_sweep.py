@@ -36,7 +36,7 @@ FORGOTTEN_TOGETHER = 10_000
 
 
 def sweep(*, now: datetime) -> None:
-    """Run one round. Each part has its own transactions, and a failed part does not stop the others."""
+    """Run one round. Each part has its own transactions, and a failed part does not stop the other parts."""
     parts = (
         orders_overdue_alarm,
         coolings_off_end,

@@ -10,7 +10,7 @@ from portal.inventory.models import Router
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_ORDER_STATES
 
-# Only the newest: an HTTP header has room for a few thousand characters.
+# Only the newest ids are sent, because an HTTP header has room for a few thousand characters.
 MOST = 50
 
 

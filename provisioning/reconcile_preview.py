@@ -22,9 +22,9 @@ class ReconcilePreview:
     """The effects of a reconciliation of one router.
 
     ``stored``: the generation of the agent's intent. ``generation``: the generation in the database. Ends are
-    ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not name;
-    they stay. ``made``: missing ends. ``changed``: ends that differ from the database. ``removed``: ends to
-    delete. ``hindered``: ends with an obstacle, each with a sentence about it.
+    ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not name; the
+    reconciliation does not remove them. ``made``: missing ends. ``changed``: ends that differ from the
+    database. ``removed``: ends to delete. ``hindered``: ends with an obstacle, each with a sentence about it.
     """
 
     router: str

@@ -1,4 +1,4 @@
-"""The release before this one, from previous-release.toml. It still serves while this release's
+"""The release before this release, from previous-release.toml. It still serves while this release's
 migrations run.
 """
 

@@ -90,8 +90,8 @@ class Customer:
         self._numbers = count(1)
 
     def post(self, body: Json, *, key: str | None = None) -> Response:
-        """Send an order once. Its description is unique: the Idempotency-Key if there is one,
-        else a number.
+        """Send an order once. The description of the order is unique. It is the Idempotency-Key, or a number
+        if the order has no key.
         """
         description = key or f"order {next(self._numbers)}"
         headers = {"Idempotency-Key": key} if key else {}

@@ -20,7 +20,7 @@ def configuration(vpp: Vpp) -> Configuration:
     """
     shown = {each: vpp.show(each).splitlines() for each in _COMMANDS}
     rows = [line for line in vpp.show("show interface").splitlines() if line and not line[0].isspace()]
-    # Keep only the columns up to the MTUs; the others are counters.
+    # Keep only the columns up to the MTUs. The remaining columns are counters.
     shown["show interface"] = [" ".join(row.split()[:4]) for row in rows]
     names = [row.split()[0] for row in rows[1:]]
     shown["tags"] = [f"{name}: {vpp.show(f'show interface {name} tag').strip()}" for name in names]

@@ -106,7 +106,7 @@ def machine_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def rolling_restart(cluster: Cluster) -> Iterator[str]:
-    """Restart the machines of the portal one after the other, as the operator's guide says."""
+    """Restart the machines of the portal one after another, as the operator's guide says."""
     for name in APPS:
         with out_of_balancers(cluster, name):
             restart(cluster, name)

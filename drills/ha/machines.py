@@ -21,7 +21,7 @@ WORLD = "world"
 _BRIDGE = "switch"
 _MTU = 1500
 _CARD = "eth0"
-# These folders are separate for each machine. All other folders are those of this machine.
+# These folders are separate for each machine. All other folders are the folders of the real machine.
 _OWN = ("etc", "run", "var/lib", "var/log")
 _GONE_WITHIN_S = 10
 

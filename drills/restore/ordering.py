@@ -13,7 +13,7 @@ from drills.checks.customer import Customer, Json, Line, Response
 
 # The number of clients that order at the same time. It equals the number of threads of the web server.
 CLIENTS = 4
-# The number of consecutive orders on one pair of ports. Then the next pair follows.
+# The number of consecutive orders on one pair of ports, before orders on the next pair follow.
 OF_A_PAIR = 12
 
 

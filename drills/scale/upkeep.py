@@ -12,7 +12,7 @@ SELECT oid::regclass::text, reltuples::bigint, pg_total_relation_size(oid) FROM 
 WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 ORDER BY pg_total_relation_size(oid) DESC LIMIT 12
 """
-# The unused indexes, without those of constraints and unique indexes, which enforce rules.
+# The unused indexes. Unique indexes and the indexes of constraints are left out, because they enforce rules.
 _UNUSED = """
 SELECT used.relname, used.indexrelname, pg_relation_size(used.indexrelid), definition.indexdef,
        EXISTS (SELECT FROM pg_constraint AS reference

@@ -76,7 +76,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonR
 def server_error(request: HttpRequest) -> JsonResponse:
     """Return the response to the unexpected exception that is being handled.
 
-    The status is 503 if the database cannot be reached, else 500.
+    The status is 503 if the database cannot be reached, otherwise 500.
     """
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return unavailable()

@@ -48,7 +48,7 @@ def import_run(*, import_id: UUID, turn: int) -> None:
 
     ``turn`` is the number of the turn, from the message. The function does nothing in two cases:
 
-    * It is the turn of another import. That import queues this one when it ends.
+    * It is the turn of another import. When that import ends, it queues this import.
     * The turn with this number is over. A repeated message therefore has no effect.
     """
     until = monotonic() + _TURN_S

@@ -1,4 +1,4 @@
-"""Reasons why a row or a whole import is refused. ``field`` is the column, or "" for the whole row."""
+"""Reasons why a row or a whole import is refused. ``field`` is the column; "" means the whole row."""
 
 from portal.core.errors import Conflict, DomainError
 

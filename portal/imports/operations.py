@@ -137,7 +137,7 @@ def first_running() -> Import | None:
 
 
 def first_queue(*, now: datetime) -> None:
-    """Queue the import whose turn it is, if there is one.
+    """If an import waits for its turn, queue the import whose turn it is.
 
     Repeated calls are safe: only one of several messages for the same turn has an effect.
     """

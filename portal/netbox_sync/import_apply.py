@@ -40,7 +40,7 @@ class Missing(Exception):
 
 
 class Applier:
-    """Makes changes one after the other, each in its own transaction.
+    """Makes changes one after another, each in its own transaction.
 
     Changes that were made before an interruption remain, so that the next sync makes only the rest.
     """

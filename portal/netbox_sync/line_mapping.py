@@ -59,8 +59,8 @@ def custom_fields(vll: Vll, base_url: str) -> dict[str, str]:
 def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, Any]:
     """Return the values that the portal keeps up to date: identifier, tenant, and status.
 
-    The identifier is the VNI or the GRE key; None for a line with neither. ``version``: NetBox's release.
-    L2VPNs have a status from 4.3 on.
+    The identifier is the VNI or the GRE key. It is None for a line without a VNI and without a GRE key.
+    ``version``: NetBox's release. L2VPNs have a status from 4.3 on.
     """
     found: dict[str, Any] = {"identifier": vll.gre_key if vll.vni is None else vll.vni, "tenant": tenant}
     if version >= WITH_L2VPN_STATUS:

@@ -21,8 +21,8 @@ from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.sync_lock import Claim, state
 from portal.netbox_sync.task_names import SYNC
 
-# The maximum number of changes, and of findings, that are stored per run. The stored counts include the
-# others too.
+# The maximum number of changes, and of findings, that are stored per run. The stored counts include the rows
+# that are not stored.
 KEPT_ROWS = 500
 KEPT_RUNS = 100
 _EVERY_S = 1.0

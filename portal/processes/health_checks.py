@@ -60,7 +60,7 @@ class _Migrations:
         self._applied = False
 
     def state(self) -> str:
-        """Return ``applied`` if all migrations are applied, else ``pending``. Raises DatabaseError."""
+        """Return ``applied`` if all migrations are applied, otherwise ``pending``. Raises DatabaseError."""
         if not self._applied:
             executor = MigrationExecutor(connection)
             self._applied = not executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -79,7 +79,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @public
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Return 200 if this process can serve requests, else 503.
+    """Return 200 if this process can serve requests, otherwise 503.
 
     The database must be writable and must have this release's tables.
     """

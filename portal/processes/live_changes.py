@@ -62,7 +62,8 @@ class _Listener:
         self._session = session
         self._on_keys = on_keys
         self._on_hearing = on_hearing
-        # The channel also carries the heartbeats of other live processes, so this one needs a unique text.
+        # The channel also carries the heartbeats of other live processes, so this process needs a unique
+        # text.
         self._beat = f"{_BEAT}{uuid4().hex}"
         self._sent_at = 0.0
         self._awaited = False

@@ -19,5 +19,5 @@ def preloaded_objects_freeze() -> None:
 
 
 def when_ready(server: Any) -> None:
-    """gunicorn's hook. It is for servers that import the portal before they fork."""
+    """gunicorn's hook, for servers that import the portal before they fork."""
     preloaded_objects_freeze()

@@ -77,8 +77,8 @@ def table_rows(
 
     The header must have all ``required`` columns and may have any of ``columns``. The order of columns and
     the case of their names do not matter. The cells of absent columns are "". Commas, semicolons or tabs
-    separate cells. A first line such as ``sep=;`` selects the separator; otherwise it is the most frequent of
-    the three in the header.
+    separate cells. A first line such as ``sep=;`` selects the separator. Without such a line, the character
+    that is most frequent in the header is the separator.
 
     Columns without a name are ignored if all their cells are empty. Invisible characters are removed at both
     ends of a cell, and anywhere in the name of a column. If a text that begins like a formula has one
@@ -130,8 +130,10 @@ def _decoded(data: bytes) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """Return the separator. A first line with ``sep=`` decides, else the most frequent in the header, else
-    the comma.
+    """Return the separator.
+
+    A first line with ``sep=`` names it. Without such a line, it is the most frequent separator in the header.
+    If the header has no separator, it is the comma.
     """
     if named := _SEPARATOR.match(text):
         return named[1]

@@ -3,7 +3,7 @@
 Within a column, the barycentre heuristic of Sugiyama, Tagawa and Toda (1981) orders the routers, so that few
 links cross. A drawing that is wider than the page is folded: after the last column that fits, the next
 columns follow below, in the opposite direction. Routers without a path to the first router are in columns
-below the others. Routers without any link are at the bottom, side by side.
+below the other columns. Routers without any link are at the bottom, side by side.
 """
 
 from collections import defaultdict

@@ -10,7 +10,7 @@ _WHOLE = 200
 
 
 class PageGZipMiddleware(GZipMiddleware):
-    """Django's GZipMiddleware, for all successful responses except those of the APIs.
+    """Django's GZipMiddleware, for all successful responses except the responses of the APIs.
 
     It adds random bytes, so that the length of a response does not reveal secrets on the page (BREACH).
     """

@@ -141,7 +141,7 @@ def _of_new_customer(wanted: dict[str, Any], _opened: QueryDict) -> str:
 
 
 def _back_to_customer(wanted: dict[str, Any], opened: QueryDict) -> str:
-    """Return the address of the customer's page if the user came from there; otherwise ""."""
+    """Return the address of the customer's page if the user came from that page; otherwise ""."""
     customer = wanted["customer"] if "customer" in opened else None
     return reverse("web:noc-customer", args=[customer.pk]) if customer is not None else ""
 

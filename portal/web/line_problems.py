@@ -48,7 +48,7 @@ def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> li
     """Return the kinds of problems that exist, worst first.
 
     ``down``: whether there can be lines that are down. ``out_of_sync``: whether there can be lines that are
-    not in sync. If one of the two is False, its query is left out.
+    not in sync. If ``down`` or ``out_of_sync`` is False, the query for this kind is left out.
     """
     lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
     failed = queries.recently_failed(queries.orders(user), now=now)

@@ -83,7 +83,7 @@ def at_site(path: str, label: Text) -> Choice:
 
 
 def of_customer(user: User, query: QueryDict) -> Customer | None:
-    """Return the customer with the id in ``?customer=``; None if there is none that the user may see."""
+    """Return the customer with the id in ``?customer=``; None if the user may see no such customer."""
     number = row_id(query.get("customer"))
     return None if number is None else permissions.visible_customers(user).filter(pk=number).first()
 

@@ -22,7 +22,7 @@ class Page:
     * ``name``: the name of its URL pattern.
     * ``key``: the letter that opens the page after "g"; "" without a shortcut.
     * ``below``: prefixes of the names of its subpages.
-    * ``waits``: the count in portal.web.waiting_counts to show next to the title; "" for none.
+    * ``waits``: the count in portal.web.waiting_counts to show next to the title; "" for no count.
     * ``is_used``: returns whether the page is shown with the current settings.
     """
 
@@ -135,7 +135,8 @@ def pages_of(user: User) -> list[Page]:
 
 
 def page_at(name: str, pages: Iterable[Page]) -> Page | None:
-    """Return the page that has the view ``name``, or that has it as a subpage; None if there is none.
+    """Return the page that has the view ``name``, or that has it as a subpage. If there is no such page,
+    return None.
 
     If several pages match, the longest match counts.
     """

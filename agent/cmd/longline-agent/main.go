@@ -23,8 +23,8 @@ import (
 var version = "dev"
 
 const (
-	// releases are the VPP releases whose API messages were compared with those that the agent uses. At
-	// run time, the agent finds out from VPP's message table which messages are missing.
+	// releases are the VPP releases whose API messages were compared with the messages that the agent uses.
+	// At run time, the agent finds out from VPP's message table which messages are missing.
 	releases      = "23.10 to 26.06"
 	defaultConfig = "/etc/longline/agent.yaml"
 )

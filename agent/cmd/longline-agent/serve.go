@@ -120,8 +120,8 @@ func setAside(folder string, store *intent.Store, reporter *report.Reporter, log
 	return func() []durable.SetAsideFile { return durable.StillSetAside(all) }
 }
 
-// counters returns a function that reads the stats segment behind this socket. Concurrent calls run one
-// after the other.
+// counters returns a function that reads the stats segment behind this socket. Concurrent calls run one after
+// another.
 func counters(socket string) func(bootMS int64) (statseg.Reading, error) {
 	var mu sync.Mutex
 	segment := statseg.NewReopeningSegment(socket)

@@ -1,10 +1,10 @@
 // Command vpptestctl shows and changes the configuration of a VPP. Tests that simulate faults use it to
 // check the agent. It shares only the connection to VPP with the agent.
 //
-// vpptestctl does not use govpp's connection, which does not always deregister from VPP. If the message
-// table lists sockclnt_delete_reply after sockclnt_delete, govpp confuses the two: it sends the number of
-// the reply (open in socketclient.Client). VPP then overlooks the end of the client if errno is EAGAIN at
-// that time. After sixteen such clients, VPP hangs.
+// vpptestctl does not use govpp's connection, which does not always deregister from VPP. If the message table
+// lists sockclnt_delete_reply after sockclnt_delete, govpp confuses these messages: it sends the number of
+// the reply instead of the number of the request (open in socketclient.Client). VPP then overlooks the end of
+// the client if errno is EAGAIN at that time. After sixteen such clients, VPP hangs.
 package main
 
 import (

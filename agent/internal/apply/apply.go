@@ -191,7 +191,7 @@ func (r *applying) unchanged(this *round) []plan.Op {
 
 // rereadBeforeCreates reads the objects that the checks before creations need. If this plan has deleted
 // nothing, these are only the ports of sub-interfaces. Tunnels need no check, because VPP refuses a second
-// tunnel without harm to the first one.
+// tunnel without harm to the first tunnel.
 func (r *applying) rereadBeforeCreates(ctx context.Context, batch []plan.Op) (*observe.Snapshot, error) {
 	if r.deleted {
 		return r.rereader.Reread(ctx)

@@ -21,8 +21,8 @@ type Config struct {
 	Listen        string // host:port of the HTTPS listener
 	StateDir      string // folder of data that has to survive a restart
 	ControlSocket string // Unix socket for the agent's own commands
-	Drift         string // "auto" or "hold": repair changes by others automatically, or wait for approval
-	Adoption      string // "allowed" or "refused": whether the agent may take over lines that others created
+	Drift         string // "auto" or "hold": repair changes by other users automatically, or wait for approval
+	Adoption      string // "allowed" or "refused": whether the agent may take over lines that other users created
 	TLS           TLS
 	VPP           VPP
 	Report        Report

@@ -57,8 +57,8 @@ func contestedFieldOf(op plan.Op) contestedField {
 	return at
 }
 
-// found records the fields that have changed again after a repair. It returns the operations on
-// those fields that have changed again for the first time.
+// found records the fields that have changed again after a repair. It returns the operations on fields for
+// which this is the first change after a repair.
 func (c contests) found(ops []plan.Op, now time.Time) (first []plan.Op) {
 	for _, op := range ops {
 		if known := c[contestedFieldOf(op)]; known != nil && known.Desired == op.Drift.Desired {

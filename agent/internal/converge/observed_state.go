@@ -15,7 +15,7 @@ import (
 // creation.
 type ObservedState struct {
 	ObservationNumber int64          // number of the observation, see Status
-	Intent            *intent.Intent // an empty intent if none is stored
+	Intent            *intent.Intent // an empty intent if no intent is stored
 	Plan              *plan.Plan
 	Snapshot          *observe.Snapshot
 	// Drift lists the differences that other clients have made and that are not repaired. If
@@ -119,7 +119,7 @@ func (e *Engine) storedOrEmpty() *intent.Intent {
 }
 
 // lastObserved returns the number and the snapshot of the last observation through the present connection.
-// The snapshot is nil if there is none.
+// The snapshot is nil if there was no observation.
 func (e *Engine) lastObserved() (int64, *observe.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,7 +127,7 @@ func (e *Engine) lastObserved() (int64, *observe.Snapshot) {
 }
 
 // LastSnapshot returns the snapshot of the last observation through the present connection, or nil if there
-// is none. It does not query VPP.
+// was no observation. It does not query VPP.
 func (e *Engine) LastSnapshot() *observe.Snapshot {
 	_, snapshot := e.lastObserved()
 	return snapshot

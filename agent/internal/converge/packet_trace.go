@@ -93,8 +93,8 @@ func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, beg
 	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor, Begin: begin})
 }
 
-// ClearTracer removes filters and packets from VPP's tracer. An agent leaves them there if it is killed
-// during UnknownVLANs. It returns ErrTracing, ErrNoVPP or an error of the connection.
+// ClearTracer removes filters and packets from VPP's tracer. An agent leaves filters and packets in the
+// tracer if it is killed during UnknownVLANs. It returns ErrTracing, ErrNoVPP or an error of the connection.
 func (e *Engine) ClearTracer(ctx context.Context) error {
 	if !e.tracing.TryLock() {
 		return ErrTracing

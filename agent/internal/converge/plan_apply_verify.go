@@ -203,7 +203,8 @@ type earlyPlan struct {
 // clients use them.
 type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
-// withholdFunc returns those ends of the operations that must not be changed, each with its reason.
+// withholdFunc returns ends that must not be changed, each with its reason. Only ends of the given operations
+// are returned.
 type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 
 // planEarly starts to observe VPP and to make a plan for an intent. It only reads from VPP, so it may run
@@ -211,8 +212,8 @@ type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 // ctx does not stop the work. Until wait has returned, no other work may use the engine.
 //
 // before is the intent that was stored. If before is not nil, planEarly may observe only the VLLs that differ
-// between both intents. Otherwise it observes VPP with the function read. Then it calls withhold, unless
-// withhold is nil, and adds the returned ends to the withheld ends.
+// between both intents. Otherwise it observes VPP with the function read. If withhold is not nil, planEarly
+// then calls withhold and adds the returned ends to the withheld ends.
 func (e *Engine) planEarly(
 	ctx context.Context, read observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
 ) *earlyPlan {

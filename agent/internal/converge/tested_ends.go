@@ -11,7 +11,7 @@ import (
 // samples of the counters is much shorter.
 const testedFor = time.Hour
 
-// noteTested records the ends that one of these intents has under test now. It ignores nil intents.
+// noteTested records the ends that are under test now in any of these intents. It ignores nil intents.
 func (e *Engine) noteTested(intents ...*intent.Intent) {
 	now := e.now()
 	e.mu.Lock()
@@ -30,8 +30,8 @@ func (e *Engine) noteTested(intents ...*intent.Intent) {
 }
 
 // TestedSince returns the ends that were under test at any time since the given time. The tunnels of these
-// ends receive test frames, and VPP drops the test frames there. The stored intent is not enough to find
-// these ends, because a test may start and end between two samples of the counters.
+// ends receive test frames, and VPP drops these frames. The stored intent is not enough to find these ends,
+// because a test may start and end between two samples of the counters.
 func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
 	stored, _ := e.store.Current()
 	e.noteTested(stored)

@@ -1,5 +1,5 @@
-// Package foundlines finds the point-to-point circuits that others have configured in a VPP. It reads only
-// a snapshot and sends nothing to VPP.
+// Package foundlines finds the point-to-point circuits that other users have configured in a VPP. It reads
+// only a snapshot and sends nothing to VPP.
 package foundlines
 
 import (
@@ -18,7 +18,8 @@ type Side struct {
 	Tunnel *observe.Tunnel    // nil for an attachment circuit
 }
 
-// Circuit is two interfaces that do not belong to the agent. At least one is cross-connected to the other.
+// Circuit has two interfaces that do not belong to the agent. They are cross-connected in at least one
+// direction.
 type Circuit struct {
 	Near Side
 	// Far.Interface is nil if Near is a tunnel without a cross-connect.
@@ -27,11 +28,11 @@ type Circuit struct {
 	Out, In bool
 }
 
-// Circuits returns the circuits of others, sorted by the index of Near, then of Far. It includes the tunnels
-// of others that are neither cross-connected nor in a bridge. It omits a circuit if the plan lists one of its
-// sides as an interface of the agent. A relabelled interface also counts as an interface of the agent.
-// Bridged interfaces form no circuit. If a circuit has an attachment circuit and a tunnel, the attachment
-// circuit is Near. Otherwise the side with the lower index is Near.
+// Circuits returns the circuits of other users, sorted by the index of Near, then by the index of Far. It
+// includes the tunnels of other users that are neither cross-connected nor in a bridge. It omits a circuit if
+// the plan lists one of its sides as an interface of the agent. A relabelled interface also counts as an
+// interface of the agent. Bridged interfaces form no circuit. If a circuit has an attachment circuit and a
+// tunnel, the attachment circuit is Near. Otherwise the side with the lower index is Near.
 func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
 	ours := make(map[uint32]bool, len(todo.Owned))
 	for _, interfaces := range [][]*plan.EndInterface{todo.Owned, todo.Relabelled} {

@@ -22,7 +22,7 @@ const (
 	ByRouter = "router"
 )
 
-// Longest is the maximum duration of a freeze. An operator who needs more time begins another one.
+// Longest is the maximum duration of a freeze. An operator who needs more time begins another freeze.
 const Longest = 30 * 24 * time.Hour
 
 // Freeze describes a freeze. It exists from the beginning of the freeze until an operator has acknowledged
@@ -51,7 +51,7 @@ type Shown struct {
 	Over    bool   `json:"over"`
 }
 
-// Shown returns the freeze for reports and responses, nil for none.
+// Shown returns the freeze for reports and responses. It returns nil if f is nil.
 func (f *Freeze) Shown(now time.Time) *Shown {
 	if f == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 // that unknown members can be refused.
 type fields struct {
 	object  object
-	known   *entry // the known entry for this object, if any; then there are no members to read
+	known   *entry // the known entry for this object, or nil; a known entry has no members to read
 	pointer string
 	read    []string
 	errors  *[]Error

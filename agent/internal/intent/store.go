@@ -85,7 +85,7 @@ func firstError(err error) error {
 }
 
 // generationSetAside returns the highest generation of the intents that are set aside in the folder, or 0 if
-// none can be read.
+// no generation can be read.
 func generationSetAside(folder string) (highest int64) {
 	for _, aside := range durable.AllSetAside(nil, folder) {
 		var document struct{ Generation int64 }
@@ -99,8 +99,8 @@ func generationSetAside(folder string) (highest int64) {
 // SetAside returns the file that was set aside when the store was opened, or nil if there was none.
 func (s *Store) SetAside() *durable.SetAsideFile { return s.setAside }
 
-// Current returns the last accepted intent and its hash, or nil and "" if there is none. The intent must not
-// be changed.
+// Current returns the last accepted intent and its hash, or nil and "" if there is no accepted intent. The
+// intent must not be changed.
 func (s *Store) Current() (*Intent, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

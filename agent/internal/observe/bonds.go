@@ -86,7 +86,7 @@ func (s *Snapshot) linkBonds(active map[uint32]uint32) {
 }
 
 // bondSpeed returns the lowest possible speed of a bond with this number of active members (bit/s). VPP
-// reports how many members are active, but not which ones. So bondSpeed adds the speeds of the slowest
+// reports the number of active members, but does not name them. So bondSpeed adds the speeds of the slowest
 // members with a link. It returns 0 if the speed is unknown.
 func (s *Snapshot) bondSpeed(bond uint32, active uint32) uint64 {
 	var speeds []uint64

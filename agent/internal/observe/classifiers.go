@@ -48,7 +48,8 @@ var GroupBit = append([]byte{1}, make([]byte, 15)...)
 // TableBuckets is the number of hash buckets of a table. A table has two sessions.
 const TableBuckets = 2
 
-// classifierMessages lists the messages that policing by classifier needs in addition to those of policers.
+// classifierMessages lists the messages that policing by classifier needs in addition to the messages of
+// policers.
 var classifierMessages = []api.Message{
 	&classify.ClassifyAddDelTable{}, &classify.ClassifyAddDelSession{}, &classify.ClassifyTableIds{}, &classify.ClassifyTableInfo{},
 	&classify.ClassifySessionDump{}, &classify.PolicerClassifySetInterface{}, &classify.PolicerClassifyDump{}, &vlib.CliInband{},

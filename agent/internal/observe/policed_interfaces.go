@@ -57,10 +57,10 @@ func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 	}
 }
 
-// usedByLines returns the interfaces without those ports that no line uses and that were not policed in the
-// earlier observation. VPP stops its workers for each query about a port, and a router may have thousands of
-// such ports. A port counts as used if it has the agent's tag, if the agent claims it, or if any client has
-// cross-connected it. ReadPortUses reads the ports that a line will use.
+// usedByLines returns the given interfaces, but omits a port if no line uses the port and it was not policed
+// in the earlier observation. VPP stops its workers for each query about a port, and a router may have
+// thousands of such ports. A port counts as used if it has the agent's tag, if the agent claims it, or if any
+// client has cross-connected it. ReadPortUses reads the ports that a line will use.
 func (s *Snapshot) usedByLines(of []*Interface, claimed []string) []*Interface {
 	sentTo := make(map[uint32]bool, len(s.Connects))
 	for _, to := range s.Connects {

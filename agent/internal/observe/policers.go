@@ -43,8 +43,7 @@ type Policer struct {
 // policingOf returns where and how a VPP can police. It uses VPP's message table and VPP's version, because
 // one difference does not show in the message table. Up to 26.02, policer_input works on the device-input
 // arc, which L2 sub-interfaces do not use. From 26.06 on, it also works in the L2 input features
-// (policer_op.c). Before
-// 26.06, only classify tables can lead to policers there.
+// (policer_op.c). Before 26.06, only classify tables can lead the frames of L2 sub-interfaces to policers.
 func policingOf(session Session) Policing {
 	for _, m := range []api.Message{
 		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{},

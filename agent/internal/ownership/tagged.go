@@ -32,7 +32,7 @@ type taggedFile struct {
 	path   string
 	boot   Boot
 	tagged Tagged
-	lines  int  // number of rows in the file, without the first one
+	lines  int  // number of rows in the file, without the first row
 	whole  bool // the file is complete; otherwise the next write replaces it
 }
 

@@ -24,8 +24,8 @@ const (
 	clearIn  = 10 * time.Second
 )
 
-// inputNodes lists the nodes that receive packets from outside. A VPP has only those of them whose plugins it
-// has loaded.
+// inputNodes lists the nodes that receive packets from outside. A VPP has an input node only if it has loaded
+// the plugin of the node.
 var inputNodes = []string{
 	"dpdk-input", "af-packet-input", "af_xdp-input", "memif-input", "virtio-input", "vhost-user-input", "avf-input", "rdma-input",
 	"vmxnet3-input", "port-rx-eth", "pg-input",
@@ -169,8 +169,8 @@ func rounds(ctx context.Context, session vpp.Caller, how round, take func([]trac
 	}
 }
 
-// arm starts the tracer on those of the nodes that exist in this VPP, and returns these nodes. Each of them
-// captures the given number of packets on each thread.
+// arm starts the tracer. Every node in nodes that exists in this VPP captures the given number of packets on
+// each thread. arm returns the existing nodes.
 func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int, arming string) (existing []string, err error) {
 	for _, node := range nodes {
 		text, refused, err := vpp.RunCLI(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))

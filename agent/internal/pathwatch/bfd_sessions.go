@@ -60,7 +60,7 @@ func interval(w intent.Watch) uint32 {
 	return uint32((time.Duration(w.IntervalMS) * time.Millisecond).Microseconds())
 }
 
-// Read returns all multihop sessions of VPP, including those of other clients.
+// Read returns all multihop sessions of VPP, including the sessions of other clients.
 func Read(ctx context.Context, session Caller) (map[intent.Path]Session, error) {
 	found := make(map[intent.Path]Session)
 	err := session.Dump(ctx, []api.Message{&bfd.BfdUDPSessionDump{}}, func(msg api.Message) {

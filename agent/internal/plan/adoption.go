@@ -124,8 +124,8 @@ func (d *differ) checkConnect(from, to *observe.Interface, differ func(string, .
 	}
 }
 
-// accessAt returns the interface that receives the end's frames now, regardless of its owner, or nil if there
-// is none.
+// accessAt returns the interface that receives the end's frames now, regardless of its owner. It returns nil
+// if no interface receives them.
 func (d *differ) accessAt(end intent.End) *observe.Interface {
 	port := d.ByName(end.Access.Interface)
 	if port == nil || end.Access.Tagging == intent.Untagged {

@@ -17,9 +17,9 @@ import (
 // A table has no name, but it has a mark (ownership.TableMark). VPP stores a binding by interface index. VPP
 // keeps the binding when the interface leaves L2 or is deleted, but the binding no longer works. If a table
 // is already bound to an interface, VPP ignores a request for another binding and still reports success
-// (vnet/classify/policer_classify.c). The agent therefore binds a table only where none is bound. It removes
-// the binding before the interface leaves L2, before the interface is deleted, and before the table is
-// deleted.
+// (vnet/classify/policer_classify.c). The agent therefore binds a table only to an interface without a bound
+// table. It removes the binding before the interface leaves L2, before the interface is deleted, and before
+// the table is deleted.
 
 // Table is an existing classify table, or a table that the plan creates for an access. In the second case,
 // Index is observe.NoIndex.

@@ -58,7 +58,7 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 }
 
 // accessConflict returns the reason why the end's access cannot be created or used, or nil. serving is the
-// interface that already serves as access, or nil if there is none.
+// interface that already serves as access, or nil if the end has no access yet.
 func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Reason {
 	if end.IsProbe() {
 		return nil
@@ -275,7 +275,7 @@ func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interfac
 }
 
 // tunnelConflict returns the reason why the end's tunnel cannot be created or used, or nil. serving is the
-// interface that already serves as tunnel, or nil if there is none.
+// interface that already serves as tunnel, or nil if the end has no tunnel yet.
 func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Reason {
 	t := end.Tunnel
 	if !d.Supported[observe.Capability(t.Encapsulation)] {

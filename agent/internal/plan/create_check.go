@@ -41,8 +41,8 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 
 // Verify returns the reason why the operation must no longer be sent, or nil. The key of an object to be
 // created must still be free. If a sub-interface with the same VLANs exists, VPP refuses the new
-// sub-interface and stops the traffic of the existing one. A more specific sub-interface takes the frames of
-// a less specific sub-interface.
+// sub-interface and stops the traffic of the existing sub-interface. A more specific sub-interface takes the
+// frames of a less specific sub-interface.
 func (c *CreateCheck) Verify(op Op) *Reason {
 	switch a := op.Action.(type) {
 	case CreateSub:

@@ -75,8 +75,8 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, wit
 	return diff(in, s, journal, withheld, nil, nil)
 }
 
-// DiffRebuild returns the plan of Diff. In addition, the plan deletes and creates again those sub-interfaces
-// that have an index in rebuilt and serve ends. This is needed if a sub-interface is missing in VPP's table
+// DiffRebuild returns the plan of Diff. In addition, the plan deletes and creates again every sub-interface
+// that has an index in rebuilt and serves an end. This is needed if a sub-interface is missing in VPP's table
 // of VLANs, because no observation of VPP shows this.
 func DiffRebuild(
 	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, rebuilt map[uint32]bool,

@@ -91,7 +91,7 @@ func (b *operationBuilder) connect(end intent.End, from, to Ref) {
 		"frames from %s go to %s", from.Name, to.Name)
 }
 
-// raiseTunnel sets a tunnel up. VPP creates some kinds of tunnels up and others down.
+// raiseTunnel sets a tunnel up. Depending on its kind, a new tunnel is up or down.
 func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
 	up := tunnel.Of(end.Tunnel.Encapsulation).UpWhenNew()
 	if i := b.ByIndex(ref.Index); i != nil {

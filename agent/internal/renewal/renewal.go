@@ -29,8 +29,8 @@ const (
 	Every = time.Hour
 	// first is the pause before the first request of an agent that has just started.
 	first = 5 * time.Second
-	// soon determines the level of a log message: if the certificate expires within this time, a failed
-	// renewal is logged as an error instead of a warning.
+	// If the certificate expires within the time soon, a failed renewal is logged as an error instead of a
+	// warning.
 	soon = 21 * 24 * time.Hour
 )
 
@@ -58,7 +58,7 @@ type request struct {
 }
 
 type answer struct {
-	CertificatePEM *string `json:"certificate_pem"` // nil if the current one is still good
+	CertificatePEM *string `json:"certificate_pem"` // nil if the current certificate is still good
 	CAPEM          *string `json:"ca_pem"`          // nil if the current CAs are still good
 }
 

@@ -17,7 +17,8 @@ type storedEvent struct {
 	Event  eventBody `json:"event"`
 }
 
-// eventRecorder compares each view of the router with the previous one, and stores the differences as events.
+// eventRecorder compares each view of the router with the previous view, and stores the differences as
+// events.
 type eventRecorder struct {
 	bootID uuid.UUID
 	spool  *spool.Spool

@@ -109,7 +109,7 @@ type Options struct {
 	Engine          Engine
 	Client          Poster       // nil if no reports are sent
 	Folder          string       // where reports wait for the portal
-	StoreLimit      int64        // maximum bytes of counter samples kept there
+	StoreLimit      int64        // maximum bytes of counter samples in Folder
 	First           func() error // reserves disk space for data that has precedence over reports
 	StatsSocket     string
 	Interval        time.Duration

@@ -103,8 +103,8 @@ func madeByUs(todo *plan.Plan) map[uint32]bool {
 	return made
 }
 
-// eventsBetween returns the events between two views, sorted: VPP, then interfaces, then ends, then the
-// intent. An interface that exists in only one of the two views causes no link event.
+// eventsBetween returns the events between two views, sorted by subject: VPP, interfaces, ends, the intent.
+// An interface that exists in only one of the two views causes no link event.
 func eventsBetween(before, after routerView) []eventBody {
 	var events []eventBody
 	add := func(e eventBody) {
@@ -156,8 +156,8 @@ func eventsBetween(before, after routerView) []eventBody {
 	return events
 }
 
-// describeDrift describes the first five differences and counts the others, because an event has room for
-// only a few.
+// describeDrift describes the first five differences and counts the remaining differences, because an event
+// has room for only a few.
 func describeDrift(differences []plan.Drift) string {
 	const most = 5
 	var descriptions []string

@@ -46,7 +46,7 @@ type View struct {
 	Ports    []Port
 	// Tested are the ends that were tested at any time since the last reading.
 	Tested map[intent.Key]bool
-	// Subs are all sub-interfaces by the index of their port, including those that the agent did not
+	// Subs are all sub-interfaces by the index of their port, including sub-interfaces that the agent did not
 	// create.
 	Subs map[uint32][]Port
 }
@@ -75,7 +75,7 @@ type EndCount struct {
 	Dropped Dropped
 }
 
-// Dropped counts frames. In are frames from the customer that were not forwarded, including those that the
+// Dropped counts frames. In are frames from the customer that were not forwarded, including frames that the
 // policer dropped. Out are frames from the tunnel that were not sent to the customer. Out is nil for a local
 // cross-connect, because the other end counts these frames. Out is also nil for an interval in which the end
 // was tested, because VPP also drops the test frames of the tunnel and counts them together with the other
@@ -223,7 +223,7 @@ func (s *Sampler) livesOn(reading statseg.Reading) bool {
 		!slices.Equal(reading.Rx, s.sign.Rx) || !slices.Equal(reading.Tx, s.sign.Tx)
 }
 
-// Forget restarts the sampler: the next reading is not compared with earlier ones.
+// Forget restarts the sampler: the next reading is not compared with earlier readings.
 func (s *Sampler) Forget() {
 	s.counts, s.police, s.drops, s.loads, s.view = nil, nil, nil, Loads{}, View{}
 }

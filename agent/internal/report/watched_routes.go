@@ -40,8 +40,8 @@ func (l *lookedUpRoutes) due(all []observe.Destination, why occasion, now time.T
 	})
 }
 
-// reachable returns, for the watched addresses and the far ends of all tunnels, whether a route leads there.
-// It looks up only the routes that are due. For the other routes, it uses the last results. It returns
+// reachable reports, for each watched address and the far end of each tunnel, whether a route leads to it. It
+// looks up only the routes that are due. For the other routes, it uses the last results. It returns
 // converge.ErrNoVPP, another error of Engine.Session, or an error of the connection.
 func (r *Reporter) reachable(
 	ctx context.Context, stored *intent.Intent, watched []observe.Destination, why occasion,

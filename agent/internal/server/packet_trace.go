@@ -40,7 +40,7 @@ type traceBody struct {
 	Schema   int                `json:"schema"`
 	Router   string             `json:"router"`
 	VLL      string             `json:"vll"`
-	Examined int                `json:"looked"` // packets that the tracer captured, of this line and others
+	Examined int                `json:"looked"` // number of packets that the tracer captured, of this line and of other lines
 	Packets  []tracedPacketBody `json:"packets"`
 }
 

@@ -35,7 +35,7 @@ type Spool struct {
 	mu       sync.Mutex
 	opened   bool
 	setAside *durable.SetAsideFile
-	segments []*segment // oldest first; the last one is being written to if it is open
+	segments []*segment // oldest first; if writing is set, it is the file of the last segment
 	taken    Position   // all records before it have been taken or dropped, even if the disk has not recorded it
 	noted    bool       // the disk has recorded taken and dropped
 	writing  *os.File   // nil until the next Append starts a segment
@@ -202,7 +202,7 @@ func (s *Spool) first() error {
 	return nil
 }
 
-// put writes a record after the others.
+// put writes a record after the existing records.
 func (s *Spool) put(data []byte) error {
 	if s.writing == nil {
 		if err := s.begin(); err != nil {
@@ -256,7 +256,7 @@ func (s *Spool) makeRoom(need int64) {
 	}
 }
 
-// dropOldest drops the oldest segment. It returns false if there is none.
+// dropOldest drops the oldest segment. It returns false if there is no segment.
 func (s *Spool) dropOldest() bool {
 	if len(s.segments) == 0 {
 		return false

@@ -35,7 +35,7 @@ type Reading struct {
 	Buffers Buffers
 }
 
-// wanted lists the entries that a reading needs, without those of the buffer pools.
+// wanted lists the entries that a reading needs, without the entries of the buffer pools.
 var wanted = append([]string{
 	"/if/rx", "/if/tx", "/if/names", bootEntry, "/sys/heartbeat",
 	"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate",

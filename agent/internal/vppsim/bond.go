@@ -58,7 +58,8 @@ func (v *vpp) bondDump(c *call, m *bond.SwBondInterfaceDump) {
 	}
 }
 
-// membersOf returns two numbers: all members of the bond, and those members that send and receive for it.
+// membersOf returns two numbers: the number of all members of the bond, and the number of members that send
+// and receive for it.
 func (v *vpp) membersOf(bond *iface) (members, active uint32) {
 	for _, i := range v.interfaces {
 		if i != nil && i.bond == bond {

@@ -107,7 +107,7 @@ type Route struct {
 	lookupIn uint32 // 0, or the table in which the lookup continues
 }
 
-// Links describes what the links to other routers can carry. Sizes are those of IP packets, in bytes.
+// Links describes what the links to other routers can carry. All sizes are sizes of IP packets, in bytes.
 type Links struct {
 	// MTU is the size of the largest packet. Larger packets are lost. 0 means 9000.
 	MTU int `json:"mtu"`

@@ -48,8 +48,8 @@ func (v *vpp) addressDump(c *call, m *ip.IPAddressDump) {
 	}
 }
 
-// upWith returns an interface that is up and has the address, in any table. It returns nil if there is
-// none.
+// upWith returns an interface that is up and has the address, in any table. It returns nil if there is no
+// such interface.
 func (v *vpp) upWith(address netip.Addr) *iface {
 	for _, i := range v.interfaces {
 		if i != nil && i.adminUp && slices.ContainsFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return netipAddr(a.Address) == address }) {

@@ -13,8 +13,8 @@ import (
 	"go.fd.io/govpp/binapi/vxlan"
 )
 
-// underlay is the folder that connects the stand-ins of one network. Each stand-in has a socket there for
-// each local address of its tunnels.
+// underlay is the folder that connects the stand-ins of one network. In this folder, each stand-in has a
+// socket for each local address of its tunnels.
 type underlay struct {
 	folder  *os.File
 	sockets map[netip.Addr]*net.UnixConn
@@ -166,8 +166,8 @@ func (v *vpp) transmit(t *tunnel, size, count int) {
 	v.underlay.send(f)
 }
 
-// send sends frames to the router that has their destination address. If no router listens there, they
-// are lost.
+// send sends frames to the router that has their destination address. If no router has this address, the
+// frames are lost.
 func (u *underlay) send(f frames) {
 	data, err := json.Marshal(f)
 	if err != nil {

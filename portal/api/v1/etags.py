@@ -69,9 +69,9 @@ def if_match(*, required: bool) -> Callable[[Write], Write]:
     """Return a decorator that runs a write only if the caller has read the present version of the object.
 
     The wrapper finds the object with the view's ``get_queryset`` (404 outside the caller's scope). It locks
-    the object until the write has committed. If several callers have read the same version and write, the
-    first write succeeds and the others get 412. A request without If-Match gets 428 if ``required`` is true;
-    otherwise the write runs. ``If-Match: *`` matches any version.
+    the object until the write has committed. If several callers have read the same version and then write,
+    the first write succeeds and all other writes get 412. A request without If-Match gets 428 if ``required``
+    is true; otherwise the write runs. ``If-Match: *`` matches any version.
 
     The write method receives the object instead of the URL's arguments. If the view has a method
     ``lock_before``, the wrapper calls it before it locks the object, so that the method can lock other rows.

@@ -74,7 +74,7 @@ class PerAddress(BaseThrottle):
 
 
 def _count(name: str) -> tuple[int, float]:
-    """Increment a counter. Return its value in this minute, and the seconds until the next one."""
+    """Increment a counter. Return its value in this minute, and the seconds until the next minute."""
     window, into = divmod(clock.now().timestamp(), _WINDOW_S)
     key = f"{name}-{int(window)}"
     try:

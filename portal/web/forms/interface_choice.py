@@ -16,7 +16,8 @@ from portal.inventory.reported_interfaces import reported_interfaces
 from portal.web.forms.autocomplete import row_named
 from portal.web.forms.version_field import VersionedForm
 
-# The names of the form's buttons. One shows the lists; the others choose an interface for a field.
+# The names of the form's buttons. The first button shows the lists; all other buttons choose an interface for
+# a field.
 _SHOW, _PICK = "show", "pick_"
 
 

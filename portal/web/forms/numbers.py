@@ -26,8 +26,8 @@ _WHOLE = re.compile(r"[+-]?\d+")
 class NumberField(forms.DecimalField):
     """A decimal number, with the decimal sign of the reader's language or an unambiguous point."""
 
-    # The largest valid number. If a text has two possible readings and one of them is larger than this, the
-    # field uses the other.
+    # The largest valid number. If a text has two possible readings and only one is valid, the field uses the
+    # valid reading.
     most_meant: Decimal | None = None
 
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]

@@ -425,7 +425,10 @@ def _end_initial(end: VllEnd) -> dict[str, Any]:
 
 
 def open_reservation(user: User, reservation_id: UUID | None) -> ShownReservation | None:
-    """Return the open reservation with this id; None if there is none or the user may not see it."""
+    """Return the open reservation with this id.
+
+    Return None if there is no open reservation with this id, or if the user may not see it.
+    """
     row = (
         None
         if reservation_id is None

@@ -37,13 +37,13 @@ def headline(alarm: Alarm) -> SafeString:
 
 @register.filter
 def note(alarm: Alarm) -> str:
-    """Return further details of an alarm; "" if there are none."""
+    """Return further details of an alarm; "" if there are no further details."""
     return sentences.note(alarm.kind, alarm.facts)
 
 
 @register.filter
 def address(alarm: Alarm) -> str:
-    """Return the address of the page on which the alarm can be handled; "" if there is none."""
+    """Return the address of the page on which the alarm can be handled; "" if there is no such page."""
     return alarm_links.address_of(alarm)
 
 

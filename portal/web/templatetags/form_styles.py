@@ -31,7 +31,7 @@ def focused(field: BoundField) -> BoundField:
 
 @register.filter
 def of(values: Mapping[Any, Any], key: Any) -> Any:
-    """Return the value of a key; None if there is none. The key may be a variable: ``{{ names|of:row.pk
-    }}``.
+    """Return the value of a key; None if the key does not exist. The key may be a variable:
+    ``{{ names|of:row.pk }}``.
     """
     return values.get(key)

@@ -22,7 +22,7 @@ register = template.Library()
 class Link:
     """A link of the navigation.
 
-    ``current``: "page" for the open page, "true" if the open page is one of its subpages, else "".
+    ``current``: "page" for the open page, "true" if the open page is one of its subpages, otherwise "".
     ``waiting``: the number of items that wait on the page.
     """
 

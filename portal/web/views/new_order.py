@@ -144,7 +144,7 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
     """Return the refusal ``refused``, and all other refusals of the order for the same field.
 
-    An order raises only the first refusal, so the others come from a feasibility check.
+    An order raises only the first refusal. The function gets the other refusals from a feasibility check.
     """
     found = feasibility_of(
         user=request.user, request=form.line_request(), now=clock.now(), reservation=form.reservation_id

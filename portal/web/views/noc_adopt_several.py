@@ -57,7 +57,8 @@ def adopt_several(request: SignedInRequest) -> HttpResponse:
 
     * ``file``: show the lines of an uploaded file;
     * ``check``: show the outcome for each submitted line;
-    * ``adopt``: order all adoptions. If one is refused, none is ordered, and the status is 422.
+    * ``adopt``: order all adoptions. If one adoption is refused, no adoption is ordered, and the status is
+      422.
     """
     if request.method != "POST":
         return _page(request, AdoptionsForm(), _proposed(_adoptable(request)[:MOST_ADOPTIONS]))

@@ -1,4 +1,4 @@
-"""The NOC's inventory pages, which are the same for every kind: list, form and removal."""
+"""The NOC's inventory pages: list, form and removal. They are the same for every kind of object."""
 
 from functools import partial
 from typing import Any

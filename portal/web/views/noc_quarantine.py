@@ -25,7 +25,7 @@ _LONGEST_NAME = 100
 
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest) -> HttpResponse:
-    """Show the undecided quarantines; with ``?decided=1`` the decided ones. ``?router=`` filters by
+    """Show the undecided quarantines, or with ``?decided=1`` the decided quarantines. ``?router=`` filters by
     router.
     """
     decided = request.GET.get("decided") == "1"

@@ -1,4 +1,4 @@
-"""The pages for reservations: the list of open ones, and requests to make, renew and release them."""
+"""The pages for reservations: the list of open reservations, and their creation, renewal and release."""
 
 from uuid import UUID
 

@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def _each(self, routers: list[Router], do: Callable[[Router], None]) -> list[str]:
         """Call ``do`` for each router, and return the errors of routers that do not report their state.
 
-        Such a router does not stop the work on the others.
+        Such a router does not stop the work on the other routers.
         """
         silent = []
         for router in routers:

@@ -64,7 +64,7 @@ class EnrolmentView(APIView):
 
 
 class CertificatesView(generics.ListAPIView[RouterCertificate]):
-    """The certificates that were issued to a router, including revoked ones. For NOC staff."""
+    """The certificates that were issued to a router, including revoked certificates. For NOC staff."""
 
     permission_classes = [NocOnly]
     queryset = RouterCertificate.objects.none()

@@ -80,7 +80,7 @@ class PortView(_Ports, InventoryItemView):
     change, remove, keyword = port_change, port_remove, "port"
 
     def lock_before(self, pk: int) -> None:
-        """Lock the lines of the port, as ``port_change`` does. It may mark them as no longer carried."""
+        """Lock the lines of the port, as ``port_change`` does, because a change can affect them."""
         if self.request.method == "PATCH":
             lines_on_port_lock(pk)
 

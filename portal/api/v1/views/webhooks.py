@@ -171,7 +171,7 @@ class WebhookTestView(APIView):
 
 
 class DeliveriesView(generics.ListAPIView[Delivery]):
-    """The deliveries of a webhook, newest first. Old ones are deleted."""
+    """The deliveries of a webhook, newest first. Old deliveries are deleted."""
 
     permission_classes = [IsAuthenticated]
     queryset = Delivery.objects.none()
