@@ -52,8 +52,8 @@ def routers_due(*, now: datetime) -> list[int]:
 def routers_behind_agent() -> list[Router]:
     """Return the routers whose agent reports a newer intent than the database's last one.
 
-    The cause is a restored backup. In a backup from before the first intent, the generation is 0. Routers of
-    such a backup are returned too.
+    The cause is a restored backup. If the backup was made before a router's first intent, the router's
+    generation is 0. Such a router is returned too.
     """
     return list(
         _with_another_intent(Router.objects.exclude(agent_url=""))

@@ -11,8 +11,8 @@ class Size:
 
     * ``peers``: the lines with their A end on a router lead to this number of other routers. A router has
       lines to at most twice as many routers, because it also has Z ends.
-    * ``phase_s``: the duration of each of the first phases: reports only; then also orders; then also open
-      pages.
+    * ``phase_s``: the duration of each phase before the measurement. The first phase has only reports. The
+      second phase adds orders, and the third phase adds open pages.
     * ``settle_s``: the maximum time until the effects of the first reports have been processed.
     * ``warm_s``: the time for which all loads run before the measurement, to fill caches.
     """

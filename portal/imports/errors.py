@@ -148,7 +148,7 @@ class ImportNotAllowed(Conflict):
 
 
 class ImportKeepsFailing(Conflict):
-    """The import failed too often in a row. The portal's log has the reason."""
+    """Too many consecutive attempts of the import failed. The portal's log has the reason."""
 
 
 class ImportIsOver(Conflict):

@@ -148,7 +148,7 @@ def _why(error: requests.RequestException) -> str:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), at most an hour. Return None for a date."""
+    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), at most an hour; None for a date."""
     return min(float(retry_after), 3600.0) if retry_after.isdecimal() else None
 
 

@@ -17,10 +17,10 @@ type Use struct {
 	Object uint32 // the interface that the use concerns
 }
 
-// ReadPortUses reads how other clients use ports that a line will use as a whole. It reads only uses that s
-// does not show: addresses borrowed from another interface, an IPv6 link-local address as the only address,
-// another table than table 0, or a new policer. It returns a copy of s with these uses, or s itself if there
-// are no ports. VPP stops its workers for each request.
+// ReadPortUses reads how other clients use ports that a line will use as a whole. It reads only uses that the
+// snapshot s does not show. These are addresses borrowed from another interface, an IPv6 link-local address
+// as the only address, a table other than 0, and a new policer. It returns a copy of s with these uses, or s
+// itself if there are no ports. VPP stops its workers for each request.
 func ReadPortUses(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
 	if len(ports) == 0 {
 		return s, nil

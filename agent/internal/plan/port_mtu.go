@@ -6,11 +6,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// portMTU sets the L3 MTU of a line's interface to the L3 MTU of the port, if this router is configured so
-// (intent.PortMTUs). VPP uses the L3 MTU of a cross-connected interface only if the interface is a GRE
-// tunnel. But vppcfg requires an MTU for every interface. It also requires that both sides of a cross-connect
-// have the same MTU, and that this MTU does not exceed the MTU of the port (vppcfg 0.0.7,
-// config/interface.py). A port that is used as a whole keeps its MTU.
+// If the setting intent.PortMTUs is on, portMTU sets the L3 MTU of a line's interface to the L3 MTU of the
+// port. VPP uses the L3 MTU of a cross-connected interface only if the interface is a GRE tunnel. But vppcfg
+// requires an MTU for every interface. It also requires that both sides of a cross-connect have the same MTU,
+// and that this MTU does not exceed the MTU of the port (vppcfg 0.0.7, config/interface.py). A port that is
+// used as a whole keeps its MTU.
 func (b *operationBuilder) portMTU(end intent.End, ref Ref) {
 	if !b.in.PortMTUs || end.Adopt || ref.Name == end.Access.Interface {
 		return

@@ -65,6 +65,6 @@ def _narrowed(rows: QuerySet[Alarm], query: dict[str, Any]) -> QuerySet[Alarm]:
 
 
 def _up_in(since: datetime | None, until: datetime | None) -> Q:
-    """Return the condition that an alarm was active at any time in the period."""
+    """Return a filter for alarms that were active at any time in the period."""
     up = Q(raised_at__lt=until) if until else Q()
     return up & (Q(cleared_at__isnull=True) | Q(cleared_at__gt=since)) if since else up
