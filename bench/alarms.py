@@ -14,8 +14,8 @@ from bench.vlls import ROUTERS, VLLS, installation_fill
 
 ROUNDS = sized(10, smallest=1)
 PAGES = ["/noc/", "/noc/wall/", "/noc/alarms/history/"]
-# A tenth of the routers is silent, a tenth of the lines is down because of a port, and a tenth is not in
-# sync.
+# A tenth of the routers is silent, a tenth of the lines is down because of a port, and a tenth of the lines
+# is not in sync.
 _MUCH_IS_WRONG = """
 INSERT INTO inventory_routersilence (router_id, since, down_spans, counts_as_down, judge_again)
 SELECT id, now() - interval '1 hour', '[]', true, false FROM inventory_router WHERE id % 10 = 0;

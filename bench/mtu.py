@@ -1,4 +1,4 @@
-"""The time of the MTU check of an order, with 1,000 routers, 2,500 links, and any single link as failed.
+"""The time of the MTU check of an order, with 1,000 routers and 2,500 links. Any single link may fail.
 
 A figure is the median, over several rounds, of the 95th percentile over random pairs of routers:
 

@@ -1,4 +1,4 @@
-"""The time to check an order through the API: 1,000 routers, 2,500 links, any single failure.
+"""The time to check an order through the API, with 1,000 routers and 2,500 links. Any single link may fail.
 
 For ``validate_p95_ms``, this process has the underlay in its cache. ``validate_cold_p95_ms`` is measured
 immediately after a link has changed: the process then has to read the underlay and to build its topology

@@ -22,8 +22,8 @@ REPORT_TRAVELS = timedelta(seconds=5)
 def routers_due(*, now: datetime) -> list[int]:
     """Return the ids of the unclaimed routers that need an intent and have no pause after failures.
 
-    A router needs an intent if it has unconfirmed ends, if its agent has another intent than the portal's
-    last one, or if another part of its intent changed. Ends that were never sent are due immediately, and
+    A router needs an intent if it has unconfirmed ends, if the intent of its agent differs from the portal's
+    last intent, or if another part of its intent changed. Ends that were never sent are due immediately, and
     unconfirmed ends at their ``next_query_at``. A router whose freeze ended waits until an operator
     acknowledges the differences, and then gets an intent.
     """

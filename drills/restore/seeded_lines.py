@@ -1,8 +1,9 @@
 """A large network in addition to the network with agents. Its lines in service are written directly into the
 tables.
 
-All bookings of each line exist, so that they can be recounted: order, VNI, VLANs, bandwidth, cores and recent
-counters. The routers of these lines have no agents, so the portal sends no intents to them.
+The tables have all bookings of each line, so that the drill can recount them. These are the order, the VNI,
+the VLANs, bandwidth, cores and recent counters. The routers of these lines have no agents, so the portal
+sends no intents to them.
 """
 
 from typing import Any

@@ -43,7 +43,7 @@ class Reports:
 
 @dataclass
 class Phase:
-    """A phase: the work done at its beginning and end, and the number of requests of each kind."""
+    """A phase: the work done until its beginning and until its end, and the requests of each kind."""
 
     name: str
     began: Work

@@ -9,8 +9,7 @@ import ssl
 import time
 from typing import Any
 
-# Seconds: the limit between two pieces of a request, and the limit for a whole request with TLS handshake and
-# body.
+# Limits in seconds: between two pieces of a request, and for a whole request with TLS handshake and body.
 STALL_S = 5.0
 REQUEST_S = 60.0
 

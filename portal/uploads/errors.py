@@ -63,7 +63,7 @@ class TableFormula(DomainError):
 
 
 class TableQuotes(DomainError):
-    """A cell begins with a quotation mark and has no closing one, or has a quotation mark in the middle."""
+    """A cell begins but does not end with a quotation mark, or has a quotation mark in the middle."""
 
     line: int
 

@@ -29,9 +29,9 @@ import (
 //
 // It prints the same figure for four more cases:
 //   - an observation without changes;
-//   - the one dump that VPP can only send as a whole;
-//   - a single dump of all interfaces, which the agent does not request if there are this many;
-//   - only pings.
+//   - the only dump that VPP cannot send in portions;
+//   - one dump of all interfaces, which the agent does not request on a router of this size;
+//   - pings without any read.
 func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, stdout io.Writer) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {

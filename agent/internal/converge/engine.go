@@ -402,7 +402,7 @@ func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 }
 
 // convergeLocked carries out the early plan and records the results. The caller holds the mutex busy. The end
-// of ctx does not stop convergeLocked, because a half-applied plan is worse than a complete one. before is
+// of ctx does not stop convergeLocked, because a half-applied plan is worse than a complete plan. before is
 // the intent that was stored when the plan was made. If before is nil, convergeLocked does not detect drift.
 func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) *Outcome {
 	started := e.now()

@@ -7,8 +7,8 @@ import (
 	"longline.dev/agent/internal/roundtrip"
 )
 
-// MeasureRoundTrip sends small packets from the near to the far endpoint of the tunnel of an end of the
-// stored intent, and measures the round-trip time. It changes nothing in VPP and does not delay other work.
+// MeasureRoundTrip measures the round-trip time between the two endpoints of a tunnel, with small packets.
+// The tunnel belongs to an end of the stored intent. It changes nothing in VPP and does not delay other work.
 // It returns *NotTestingError, *roundtrip.CannotError, ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip) (*roundtrip.Times, error) {
 	end := endOf(e.storedOrEmpty(), request.Key)

@@ -152,7 +152,7 @@ func (e *Engine) changeSessions(
 		_, was := before[op.Path]
 		_, is := observed.Sessions[op.Path]
 		observed.Created[op.Path] = is && !was
-		if _, failed := observed.Refused[op.Path]; !is || failed && !was { // if VPP refused to create the session, an existing one belongs to another client
+		if _, failed := observed.Refused[op.Path]; !is || failed && !was { // if VPP refused to create the session, an existing session belongs to another client
 			delete(ours, op.Path)
 		}
 		e.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", observed.Refused[op.Path])

@@ -50,7 +50,7 @@ func replaceOnce(path string, data []byte, wait bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer unlock() // after the rename: before it, RemoveTemporaries must not remove the file as the file of a killed process
+	defer unlock() // after the rename; until then, the lock prevents RemoveTemporaries from removing the file
 	if _, err = temporary.Write(data); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type InvalidError struct{ Errors []Error }
 func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", len(e.Errors)) }
 
 const (
-	minFrame = 82 // the smallest svc_mtu plus the Ethernet header of 14 bytes; that svc_mtu is 68, the minimum of an IPv4 link (RFC 791)
+	minFrame = 82 // 68, the smallest svc_mtu and the minimum of an IPv4 link (RFC 791), plus 14 bytes of Ethernet header
 	maxName  = 63 // VPP's string[64] without its terminator
 	maxLabel = 64 // ifAlias (RFC 2863)
 

@@ -5,8 +5,8 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// CreateCheck checks whether objects of a plan may still be created, with a snapshot that is newer than the
-// plan.
+// CreateCheck uses a snapshot that is newer than the plan, to check whether the objects of the plan may still
+// be created.
 type CreateCheck struct {
 	now     *observe.Snapshot
 	subs    *subInterfaces

@@ -316,11 +316,11 @@ func endOf(records []Record, otherwise int64) int64 {
 	return records[len(records)-1].End.offset
 }
 
-// Take removes records that Oldest returned, and all records before them. refused means that the consumer
-// rejected the records; they then count as dropped. Records that were dropped in the meantime are not counted
-// twice. The spool does not return removed records again, even if the disk cannot record their removal. If
-// Take returns an error, the disk has not recorded the position, so the records may be returned again after a
-// crash.
+// Take removes records that Oldest returned, and all records before them. If refused is true, the consumer
+// has rejected the records, and they count as dropped. Records that were dropped in the meantime are not
+// counted twice. The spool does not return removed records again, even if the disk cannot record their
+// removal. If Take returns an error, the disk has not recorded the position, so the records may be returned
+// again after a crash.
 func (s *Spool) Take(records []Record, refused bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

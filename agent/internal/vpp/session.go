@@ -199,9 +199,9 @@ func (s *Session) flush() error {
 	return nil
 }
 
-// forget stops waiting for replies to the requests with these context numbers. givenUp means that replies may
-// still arrive; they are ignored. If givenUp is false, the last reply has arrived, and a further reply is an
-// error.
+// forget stops waiting for replies to the requests with these context numbers. If givenUp is true, replies
+// may still arrive, and the session ignores them. If givenUp is false, the last reply has arrived, and a
+// further reply is an error.
 func (s *Session) forget(givenUp bool, contexts ...uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -142,8 +142,8 @@ func circuitsOf(s *observe.Snapshot, ours []*plan.EndInterface) (all []circuit) 
 	return all
 }
 
-// obstacleOf returns nil if vppcfg can name the interface. named maps the VNIs that are already named to
-// their tunnels.
+// obstacleOf returns nil if vppcfg can name the interface. named has the VNIs of the tunnels that the part
+// already names, with the names of these tunnels.
 func obstacleOf(s *observe.Snapshot, h *plan.EndInterface, named map[uint32]string) *obstacle {
 	switch h.Kind() {
 	case string(intent.GENEVE):

@@ -35,7 +35,7 @@ type vpp struct {
 	turned     *sync.Cond       // signals changes of errno and of stopped
 
 	interfaces  []*iface // by sw_if_index; nil if the interface was deleted
-	freed       []uint32 // free values of sw_if_index; the one that was freed last is assigned first
+	freed       []uint32 // free values of sw_if_index; the value that was freed last is assigned first
 	loopbacks   map[uint32]bool
 	subs        map[subKey]uint32
 	vlans       map[vlanKey]uint32    // the VLAN tables of the ports: the interface that frames with these tags belong to

@@ -76,9 +76,9 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     """Make a view's write method obey Idempotency-Key.
 
     If a request is repeated within 24 hours, the client gets the stored first response, even if that response
-    was a refusal. Some responses are not stored, and the repeated request runs again: refusals because of a
-    temporary state (409), failed conditions (412, 428), exceeded limits (429), and errors of the portal
-    (5xx).
+    was a refusal. Some responses are not stored, so that a repeated request runs again. These are refusals
+    because of a temporary state (409), failed conditions (412, 428), exceeded limits (429), and errors of the
+    portal (5xx).
 
     A request without the header runs normally. Exception: if LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set, a POST
     with an API token needs the header and is otherwise refused.

@@ -228,7 +228,7 @@ class Problem:
     is_missing: bool = False
 
 
-# The last parts of the names of fields that are shown next to another field, without a place for errors.
+# Fields with these endings of their names are shown next to another field and have no place for errors.
 ADJACENT = ("search", "_unit")
 
 
@@ -262,8 +262,8 @@ class OrderForm:
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
         self.needs_confirmation = False
-        # The customer's removed lines that are in their cooling-off and still reserve a VLAN of this order:
-        # names by id.
+        # The names, keyed by id, of the customer's removed lines that are in their cooling-off and still
+        # reserve a VLAN of this order.
         self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
         self._user = user

@@ -1,4 +1,4 @@
-"""The NOC's page of a customer: lines, ports, people, orders, traffic and next steps."""
+"""The page about a customer for the NOC: lines, ports, people, orders, traffic and next steps."""
 
 from dataclasses import dataclass
 from typing import Any

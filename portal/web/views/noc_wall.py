@@ -14,7 +14,7 @@ from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState
 from portal.web.page_guard import SignedInRequest, requires
 
-# The number of alarms that fit on a screen with 768 lines, in letters that are legible from five metres.
+# The number of alarms that fit on a screen 768 pixels high, in letters that are legible from five metres.
 WORST_SHOWN = 6
 # The large figures. UNKNOWN is shown only if there are lines of unknown health.
 _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.UNKNOWN)
