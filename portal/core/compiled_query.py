@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
 
@@ -66,7 +66,7 @@ class _Compiled(Generic[M]):
         self._columns = slice(fields[0], fields[-1] + 1)
         self._names = [column[0].target.attname for column in select[self._columns]]
         # django-stubs describes Django 6.1, where this function takes more arguments.
-        self._related = get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]
+        self._related = get_related_populators(info, select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
         self._annotations = dict(compiler.annotation_col_map or {})
         self._converters = [
             (at, converter, expression)
@@ -83,9 +83,10 @@ class _Compiled(Generic[M]):
             return [self._instance(list(row)) for row in cursor.fetchall()]
 
     def _instance(self, row: list[Any]) -> M:
+        # ``from_replica`` exchanges the connection and not its alias, so rows belong to the default alias.
         for at, converter, expression in self._converters:
             row[at] = converter(row[at], expression, connection)
-        instance = self._model.from_db(connection.alias, self._names, row[self._columns])
+        instance = self._model.from_db(DEFAULT_DB_ALIAS, self._names, row[self._columns])
         for related in self._related:
             related.populate(row, instance)
         for name, at in self._annotations.items():

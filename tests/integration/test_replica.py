@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.db import connection, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.models import BigIntegerField
 
 from devstack import postgres
 from devstack.process import Child
 from devstack.tcp_ports import free_ports
 from portal.accounts.models import Membership, User
 from portal.core import replica
+from portal.core.compiled_query import CompiledQuery
 from portal.core.database_url import read_database_url
+from portal.core.equals_any import is_one_of
+from portal.inventory.models import Port
 from portal.vll.models import Vll
 from tests.integration.database_url import database_url
 from tests.integration.isp import Isp
@@ -183,3 +187,15 @@ def test_replica_refuses_writes_and_queries_of_permissions(isp: Isp, alice: User
     # Afterwards everything is as before.
     assert not replica.is_read_now()
     assert Vll.objects.update(description="x") == 1
+
+
+def test_rows_of_a_compiled_query_belong_to_the_default_database(standby: Child, isp: Isp) -> None:
+    until(replayed)
+    ports = CompiledQuery[Port](
+        lambda ids: Port.objects.select_related("router").filter(is_one_of("pk", ids, BigIntegerField()))
+    )
+    with replica._replica_connection():
+        assert connection.alias == replica.ALIAS
+        read = ports([next(iter(isp.ports.values())).pk])[0]
+    # Otherwise, Django would refuse to assign the row to a row of the primary.
+    assert read._state.db == read.router._state.db == DEFAULT_DB_ALIAS

@@ -55,14 +55,14 @@ class CoolingOff:
 def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Ask for confirmation (GET), or order the removal (POST).
 
-    For an immediate removal, ``permanent`` must be set too. Without it, the status is 422. If the removal is
+    For an immediate removal, ``for_good`` must be set too. Without it, the status is 422. If the removal is
     refused, the status is 409.
     """
     now, refusal, unsure = clock.now(), "", False
     choices = _choices(vll, now)
     chosen = next((each for each in choices if each.value == request.POST.get("cooling_off")), choices[0])
     if request.method == "POST":
-        unsure = chosen.at_once and not request.POST.get("permanent")
+        unsure = chosen.at_once and not request.POST.get("for_good")
         if not unsure:
             try:
                 order_delete(user=request.user, vll=vll, now=now, cooling_off=chosen.lasts)

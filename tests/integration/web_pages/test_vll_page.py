@@ -261,7 +261,7 @@ def test_removal_needs_confirmation(alice: User, vll: Vll) -> None:
     client = signed_in(alice)
     assert "Remove Milk run?" in text(client.get(f"/vlls/{vll.pk}/remove/"))
     assert not Order.objects.filter(action="delete").exists()
-    confirmed = client.post(f"/vlls/{vll.pk}/remove/", {"permanent": "on"}, follow=True)
+    confirmed = client.post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"}, follow=True)
     assert confirmed.redirect_chain == [(f"/vlls/{vll.pk}/", 302)]
     assert "Pending terminate" in text(confirmed)
     assert Order.objects.get(action="delete").vll == vll
@@ -269,15 +269,15 @@ def test_removal_needs_confirmation(alice: User, vll: Vll) -> None:
 
 def test_line_being_set_up_can_be_removed(alice: User, vll: Vll) -> None:
     assert "Cancel this order" in text(page_of(alice, vll))
-    signed_in(alice).post(f"/vlls/{vll.pk}/remove/", {"permanent": "on"})
+    signed_in(alice).post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
     assert Order.objects.get(vll=vll).state == "pendingCancellation"
 
 
 def test_second_removal_is_refused_with_the_reason(alice: User, vll: Vll) -> None:
     activate(vll)
     client = signed_in(alice)
-    client.post(f"/vlls/{vll.pk}/remove/", {"permanent": "on"})
-    again = client.post(f"/vlls/{vll.pk}/remove/", {"permanent": "on"})
+    client.post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
+    again = client.post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
     assert again.status_code == 409
     assert "is still" in text(again)
     assert Order.objects.filter(action="delete").count() == 1
