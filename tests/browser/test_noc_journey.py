@@ -58,7 +58,7 @@ def test_the_noc_approves_the_plans_of_both_routers(live_stack: Stack, reader: C
         page.reload()
         expect(status.locator(".ll-health").get_by_text("Up", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
         page.get_by_role("link", name="Remove this line").click()
-        page.get_by_role("radio", name="At once").check()
+        page.get_by_role("radio", name="Immediately").check()
         page.get_by_role("checkbox", name="permanently").check()
         page.get_by_role("button", name="Remove this line").click()
         expect(status.locator(".ll-health").get_by_text("Removed")).to_be_visible(timeout=A_MINUTE_MS)

@@ -59,7 +59,7 @@ def test_a_customer_orders_a_line_follows_its_progress_and_sees_its_traffic(
     assert int(graph.get_attribute("data-points") or 0) > 0
 
     page.get_by_role("link", name="Remove this line").click()
-    page.get_by_role("radio", name="At once").check()
+    page.get_by_role("radio", name="Immediately").check()
     page.get_by_role("checkbox", name="permanently").check()
     page.get_by_role("button", name="Remove this line").click()
     expect(status.locator(".ll-health").get_by_text("Removed")).to_be_visible(timeout=A_MINUTE_MS)
