@@ -49,8 +49,8 @@ def measure() -> Iterator[Figure]:
 
 
 def _one(running: stack.Stack, customer: Client, wires: dict[str, Wire], vlan: int) -> tuple[float, float]:
-    """Return the seconds from the 202 until frames have arrived in both directions, and the activation test's
-    milliseconds.
+    """Return the seconds from the response 202 until frames have arrived in both directions, and the
+    milliseconds that the activation test took.
     """
     end = {"tagging": "dot1q", "outer_vlan": vlan, "inner_vlan": None, "exact_match": True}
     a_end, z_end = (end | {"port": running.port(router, PORT)} for router in CUSTOMERS)

@@ -52,8 +52,8 @@ class ReportingAgent:
     # Whether the customer's link at the first end is down.
     turned: bool = False
     sampled: int = 0
-    # The portal's etags of the parts that it has stored, as agents keep them
-    # (docs/reference/agent-reports.md).
+    # The etags that the portal returned for parts that it has stored (docs/reference/agent-reports.md).
+    # Agents keep these etags.
     etags: dict[str, str] = field(default_factory=dict)
     first: End | None = None
     # The number of changes of the list of ends.

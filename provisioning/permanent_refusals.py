@@ -31,7 +31,8 @@ PERMANENT = {
 
 
 def is_permanent(status: str, reason: Mapping[str, Any]) -> bool:
-    """Return whether a retry cannot improve this result (docs/reference/agent-api.md: status, reason).
+    """Return whether a retry cannot improve the result ``status`` with ``reason``
+    (docs/reference/agent-api.md).
 
     A conflict is permanent: its cause is a foreign object. ``pending`` can always improve.
     """

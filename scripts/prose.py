@@ -106,7 +106,7 @@ def _declare(lines: Lines, number: int, name: str) -> None:
 
 
 def markdown_of(lines: Lines) -> str:
-    """Return Markdown in which each of the texts is on the line with its number."""
+    """Return Markdown in which each text is on the line that has the number of the text."""
     written = [""] * max(lines, default=0)
     for number, text in lines.items():
         # Remove the indentation, because indented text is a code block in Markdown.

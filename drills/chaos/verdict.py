@@ -133,8 +133,8 @@ class Verdict:
     def against_policers(self, router: str, shown: list[str]) -> Iterator[str]:
         """Yield ends whose policer is missing or has a wrong rate, and policers without an end.
 
-        A policed end needs a policer with its rate in kbit/s. ``shown``: the output of VPP's command about
-        policers.
+        A policed end needs a policer whose rate in kbit/s is the end's rate. ``shown``: the output of VPP's
+        command about policers.
         """
         found = {name: int(cir) for row in shown for name, cir in _POLICER.findall(row)}
         for where, name, policed, kbps in self.sql(_POLICED):

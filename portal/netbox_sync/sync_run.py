@@ -82,9 +82,9 @@ def difference_with_netbox(at: Configuration, progress: Progress) -> Difference:
 def _checked_difference(client: Client, at: Configuration, progress: Progress) -> Difference:
     """Read NetBox, and compare its inventory with the portal's.
 
-    If the last complete run did not report a missing object as missing, NetBox is read a second time. The
-    object is reported as missing only if neither read found it. One read can miss an object while a user
-    edits its status, a tag or a cable.
+    If an object is missing and the last complete run has not reported it as missing, NetBox is read a second
+    time. The object is reported as missing only if neither read found it. One read can miss an object while a
+    user edits its status, a tag or a cable.
     """
     found = differences(wanted(read(client, at, progress), at), local_inventory())
     if not _missing(found.findings) - _reported_missing():

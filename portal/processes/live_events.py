@@ -202,7 +202,7 @@ def _event(name: str, data: str = "") -> str:
 
 
 def _age_s(scope: Scope) -> float:
-    """Return the age in seconds of the content that the page shows, as the page sent it.
+    """Return the age in seconds of the content that the page shows, according to the page.
 
     If the page sent no number, its content counts as too old.
     """

@@ -138,7 +138,7 @@ def _projected(
 
 
 def _unrolled(longitudes: Sequence[float]) -> list[float]:
-    """Return the longitudes with the map's edge at the widest gap between sites.
+    """Return the longitudes, shifted so that the map's edge is at the widest gap between sites.
 
     Sites on both sides of the 180th meridian are therefore next to each other.
     """

@@ -175,7 +175,7 @@ func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err 
 	return this, err
 }
 
-// unchanged returns the operations of a round that name only objects that are still as planned.
+// unchanged returns those operations of a round whose named objects are all still as planned.
 func (r *applying) unchanged(this *round) []plan.Op {
 	same := make([]plan.Op, 0, len(this.ops))
 	for _, op := range this.ops {

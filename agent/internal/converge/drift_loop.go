@@ -21,8 +21,8 @@ const (
 	crowded = time.Second
 )
 
-// pace is the pause before the next comparison. It is soonest after a change, and doubles after each
-// comparison without a change, up to driftEvery.
+// pace is the pause before the next comparison. After a change, it has the value of soonest. It doubles after
+// each comparison without a change, up to driftEvery.
 type pace time.Duration
 
 func (p *pace) changed() { *p = pace(soonest) }

@@ -11,8 +11,8 @@ import (
 // maxDepth is the largest nesting depth of a document. A valid document needs a depth of 4.
 const maxDepth = 32
 
-// object is a parsed JSON object. A parsed value is an object, []any, string, json.Number, bool or nil. It is
-// an *entry if it is a known entry of the document.
+// object is a parsed JSON object. A parsed value is an object, []any, string, json.Number, bool or nil. For a
+// known entry of the document, the parsed value is an *entry.
 type object struct {
 	members []member
 	text    []byte // as written in the document

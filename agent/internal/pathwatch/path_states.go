@@ -19,7 +19,7 @@ const (
 	Up State = "up"
 	// Down means that the path has been up, and that now a router no longer receives packets.
 	Down State = "down"
-	// Starting means that the session was created less than patience ago.
+	// Starting means that the session is not up yet and is younger than the time in patience.
 	Starting State = "starting"
 	// Unheard means that the session is not new and has never been up. A possible reason is that the far
 	// router has no session, or that a filter blocks UDP port 4784. The state does not show whether tunnels

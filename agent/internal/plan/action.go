@@ -21,8 +21,8 @@ type Action interface {
 	// Target returns the interface that the action changes or creates.
 	Target() Ref
 	// Names returns the interfaces that must not have changed since the plan was made. These are the
-	// interfaces that the message names by index. For a deletion by key, this is also the interface with that
-	// key.
+	// interfaces that the message names by index. For a deletion by key, Names also returns the interface
+	// with that key.
 	Names() []Ref
 }
 

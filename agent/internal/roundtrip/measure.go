@@ -34,8 +34,9 @@ func (e *CannotError) Error() string { return e.Why }
 
 const (
 	packets = 5
-	// soon and late are the pauses between packets, and also the time to wait for the last reply. Most
-	// networks have round trips below soon. late is longer than the round trip over two satellites.
+	// soon and late are the pauses between packets, and also the time to wait for the last reply. In most
+	// networks, a round trip takes less time than soon. The time in late is longer than the round trip over
+	// two satellites.
 	soon = 10 * time.Millisecond
 	late = 250 * time.Millisecond
 	// grace is the time that a ping may take in addition to its pauses. If VPP's main thread is busy, it

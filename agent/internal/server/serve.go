@@ -45,8 +45,8 @@ func (s *Server) ServeMetrics(ctx context.Context, listener net.Listener) error 
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.Config, handler http.Handler) error {
-	// Allow HTTP/1.1 only. A connection then carries one request at a time, so the limit on connections also
-	// limits requests.
+	// Allow HTTP/1.1 only. With HTTP/1.1, a connection carries one request at a time, so the limit on
+	// connections also limits requests.
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	server := &http.Server{

@@ -62,8 +62,8 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	}
 }
 
-// police divides the bytes that an interface received in a time among the colours of its policer, and adds
-// them to the policer's counters. It returns the bytes that pass.
+// police adds the bytes that an interface received in a time to the counters of its policer, divided among
+// the colours. It returns the number of bytes that pass.
 func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	p, index := v.working(i)
 	if p == nil {

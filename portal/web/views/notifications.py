@@ -28,7 +28,8 @@ def notifications(request: SignedInRequest) -> HttpResponse:
     return render(request, "notifications/notifications.html", {"form": form})
 
 
-# Exempt, because mail programs send this POST without a session or a cookie (RFC 8058, section 3.1).
+# The view is exempt from the CSRF check, because mail programs send this POST without a session or a cookie
+# (RFC 8058, section 3.1).
 @csrf_exempt
 @public
 @never_cache
