@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 # The two 409 errors: the agent has a newer intent, or another intent with the number that was sent.
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
-# The time limit from sending an intent until its response is stored. The portal later requests the answers
-# again that it has not stored within this limit. Before the worker sends, it queries the agent's stored
-# intent. The query and this limit together are shorter than the task's hard limit.
+# The time limit from sending an intent until its response is stored. If the portal has not stored an answer
+# within this limit, it requests the answer again later. Before the worker sends, it queries the agent's
+# stored intent. The query and this limit together are shorter than the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
 _CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOVED)
 

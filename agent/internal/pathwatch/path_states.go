@@ -67,7 +67,7 @@ type event struct {
 
 type entry struct {
 	state     bfd.BfdState
-	changedAt time.Time // time of the last change to or from up
+	changedAt time.Time // time of the last change to or from the state Up
 	createdAt time.Time // zero if the session existed before the agent's first reading
 	foreign   bool
 	refused   string
