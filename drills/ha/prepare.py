@@ -2,9 +2,8 @@
 drills.ha.prepare <JSON>`.
 
 The argument is {"world": address, "virtual_ip": address, "pairs": number of ports of each router with an
-agent, "agent_ports": {router: TCP port}, "synthetic": number of routers that report without an agent}. The
-program prints the result of `devstack.load.load` with the additional member "ends": {synthetic router:
-[[line, side]]}.
+agent, "agent_ports": {router: TCP port}, "synthetic": number of simulated routers}. The program prints the
+result of `devstack.load.load` with the additional member "ends": {synthetic router: [[line, side]]}.
 """
 
 import io

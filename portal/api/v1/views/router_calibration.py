@@ -27,7 +27,7 @@ class RouterCalibrationView(APIView):
 
     @extend_schema(responses={200: CalibrationSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The cost of each transport on this router that order checks use. For NOC staff."""
+        """The costs of transports that order checks use for this router. For NOC staff."""
         return Response(_document(get_object_or_404(Router, pk=pk)))
 
     @extend_schema(request=CalibrationWriteSerializer, responses={200: CalibrationSerializer})
