@@ -17,7 +17,7 @@ DOCUMENTS = sorted(
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 SETTINGS = (ROOT / "portal" / "settings.py").read_text()
-GUIDE = text_of("operate", "integrate", "reference")
+GUIDE = text_of("get-started", "operate", "integrate", "reference")
 
 
 def anchors(document: Path) -> set[str]:
@@ -101,7 +101,7 @@ def test_every_metric_in_the_documents_exists() -> None:
         for pattern in ("*.py", "*.go")
         for path in (ROOT / folder).rglob(pattern)
     )
-    text = text_of("operate", "routers")
+    text = text_of("get-started", "operate", "routers")
     for name in set(re.findall(r"`longline_([a-z_]+)`", text)):
         stem = name.removesuffix("_total")
         known = f"longline_{stem}" in sources or f'"{name}"' in sources

@@ -11,7 +11,14 @@ from portal.alarms.kinds import Kind
 from portal.web.navigation import OF_THE_NOC
 from tests.docs.test_documents import DOCUMENTS
 
-PAGES = sorted((ROOT / "docs" / "operate").glob("*.md")) + sorted((ROOT / "deploy").rglob("*.md"))
+PAGES = [
+    *(
+        page
+        for folder in ("get-started", "operate")
+        for page in sorted((ROOT / "docs" / folder).glob("*.md"))
+    ),
+    *sorted((ROOT / "deploy").rglob("*.md")),
+]
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
 SERVICES = set(yaml.safe_load(COMPOSE)["services"])
 UNITS = {path.name for path in (ROOT / "deploy" / "systemd").iterdir()}
@@ -66,7 +73,7 @@ def test_every_container_that_a_page_names_exists(page: Path) -> None:
 
 
 def test_the_containers_variables_have_the_defaults_of_the_compose_file() -> None:
-    page = (ROOT / "docs" / "operate" / "install-containers.md").read_text()
+    page = (ROOT / "docs" / "get-started" / "install-containers.md").read_text()
     rows = re.findall(r"^\| `(LONGLINE_\w+)` \| (\S+) \|", page, re.MULTILINE)
     assert len(rows) >= 10
     defaults = dict(re.findall(r"\$\{(LONGLINE_\w+):-([^}]*)\}", COMPOSE))
