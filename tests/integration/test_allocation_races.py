@@ -4,6 +4,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Lock
 
 import pytest
 from django.db import connection, transaction
@@ -25,10 +26,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def at_once(count: int, work: Callable[[int], object]) -> list[object]:
-    """Run ``work`` in threads with separate connections; return the results or raised exceptions."""
+    """Run ``work`` in threads with separate connections; return the results or raised exceptions.
+
+    The threads connect one after the other, and begin the work when all are connected. On a busy machine,
+    some of many simultaneous connection attempts would exceed the portal's time limit.
+    """
+    connecting, connected = Lock(), Barrier(count, timeout=60)
 
     def one(number: int) -> object:
         try:
+            with connecting:
+                connection.ensure_connection()
+            connected.wait()
             return work(number)
         except Exception as error:
             return error

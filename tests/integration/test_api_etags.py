@@ -1,17 +1,16 @@
 """ETags: readers learn that nothing changed, and writers cannot overwrite changes that they have not read."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from portal.accounts.models import User
 from portal.vll.models import Order, Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
+from tests.integration.test_allocation_races import at_once
 from tests.integration.test_api_v1 import client
 
 VLLS = "/api/v1/vlls"
@@ -114,14 +113,10 @@ def test_one_of_64_concurrent_changes_of_one_version_succeeds(isp: Isp, alice: U
     etag = api.get(url)["ETag"]
 
     def one(number: int) -> Any:
-        try:
-            document = {"description": f"by {number}"}
-            return api.patch(url, document, format="json", headers={"If-Match": etag})
-        finally:
-            connection.close()
+        document = {"description": f"by {number}"}
+        return api.patch(url, document, format="json", headers={"If-Match": etag})
 
-    with ThreadPoolExecutor(64) as pool:
-        answers = list(pool.map(one, range(64)))
+    answers: list[Any] = at_once(64, one)
     assert Counter(answer.status_code for answer in answers) == {200: 1, 412: 63}
     won = next(answer for answer in answers if answer.status_code == 200)
     assert Vll.objects.get().description == won.json()["description"]

@@ -18,6 +18,7 @@ from portal.vll.models import Order, Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
+from tests.integration.test_allocation_races import at_once
 from tests.integration.test_api_v1 import body, client
 
 VLLS = "/api/v1/vlls"
@@ -149,13 +150,9 @@ def test_64_parallel_orders_with_one_key_make_one_order(isp: Isp, alice: User) -
     api, document = client(alice), body(isp)
 
     def one(_: int) -> Any:
-        try:
-            return api.post(VLLS, document, format="json", headers={"Idempotency-Key": "race"})
-        finally:
-            connection.close()
+        return api.post(VLLS, document, format="json", headers={"Idempotency-Key": "race"})
 
-    with ThreadPoolExecutor(64) as pool:
-        responses = list(pool.map(one, range(64)))
+    responses: list[Any] = at_once(64, one)
     assert Order.objects.count() == Vll.objects.count() == KeptAnswer.objects.count() == 1
     done = [response for response in responses if response.status_code == 202]
     waiting = [response for response in responses if response.status_code == 409]

@@ -173,13 +173,13 @@ class TestRollover:
         assert new != old
         own = x509.load_pem_x509_certificate((folder / "portal.pem").read_bytes())
         assert authority_of(own, agents[0].trusted) == new
-        with pytest.raises(CommandError, match="2 routers have not shown a certificate of the new CA"):
+        with pytest.raises(CommandError, match="2 routers have not used a certificate of the new CA yet"):
             self.step(folder, "finish")
         for agent in agents:
             agent.renew()
             assert authority_of(agent.certificate, agent.trusted) == new
         # The agents have a new certificate, but have not used it yet.
-        with pytest.raises(CommandError, match="2 routers have not shown a certificate of the new CA"):
+        with pytest.raises(CommandError, match="2 routers have not used a certificate of the new CA yet"):
             self.step(folder, "finish")
         for agent in agents:
             agent.renew()

@@ -42,7 +42,7 @@ def test_equal_row_is_unchanged_and_differing_row_is_refused(nora: User) -> None
     again = imported(nora, "sites", "name,latitude,longitude\nZürich,,\nBern,46.9,7.4\nGenf,46.2,6.1\n")
     assert counts(again) == {"same": 1, "refused": 1, "made": 1}
     assert refusals(again) == [(3, "", "row-differs")]
-    assert "Bern is there already" in sentences(again)[0]
+    assert "Bern already exists, with other values" in sentences(again)[0]
     assert "latitude is empty here and 46.900000 in the file" in sentences(again)[0]
     assert Site.objects.get(name="Bern").latitude is None
 

@@ -65,7 +65,7 @@ def test_template_names_all_columns_and_cannot_be_imported_unedited(nina: User, 
 def test_unreadable_file_is_reported_and_not_stored(nora: User) -> None:
     answer = send(nora, "name\nZürich\n".encode("latin-1"))
     assert (answer.status_code, Import.objects.count()) == (422, 0)
-    assert "Line 2 is neither UTF-8 nor UTF-16" in text(answer)
+    assert "Line 2 of the file is neither UTF-8 nor UTF-16" in text(answer)
     assert "Choose a file first." in text(signed_in(nora).post(PATH, {}))
 
 
@@ -103,4 +103,4 @@ def test_page_works_without_facts_that_an_earlier_release_did_not_store(nora: Us
     row = this.rows.get()
     del row.refusals[0]["facts"]["length"]
     row.save()
-    assert "It has 101 characters." in text(signed_in(nora).get(f"{PATH}{this.pk}/"))
+    assert "The text has 101 characters." in text(signed_in(nora).get(f"{PATH}{this.pk}/"))

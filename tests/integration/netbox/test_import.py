@@ -47,7 +47,7 @@ def test_dry_run_prints_changes_and_makes_none(netbox: StandIn) -> None:
     assert "+ port rhino:cust0\n" in output
     assert "    customer: Alpine Dairy\n" in output
     assert "! zebra:bb0: It has no MTU in NetBox." in output
-    assert output.endswith("12 changes, 1 findings; nothing was done\n")
+    assert output.endswith("12 changes, 1 findings; nothing was changed\n")
 
 
 def test_all_objects_are_imported_once(netbox: StandIn) -> None:
