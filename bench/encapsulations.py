@@ -42,8 +42,8 @@ def shipped() -> dict[str, float]:
 
 
 def compared(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
-    """Yield the figures that agentbench printed, in the order of ``table``. The note of a figure has the rank
-    and the ratio, both in ``table`` and in the measurement.
+    """Yield the figures that agentbench printed, in the order of ``table``. The note of
+    each figure has the rank and the ratio in ``table``, and then the measured rank and ratio.
     """
     measured: dict[str, tuple[float, str]] = {}
     for line in printed.splitlines():

@@ -117,7 +117,7 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterInten
 
 
 def _differences(before: RouterIntent, after: RouterIntent, vll: str) -> list[dict[str, Any]]:
-    """Return the differences between the intents for the ends of ``vll``, member by member."""
+    """Compare two intents. Return the members that differ, for each end of ``vll``."""
     was, will_be = (dict(_members(intent, vll)) for intent in (before, after))
     return [
         {"end": end, "field": name, "before": was.get((end, name)), "after": will_be.get((end, name))}

@@ -43,7 +43,10 @@ _ENDED = "SELECT action, state, failure ->> 'code', count(*) FROM vll_order GROU
 
 @dataclass(frozen=True)
 class Verdict:
-    """The checks. ``url`` and ``token`` are for the REST API with the rights of the NOC."""
+    """Check the portal and its routers after a drill.
+
+    ``url`` and ``token`` are for the REST API with the rights of the NOC.
+    """
 
     database_url: str
     url: str

@@ -52,8 +52,8 @@ class Options:
 class _LineAction:
     """An action on a line, which users enter as a verb and the line's name.
 
-    ``action``: the action in ``actions_of`` that must be possible; "" if all users who can see the line may
-    perform it.
+    ``action``: the name in ``actions_of`` of the action that must be possible for the user; "" if every user
+    who can see the line may use the command.
     """
 
     verb: Text

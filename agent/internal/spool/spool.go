@@ -53,9 +53,9 @@ type Record struct {
 	End  Position
 }
 
-// Open opens the spool with the records of an earlier run, and starts a new segment for new records. So an
-// incomplete record stays at the end of its file, and the spool never returns it. If the folder cannot be
-// used, Open reports no error, so that the agent can run without the spool. Each later call of a method tries
+// Open opens the spool with the records of an earlier run, and starts a new segment for new records. Nothing is
+// appended to older segments. A record that a crash has cut short therefore stays the last one of its segment,
+// and the spool does not return it. If the folder cannot be used, Open reports no error, so that the agent can run without the spool. Each later call of a method tries
 // again and returns the error.
 func Open(folder string, limit int64) *Spool {
 	s := &Spool{folder: folder, limit: limit, added: make(chan struct{}, 1), noted: true}

@@ -49,12 +49,11 @@ type messageTable struct {
 	serving map[uint16]operation
 }
 
-// newMessageTable returns the table of all messages. The requests in without, and their replies, are left
-// out.
-func newMessageTable(without []string) *messageTable {
+// newMessageTable returns the table of all messages, except the omitted requests and their replies.
+func newMessageTable(omitted []string) *messageTable {
 	table := &messageTable{ids: map[string]uint16{}, serving: map[uint16]operation{}}
 	absent := map[string]bool{}
-	for _, name := range without {
+	for _, name := range omitted {
 		absent[name], absent[name+"_reply"] = true, true
 	}
 	next := uint16(sockclntCreateID)

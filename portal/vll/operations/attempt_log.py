@@ -64,7 +64,7 @@ def attempt_record(
 def _is_same_answer(before: dict[str, Any], answer: dict[str, Any]) -> bool:
     """Return whether the answers are equal apart from numbers.
 
-    An answer without ``ends`` repeats the stored answer about every end.
+    In an answer without ``ends``, the answer about each end equals the stored one.
     """
     left_out = _NUMBERS if answer.get("ends") else _NUMBERS | _ENDS
     return _without(left_out, before) == _without(left_out, answer)

@@ -41,7 +41,7 @@ OUTER_VLAN: dict[str, Any] = {
 
 @extend_schema_field(OUTER_VLAN)
 class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
-    """A VLAN id, or ``"any"``. The domain checks the range 1 to 4094."""
+    """A VLAN id, or ``"any"``. ``check_end`` in portal.vll checks the range 1 to 4094."""
 
     default_error_messages = {"not_a_vlan": _('Give a VLAN id from 1 to 4094, "any", or null.')}
 
