@@ -83,7 +83,8 @@ class VppProcess(Child):
     VPP measures the clock for 1 ms when it starts (``estimate_clock_frequency`` in vppinfra/time.c). The
     result is wrong if another process gets the processor during this time.
 
-    * If VPP's seconds are too short, VPP repeatedly logs this error and hardly ever serves its sockets.
+    * If VPP's seconds are too short, VPP repeatedly logs that its clock is wrong, and hardly ever serves its
+      sockets.
     * If VPP's seconds are at least twice as long as real seconds, VPP logs nothing and never corrects its
       clock (``clib_time_verify_frequency``). Its BFD sessions go down and up as long as it runs.
     """

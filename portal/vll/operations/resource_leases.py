@@ -247,7 +247,10 @@ def leases_release(owner: UUID, *, now: datetime) -> None:
 
 
 def ports_release(owner: UUID, *, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Release the leases of ports and their routers, except at ``kept_at`` (side, router id)."""
+    """Release the owner's VLANs and bandwidth at its ports, and its bookings of the routers' cores.
+
+    ``kept_at``: pairs of side and router id whose leases and bookings stay.
+    """
     # Bandwidth first: it locks the ports, as an order does before it leases the same VLANs.
     bandwidth_release(owner=owner, kept_at=kept_at)
     cores_release(owner=owner, kept_at=kept_at)
