@@ -190,7 +190,7 @@ def test_immediate_removal_needs_a_second_choice(alice: User, vll: Vll, settings
     assert unsure.status_code == 422
     assert "Tick this box if you mean it" in text(unsure)
     assert vll.lifecycle == "active"
-    press(alice, vll, "remove", cooling_off="0", permanent="on")
+    press(alice, vll, "remove", cooling_off="0", for_good="on")
     assert (vll.lifecycle, vll.wanted_present) == ("pendingTerminate", False)
 
 
@@ -199,7 +199,7 @@ def test_line_in_cooling_off_can_be_removed_immediately(alice: User, vll: Vll) -
     activate(vll)
     question = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
     assert ("Immediately." in question, "days:" in question) == (True, False)
-    press(alice, vll, "remove", cooling_off="0", permanent="on")
+    press(alice, vll, "remove", cooling_off="0", for_good="on")
     assert vll.wanted_present is False
 
 
