@@ -14,24 +14,22 @@ from portal.netbox_sync.import_diff import REFERENCES, Change
 from portal.netbox_sync.import_mapping import CUSTOMER, LINK, PORT, ROUTER, SITE, Finding
 from portal.netbox_sync.local_inventory import MODELS
 from portal.netbox_sync.models import NetboxObject
-from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
-from portal.vll.operations import customer_change
 
 # The name of the user in events of scheduled syncs. There is no such account.
 ACTOR = "NetBox"
 _CHANGE: dict[str, Callable[..., Any]] = {
     SITE: lambda *, row, **more: operations.site_change(site=row, **more),
-    CUSTOMER: lambda *, row, **more: customer_change(customer=row, **more),
-    ROUTER: lambda *, row, **more: router_change(router=row, **more),
-    PORT: lambda *, row, **more: port_change(port=row, **more),
-    LINK: lambda *, row, **more: link_change(link=row, **more),
+    CUSTOMER: lambda *, row, **more: operations.customer_change(customer=row, **more),
+    ROUTER: lambda *, row, **more: operations.router_change(router=row, **more),
+    PORT: lambda *, row, **more: operations.port_change(port=row, **more),
+    LINK: lambda *, row, **more: operations.link_change(link=row, **more),
 }
 _CREATE: dict[str, Callable[..., Any]] = {
     SITE: operations.site_create,
     CUSTOMER: operations.customer_create,
     ROUTER: operations.router_create,
     PORT: operations.port_create,
-    LINK: link_create,
+    LINK: operations.link_create,
 }
 
 

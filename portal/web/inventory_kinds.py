@@ -24,9 +24,6 @@ from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
 from portal.inventory.search import RouterStatus, routers_with_status
 from portal.underlay.topology_cache import current_topology
-from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
-from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
-from portal.vll.operations import customer_change
 from portal.vll.order_waits import waits_of
 from portal.vll.verified_link_mtus import verified_link_mtus
 from portal.web.forms import inventory as forms
@@ -198,8 +195,8 @@ ROUTERS = Kind(
     create_form=forms.RouterCreateForm,
     change_form=forms.RouterChangeForm,
     create=operations.router_create,
-    change=router_change,
-    remove=router_remove,
+    change=operations.router_change,
+    remove=operations.router_remove,
 )
 PORTS = Kind(
     slug="ports",
@@ -230,8 +227,8 @@ PORTS = Kind(
     leads_to=_back_to_customer,
     doubts=_port_doubts,
     create=operations.port_create,
-    change=port_change,
-    remove=port_remove,
+    change=operations.port_change,
+    remove=operations.port_remove,
 )
 LINKS = Kind(
     slug="links",
@@ -258,8 +255,8 @@ LINKS = Kind(
     doubts=_link_doubts,
     create_form=forms.LinkForm,
     change_form=forms.LinkForm,
-    create=link_create,
-    change=link_change,
+    create=operations.link_create,
+    change=operations.link_change,
     remove=operations.link_remove,
     losses=link_loss_rows,
 )
@@ -294,8 +291,8 @@ CUSTOMERS = Kind(
     create_form=forms.CustomerForm,
     change_form=forms.CustomerForm,
     create=operations.customer_create,
-    change=customer_change,
-    remove=customer_remove,
+    change=operations.customer_change,
+    remove=operations.customer_remove,
     removal_ends_access=True,
 )
 VNI_RANGES = Kind(

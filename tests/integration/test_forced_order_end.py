@@ -15,8 +15,8 @@ from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.errors import InUse
 from portal.inventory.models import BackboneLink, Port, Router
+from portal.inventory.operations import port_remove, router_remove
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
-from portal.vll.guarded_inventory_deletion import port_remove, router_remove
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import (
     dead_routers_settle,

@@ -8,9 +8,10 @@ from django.db.models import F
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import ObservedRouter
+from portal.inventory.operations import customer_change
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import RouterConvergence, Vll, intent_is_wanted
-from portal.vll.operations import customer_change, vll_describe
+from portal.vll.operations import vll_describe
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_report

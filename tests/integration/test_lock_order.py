@@ -19,9 +19,14 @@ from portal.core import clock
 from portal.core.encapsulations import Transport
 from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
+from portal.inventory.operations import (
+    customer_remove,
+    port_change,
+    port_remove,
+    router_change,
+    router_remove,
+)
 from portal.vll.calibration_rebooking import router_calibration_set
-from portal.vll.guarded_inventory_changes import port_change, router_change
-from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.operations import add_line, ends_observed, order_delete, stale_vlls_mark
 from portal.vll.operations.dead_router_removals import dead_routers_settle

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.vll.guarded_inventory_changes import router_change
+from portal.inventory.operations import router_change
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
 from portal.vll.operations.end_validation import ports_of

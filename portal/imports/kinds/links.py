@@ -10,7 +10,7 @@ from portal.imports import cells
 from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, named, names
 from portal.inventory.models import BackboneLink, Router
 from portal.inventory.models.link import link_name
-from portal.vll.guarded_inventory_changes import link_create
+from portal.inventory.operations import link_create
 
 _OF_A_SIDE = ("router", "interface", "metric", "ip_mtu")
 _OF_BOTH = ("ipv4", "ipv6", "in_service")

@@ -1,26 +1,50 @@
-"""The common part of creating, changing and removing rows of any model."""
+"""The common part of creating, changing and removing rows of the inventory. It applies the rules of lines."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, ProtectedError
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.core.errors import DomainError
 from portal.core.integrity_errors import integrity_errors_as
 from portal.events.outbox import announce
 from portal.inventory.errors import InUse
 from portal.inventory.field_limits import check_limits
+from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.rules import Write, rules_of
 
 Row = TypeVar("Row", bound=Model)
 Refusals = Mapping[str, Callable[[], DomainError]]
 _NAMED = 5
+# The first part of the names of events.
+_KINDS: dict[type[Model], str] = {
+    Site: "site",
+    Router: "router",
+    Port: "port",
+    BackboneLink: "link",
+    Customer: "customer",
+}
 
 
-def row_create(row: Row, *, kind: str, refusals: Refusals, user: User, now: datetime) -> Row:
-    """Insert ``row`` and announce ``<kind>.created``.
+@contextmanager
+def writing(
+    row: Any, changes: dict[str, Any], *, user: User, now: datetime, accept_affected: bool = False
+) -> Iterator[Write]:
+    """Apply the rules of the row's kind before and after the write in this context.
+
+    The context begins before the caller locks the row, because the rules may lock rows that come first.
+    """
+    write = Write(row=row, changes=changes, user=user, now=now, accept_affected=accept_affected)
+    with rules_of(type(row)).writing(write):
+        yield write
+
+
+def row_create(write: Write, row: Row, *, refusals: Refusals) -> Row:
+    """Insert the new row of ``write`` and announce ``<kind>.created``.
 
     If a constraint is violated, raise the error that ``refusals`` maps it to.
     """
@@ -28,52 +52,77 @@ def row_create(row: Row, *, kind: str, refusals: Refusals, user: User, now: date
     with transaction.atomic():
         with integrity_errors_as(refusals):
             row.save(force_insert=True)
-        data = {"id": row.pk, "name": str(row)}
-        announce(f"{kind}.created", now=now, actor=user.username, router_id=_router_id(row), data=data)
+        _announce("created", row, user=write.user, now=write.now)
     return row
 
 
-def row_change(
-    row: Row, changes: Mapping[str, Any], *, kind: str, refusals: Refusals, user: User, now: datetime
-) -> Row:
+def row_change(write: Write, locked: Row, changes: Mapping[str, Any], *, refusals: Refusals) -> Row:
     """Write ``changes`` to a row that the caller has locked, and announce the values that differ.
 
     If a constraint is violated, raise the error that ``refusals`` maps it to.
     """
+    write.row = locked
     check_limits(changes)
-    before = {name: getattr(row, name) for name in changes}
+    before = {name: getattr(locked, name) for name in changes}
     changed = {name: value for name, value in changes.items() if before[name] != value}
     if not changed:
-        return row
+        return locked
     for name, value in changed.items():
-        setattr(row, name, value)
+        setattr(locked, name, value)
     with integrity_errors_as(refusals):
-        row.save(update_fields=list(changed))
-    data = {
-        "id": row.pk,
-        "name": str(row),
-        "changes": {name: [_plain(before[name]), _plain(value)] for name, value in changed.items()},
-    }
-    announce(f"{kind}.changed", now=now, actor=user.username, router_id=_router_id(row), data=data)
-    return row
+        locked.save(update_fields=list(changed))
+    differences = {name: [_plain(before[name]), _plain(value)] for name, value in changed.items()}
+    _announce("changed", locked, user=write.user, now=write.now, changes=differences)
+    return locked
 
 
-def row_remove(row: Model, *, kind: str, user: User, now: datetime) -> None:
-    """Delete an unused row, and announce ``<kind>.removed``."""
-    data, router_id = {"id": row.pk, "name": str(row)}, _router_id(row)
-    row.delete()
-    announce(f"{kind}.removed", now=now, actor=user.username, router_id=router_id, data=data)
+def row_remove(
+    locked: Model,
+    *,
+    used_by: Sequence[str],
+    user: User,
+    now: datetime,
+    retire: Callable[[], object] | None = None,
+) -> None:
+    """Delete a row, and announce ``<kind>.removed``. Raises InUse while the row is in use.
+
+    ``used_by``: the names of the rows of the inventory that need the row. A row with a history cannot be
+    deleted. ``retire`` then keeps it so that nobody can use it any more, and ``<kind>.retired`` is announced.
+    """
+    rules = rules_of(type(locked))
+    if users := [*used_by, *rules.users(locked)]:
+        raise in_use(locked, users)
+    facts, pk = rules.release(locked, now=now), locked.pk
+    try:
+        with transaction.atomic():
+            locked.delete()
+            locked.pk = pk
+            _announce("removed", locked, user=user, now=now)
+    except ProtectedError:
+        if retire is None:
+            raise
+        rules.retire(locked)
+        retire()
+        _announce("retired", locked, user=user, now=now, **facts)
 
 
-def in_use(what: str, name: str, users: list[str]) -> InUse:
+def in_use(row: Model, users: Sequence[str]) -> InUse:
     """Return the error that names the first few of ``users``."""
-    return InUse(what=what, name=name, used_by=users[:_NAMED], count=len(users))
+    return InUse(what=_KINDS[type(row)], name=str(row), used_by=list(users[:_NAMED]), count=len(users))
 
 
-def _router_id(row: Model) -> int | None:
-    if row._meta.label == "inventory.Router":
-        return int(row.pk)
-    return getattr(row, "router_id", None)
+def _announce(what: str, row: Model, *, user: User, now: datetime, **facts: Any) -> None:
+    router_id = row.pk if isinstance(row, Router) else getattr(row, "router_id", None)
+    # No event of a customer except its retirement belongs to the customer: the customer does not see it.
+    customer_id = row.pk if isinstance(row, Customer) and what == "retired" else None
+    announce(
+        f"{_KINDS[type(row)]}.{what}",
+        now=now,
+        actor=user.username,
+        customer_id=customer_id,
+        router_id=router_id,
+        data={"id": row.pk, "name": str(row), **facts},
+    )
 
 
 def _plain(value: Any) -> Any:

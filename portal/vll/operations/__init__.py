@@ -16,7 +16,6 @@ from portal.vll.operations.dead_router_removals import dead_routers_settle
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.force_order_end import order_force_end, order_force_retry
 from portal.vll.operations.line_description import vll_describe
-from portal.vll.operations.line_labels import customer_change
 from portal.vll.operations.line_request_check import LineRequest, request_of
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.modify_line import Changes, check_may_order, order_modify
@@ -59,7 +58,6 @@ __all__ = [
     "attempts_forget",
     "check_may_order",
     "coolings_off_end",
-    "customer_change",
     "dead_routers_settle",
     "ends_observed",
     "line_adopt",

@@ -1,17 +1,22 @@
-"""The description of a VLL: the customer's text. Routers show the description through SNMP. Nothing depends
-on it.
+"""The description of a VLL: the customer's text. Nothing depends on it.
+
+Routers show the description and the customer's name through SNMP as the label of the line. Labels are part of
+the intent, so a new label requires a new intent.
 """
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.outbox import announce
 from portal.vll.errors import NotAllowedToOrder
-from portal.vll.models import Vll
-from portal.vll.operations.line_labels import labels_changed
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations.convergence_requests import intents_renew
+from portal.vll.states import IN_SERVICE
 
 
 @transaction.atomic
@@ -43,3 +48,12 @@ def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) ->
         actor=actor,
         data={"before": before, "after": description},
     )
+
+
+def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
+    """Send new intents to the routers that show labels, because the labels of these lines have changed."""
+    ends = VllEnd.objects.filter(
+        vll__in=lines, vll__lifecycle__in=IN_SERVICE, port__router__observed__labels=True
+    )
+    if routers := set(ends.values_list("port__router_id", flat=True)):
+        intents_renew(routers, now=now)

@@ -6,7 +6,7 @@ from portal.accounts.models import Customer, User
 from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG
 from portal.inventory.found_lines import FoundEnd
 from portal.inventory.models import ObservedInterface, Port
-from portal.inventory.operations.ports import port_change_unguarded, port_create
+from portal.inventory.operations import port_change, port_create
 from portal.vll.errors import FoundPortOfAnother, FoundPortUnknown
 
 _TAGS = 2
@@ -28,7 +28,7 @@ def found_port(end: FoundEnd, *, customer: Customer | None, user: User, now: dat
         return port
     if port.customer is not None:
         raise FoundPortOfAnother(port=str(port), owner=port.customer.name, customer=customer.name)
-    given: Port = port_change_unguarded(port=port, user=user, now=now, customer=customer)
+    given: Port = port_change(port=port, user=user, now=now, customer=customer)
     return given
 
 

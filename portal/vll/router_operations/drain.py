@@ -21,7 +21,7 @@ from portal.accounts.models import User
 from portal.events.outbox import announce
 from portal.inventory.errors import Retired
 from portal.inventory.models import Port, Router
-from portal.vll.guarded_inventory_changes import watched
+from portal.vll.inventory_rules import watched
 from portal.vll.models import Order, VllEnd, VllTombstone
 from portal.vll.router_operations.actions import router_maintenance_set
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle

@@ -17,11 +17,11 @@ from portal.diagnosis.health import HealthState, with_health
 from portal.diagnosis.health_queries import health_counts, with_health_state
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import Port
+from portal.inventory.operations import customer_return
 from portal.inventory.port_link_state import with_link_speed
 from portal.telemetry.customer_traffic import customer_traffic
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
-from portal.vll.guarded_inventory_deletion import customer_return
 from portal.vll.states import OrderState
 from portal.web.customer_onboarding import add_port_address, steps_of
 from portal.web.inventory_kinds import KINDS

@@ -9,10 +9,9 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.inventory.operations import site_create
+from portal.inventory.operations import port_change, site_create
 from portal.netbox_sync.models import NetboxObject, NetboxRun
 from portal.netbox_sync.netbox_status import last_complete_run
-from portal.vll.guarded_inventory_changes import port_change
 from tests.integration.netbox.seeded import seed
 from tests.integration.netbox.stand_in import StandIn
 

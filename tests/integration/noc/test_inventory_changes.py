@@ -13,8 +13,8 @@ from portal.diagnosis.health import known_health
 from portal.diagnosis.health_queries import with_health_state
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter, Port
+from portal.inventory.operations import link_change, link_create, port_change
 from portal.vll.errors import LinesAffected
-from portal.vll.guarded_inventory_changes import link_change, link_create, port_change
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep

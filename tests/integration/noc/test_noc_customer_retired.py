@@ -12,10 +12,9 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.errors import InUse, Retired
 from portal.inventory.models import Port
-from portal.vll.guarded_inventory_changes import port_change
-from portal.vll.guarded_inventory_deletion import customer_remove, customer_return
+from portal.inventory.operations import customer_change, customer_remove, customer_return, port_change
 from portal.vll.models import Order, Vll
-from portal.vll.operations import customer_change, order_delete
+from portal.vll.operations import order_delete
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer

@@ -27,11 +27,19 @@ from portal.inventory.errors import (
     ValueTaken,
 )
 from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.operations import (
+    customer_change,
+    customer_remove,
+    link_change,
+    link_create,
+    port_change,
+    port_remove,
+    router_change,
+    router_remove,
+)
 from portal.inventory.port_link_state import with_link_speed
-from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
-from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.vll.models import Attempt
-from portal.vll.operations import customer_change, order_delete
+from portal.vll.operations import order_delete
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer

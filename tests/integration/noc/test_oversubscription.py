@@ -11,7 +11,6 @@ from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.errors import BookableBelowBooked, BookableTwice, OutOfRange
 from portal.inventory.models import Port
-from portal.vll import guarded_inventory_changes
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.test_api_v1 import client
@@ -31,7 +30,7 @@ def make(isp: Isp, nora: User, **facts: Any) -> Port:
 
 
 def change(port: Port, nora: User, **changes: Any) -> tuple[int, int | None]:
-    changed = guarded_inventory_changes.port_change(port=port, user=nora, now=clock.now(), **changes)
+    changed = operations.port_change(port=port, user=nora, now=clock.now(), **changes)
     return changed.bookable_bps, changed.oversubscription_percent
 
 

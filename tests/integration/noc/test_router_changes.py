@@ -9,8 +9,8 @@ from portal.allocation.errors import CoresBelowBooked
 from portal.core import clock
 from portal.inventory.errors import OutOfRange
 from portal.inventory.models import Router
+from portal.inventory.operations import router_change
 from portal.vll.errors import LoopbackInUse, UnderlayTableInUse
-from portal.vll.guarded_inventory_changes import router_change
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, order_modify
 from tests.integration.isp import GBIT, Isp

@@ -41,15 +41,7 @@ from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.queries import links_with_observed_mtu
-from portal.vll.guarded_inventory_changes import (
-    lines_on_port_lock,
-    link_change,
-    link_create,
-    port_change,
-    router_change,
-)
-from portal.vll.guarded_inventory_deletion import customer_remove, customer_return, port_remove, router_remove
-from portal.vll.operations import customer_change
+from portal.inventory.rules import rules_of
 
 
 class _Ports(GenericAPIView[Port]):
@@ -77,12 +69,12 @@ class PortView(_Ports, InventoryItemView):
     queryset = Port.objects.none()
     serializer_class = PortSerializer
     write_serializer = PortChangeSerializer
-    change, remove, keyword = port_change, port_remove, "port"
+    change, remove, keyword = operations.port_change, operations.port_remove, "port"
 
     def lock_before(self, pk: int) -> None:
-        """Lock the lines of the port, as ``port_change`` does, because a change can affect them."""
+        """Lock the lines that a change can affect. ``port_change`` locks the same rows."""
         if self.request.method == "PATCH":
-            lines_on_port_lock(pk)
+            rules_of(Port).lock(pk)
 
 
 class SitesView(InventoryListView):
@@ -126,7 +118,7 @@ class RouterView(InventoryItemView):
     serializer_class = RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
     write_serializer = RouterChangeSerializer
-    change, remove, keyword = router_change, router_remove, "router"
+    change, remove, keyword = operations.router_change, operations.router_remove, "router"
 
 
 class LinksView(InventoryListView):
@@ -137,7 +129,7 @@ class LinksView(InventoryListView):
     serializer_class = LinkSerializer
     filterset_class = LinkFilters
     write_serializer = LinkWriteSerializer
-    create = link_create
+    create = operations.link_create
     item = "link"
 
 
@@ -148,7 +140,7 @@ class LinkView(InventoryItemView):
     queryset = links_with_observed_mtu()
     serializer_class = LinkSerializer
     write_serializer = LinkWriteSerializer
-    change, remove, keyword = link_change, operations.link_remove, "link"
+    change, remove, keyword = operations.link_change, operations.link_remove, "link"
 
 
 class CustomersView(InventoryListView):
@@ -173,7 +165,7 @@ class CustomerView(InventoryItemView):
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
     write_serializer = CustomerWriteSerializer
-    change, remove, keyword = customer_change, customer_remove, "customer"
+    change, remove, keyword = operations.customer_change, operations.customer_remove, "customer"
 
     def lock_before(self, pk: int) -> None:
         """Lock the memberships that ``customer_remove`` deletes. ``customer_remove`` locks the same rows."""
@@ -193,7 +185,7 @@ class CustomerReopenView(APIView):
         stay revoked.
         """
         customer = get_object_or_404(Customer, pk=pk)
-        customer_return(customer=customer, user=caller(request), now=clock.now())
+        operations.customer_return(customer=customer, user=caller(request), now=clock.now())
         return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)
 
 
