@@ -15,7 +15,6 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
-	"longline.dev/agent/internal/tunnel"
 )
 
 type index = interface_types.InterfaceIndex
@@ -40,9 +39,9 @@ func (r *applying) encode(op plan.Op) api.Message {
 	case plan.DeleteSub:
 		return &interfaces.DeleteSubif{SwIfIndex: target}
 	case plan.CreateTunnel:
-		return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, true)
+		return a.Tunnel.Kind().AddDel(a.Tunnel, true)
 	case plan.DeleteTunnel:
-		return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, false)
+		return a.Tunnel.Kind().AddDel(a.Tunnel, false)
 	case plan.SetTag:
 		return &interfaces.SwInterfaceTagAddDel{IsAdd: a.Tag != "", SwIfIndex: target, Tag: a.Tag}
 	case plan.SetMTU:

@@ -20,24 +20,28 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/tunnel"
 	"longline.dev/agent/internal/vpp"
 )
 
 // Transport is an encapsulation with its address family.
 type Transport string
 
-const (
-	L2XC    Transport = "l2xc"
-	VXLAN4  Transport = "vxlan4"
-	VXLAN6  Transport = "vxlan6"
-	GENEVE4 Transport = "geneve4"
-	GENEVE6 Transport = "geneve6"
-	GRE4    Transport = "gre4"
-	GRE6    Transport = "gre6"
-)
+// L2XC is the transport without an address family.
+const L2XC = Transport(intent.L2XC)
 
 // Transports lists all transports.
-var Transports = []Transport{L2XC, VXLAN4, VXLAN6, GENEVE4, GENEVE6, GRE4, GRE6}
+var Transports = func() (all []Transport) {
+	for _, kind := range tunnel.Kinds {
+		name := Transport(kind.Encapsulation)
+		if name == L2XC {
+			all = append(all, name)
+		} else {
+			all = append(all, name+"4", name+"6")
+		}
+	}
+	return all
+}()
 
 // encapsulation returns the transport without its address family.
 func (t Transport) encapsulation() intent.Encapsulation {

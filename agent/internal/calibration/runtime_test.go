@@ -69,7 +69,7 @@ func TestSampleFailsWithOtherOrLostFrames(t *testing.T) {
 	if _, err := sampleOf(nodes, L2XC, 1001); !errors.As(err, &cannot) {
 		t.Errorf("with a frame that did not come through: %v", err)
 	}
-	if _, err := sampleOf(nodes, VXLAN4, 1000); !errors.As(err, &cannot) {
+	if _, err := sampleOf(nodes, "vxlan4", 1000); !errors.As(err, &cannot) {
 		t.Errorf("with none in the underlay: %v", err)
 	}
 }

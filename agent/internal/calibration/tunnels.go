@@ -19,7 +19,7 @@ func Lacks(transport Transport, has func(api.Message) bool) string {
 	if transport == L2XC {
 		return ""
 	}
-	for _, message := range tunnel.Of(transport.encapsulation()).Needs() {
+	for _, message := range tunnel.Of(transport.encapsulation()).Needs {
 		if !has(message) {
 			return message.GetMessageName()
 		}
@@ -33,30 +33,25 @@ func tunnelOf(transport Transport, has func(api.Message) bool) intent.Tunnel {
 	t := intent.Tunnel{
 		Encapsulation: transport.encapsulation(), Local: near[transport.family()].Addr(), Remote: far[transport.family()], Table: tableID,
 	}
-	switch {
-	case t.Encapsulation != intent.GRE:
+	switch kind := t.Kind(); {
+	case kind.HasVNI:
 		t.VNI = vni
-	case tunnel.GREKeys(has):
+	case kind.HasGREKey && tunnel.GREKeys(has):
 		t.GREKey = greKey
 	}
 	return t
 }
 
-// byCLI reports whether the tunnel needs VPP's CLI. The binary API has an error with GENEVE over IPv6: it uses
-// the number of the IPv4 table for the IPv6 table (plugins/geneve/geneve_api.c, 25.10). In a separate table,
-// such a tunnel has no route, and VPP crashes later.
-func byCLI(t intent.Tunnel) bool { return t.Encapsulation == intent.GENEVE }
-
 // makeTunnel creates the tunnel of a transport in the agent's table.
 func makeTunnel(ctx context.Context, session Session, transport Transport) (interface_types.InterfaceIndex, error) {
 	wanted := tunnelOf(transport, session.Has)
-	kind := tunnel.Of(wanted.Encapsulation)
-	if !byCLI(wanted) {
+	kind := wanted.Kind()
+	if !kind.TableByCLI {
 		reply, err := vpp.Do(ctx, session, kind.AddDel(wanted, true))
 		if err != nil {
 			return 0, err
 		}
-		index, _ := kind.Made(reply)
+		index, _ := tunnel.Made(reply)
 		return index, nil
 	}
 	line := kind.CLI(wanted, "")
@@ -66,7 +61,7 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 	}
 	name := strings.TrimSpace(text)
 	index := interface_types.InterfaceIndex(none)
-	named := &interfaces.SwInterfaceDump{SwIfIndex: index, NameFilterValid: true, NameFilter: "geneve_tunnel"}
+	named := &interfaces.SwInterfaceDump{SwIfIndex: index, NameFilterValid: true, NameFilter: kind.NamePrefix}
 	err = session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
 		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && vpp.Text(m.InterfaceName) == name {
 			index = m.SwIfIndex
@@ -80,11 +75,10 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 
 // deleteTunnel deletes a tunnel in the agent's table.
 func deleteTunnel(ctx context.Context, session Session, t intent.Tunnel) error {
-	kind := tunnel.Of(t.Encapsulation)
-	if byCLI(t) {
+	if kind := t.Kind(); kind.TableByCLI {
 		return vpp.Order(ctx, session, kind.CLI(t, " del"))
 	}
-	_, err := vpp.Do(ctx, session, kind.AddDel(t, false))
+	_, err := vpp.Do(ctx, session, t.Kind().AddDel(t, false))
 	return err
 }
 

@@ -3,10 +3,11 @@ package intent
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+
+	"longline.dev/agent/internal/tunnel"
 )
 
 // checkConsistency checks the rules that compare entries. If an entry has invalid fields, checkConsistency
@@ -144,32 +145,8 @@ func (p *portAccesses) add(end *placed[End]) {
 	p.byVLAN[own], p.byVLAN[underOuter] = end, end
 }
 
-// Identity has the fields by which VPP distinguishes tunnels (vxlan.h, geneve.h, gre.h). A field that VPP
-// does not use for an encapsulation is zero.
-type Identity struct {
-	Encapsulation Encapsulation
-	Local, Remote netip.Addr
-	VNI           uint32
-	GREKey        uint32
-	Table         uint32
-}
-
-// Identity returns the fields by which VPP distinguishes the tunnel from other tunnels. The keys with which
-// VPP looks up tunnels of VXLAN over IPv6 and of GENEVE do not contain the local address. The key for GENEVE
-// does not contain the table either.
-func (t Tunnel) Identity() Identity {
-	id := Identity(t)
-	if t.Encapsulation == GENEVE || t.Encapsulation == VXLAN && t.Remote.Is6() {
-		id.Local = netip.Addr{}
-	}
-	if t.Encapsulation == GENEVE {
-		id.Table = 0
-	}
-	return id
-}
-
 func checkTunnelOverlaps(present []placed[End], fail failure) {
-	taken := make(map[Identity]string, len(present))
+	taken := make(map[tunnel.Identity]string, len(present))
 	for i := range present {
 		p := &present[i]
 		if !p.valid || p.entry.Tunnel.Encapsulation == L2XC {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"longline.dev/agent/internal/tunnel"
 )
 
 // MalformedError says that a body is not a JSON object (code malformed_json).
@@ -289,61 +291,54 @@ func decodeVLAN(f *fields, name string, wanted bool, tagging Tagging) uint16 {
 	return uint16(vlan)
 }
 
+// encapsulations are the values of the member encapsulation.
+var encapsulations = func() (names []string) {
+	for _, kind := range tunnel.Kinds {
+		names = append(names, string(kind.Encapsulation))
+	}
+	return names
+}()
+
 func decodeTransport(f *fields) Tunnel {
-	var tunnel Tunnel
-	encapsulation, known := f.oneOf("encapsulation", string(L2XC), string(VXLAN), string(GENEVE), string(GRE))
+	var t Tunnel
+	encapsulation, known := f.oneOf("encapsulation", encapsulations...)
 	if !known {
 		for _, name := range []string{"family", "local", "remote", "vni"} {
 			f.get(name)
 		}
 		f.read = append(f.read, "gre_key", "table")
-		return tunnel
+		return t
 	}
-	tunnel.Encapsulation = Encapsulation(encapsulation)
-	tunneled := tunnel.Encapsulation != L2XC
+	t.Encapsulation = Encapsulation(encapsulation)
+	tunneled := t.Encapsulation != L2XC
 	family := decodeFamily(f, tunneled, encapsulation)
-	tunnel.Local = decodeAddress(f, "local", tunneled, encapsulation, family)
-	tunnel.Remote = decodeAddress(f, "remote", tunneled, encapsulation, family)
-	if tunnel.Local.IsValid() && tunnel.Local == tunnel.Remote {
-		f.fail("remote", "same_endpoints", "local and remote are both %s", tunnel.Local)
+	t.Local = decodeAddress(f, "local", tunneled, encapsulation, family)
+	t.Remote = decodeAddress(f, "remote", tunneled, encapsulation, family)
+	if t.Local.IsValid() && t.Local == t.Remote {
+		f.fail("remote", "same_endpoints", "local and remote are both %s", t.Local)
 	}
-	numbered := tunnel.Encapsulation == VXLAN || tunnel.Encapsulation == GENEVE
-	if value, ok := f.needed("vni", numbered, encapsulation); ok {
+	if value, ok := f.needed("vni", t.Kind().HasVNI, encapsulation); ok {
 		vni, _ := f.asInteger("vni", value, 1, 1<<24-1)
-		tunnel.VNI = uint32(vni)
+		t.VNI = uint32(vni)
 	}
-	tunnel.GREKey = decodeGREKey(f, tunnel.Encapsulation)
-	tunnel.Table = decodeTable(f, tunneled, encapsulation)
-	return tunnel
+	t.GREKey = decodeOptionalNumber(f, "gre_key", t.Kind().HasGREKey, encapsulation, math.MaxUint32)
+	t.Table = decodeOptionalNumber(f, "table", tunneled, encapsulation, maxTable)
+	return t
 }
 
-// decodeGREKey reads the key of a GRE tunnel (RFC 2890). If the member is absent or null, the tunnel has no
-// key, which VPP represents as 0.
-func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
-	f.read = append(f.read, "gre_key")
-	if value, _ := f.object.get("gre_key"); value == nil {
+// decodeOptionalNumber reads a number from 1 to highest, or returns 0 if the member is absent or null. allowed
+// reports whether the encapsulation may have the member.
+func decodeOptionalNumber(f *fields, name string, allowed bool, encapsulation string, highest int64) uint32 {
+	f.read = append(f.read, name)
+	if value, _ := f.object.get(name); value == nil {
 		return 0
 	}
-	value, ok := f.needed("gre_key", encapsulation == GRE, string(encapsulation))
+	value, ok := f.needed(name, allowed, encapsulation)
 	if !ok {
 		return 0
 	}
-	key, _ := f.asInteger("gre_key", value, 1, math.MaxUint32)
-	return uint32(key)
-}
-
-// decodeTable reads the FIB table of a tunnel. The member may be absent or null, which means table 0.
-func decodeTable(f *fields, tunneled bool, encapsulation string) uint32 {
-	f.read = append(f.read, "table")
-	if value, _ := f.object.get("table"); value == nil {
-		return 0
-	}
-	value, ok := f.needed("table", tunneled, encapsulation)
-	if !ok {
-		return 0
-	}
-	table, _ := f.asInteger("table", value, 1, maxTable)
-	return uint32(table)
+	number, _ := f.asInteger(name, value, 1, highest)
+	return uint32(number)
 }
 
 // decodeFamily returns the address family of a tunnel: 4, 6, or 0 if it is unknown.

@@ -138,14 +138,3 @@ func (t text) escaped(s string) text {
 	_ = encoder.Encode(s) // a string cannot fail to encode
 	return append(t, bytes.TrimSpace(quoted.Bytes())...)
 }
-
-// Family returns the address family of the tunnel: 4, 6, or 0 for a local cross-connect.
-func (t Tunnel) Family() int {
-	switch {
-	case !t.Local.IsValid():
-		return 0
-	case t.Local.Is4():
-		return 4
-	}
-	return 6
-}

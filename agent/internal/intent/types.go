@@ -5,8 +5,9 @@ package intent
 import (
 	"cmp"
 	"maps"
-	"net/netip"
 	"slices"
+
+	"longline.dev/agent/internal/tunnel"
 )
 
 // Tagging says which frames of a port belong to a VLL.
@@ -31,14 +32,18 @@ func (t Tagging) Tags() int {
 	return 0
 }
 
-// Encapsulation is the method of transport to the other end.
-type Encapsulation string
+// The backbone's side of an end is described by package tunnel.
+type (
+	Encapsulation = tunnel.Encapsulation
+	Tunnel        = tunnel.Tunnel
+	Path          = tunnel.Path
+)
 
 const (
-	L2XC   Encapsulation = "l2xc" // both ends on this router
-	VXLAN  Encapsulation = "vxlan"
-	GENEVE Encapsulation = "geneve"
-	GRE    Encapsulation = "gre" // transparent Ethernet bridging
+	L2XC   = tunnel.L2XC
+	VXLAN  = tunnel.VXLAN
+	GENEVE = tunnel.GENEVE
+	GRE    = tunnel.GRE
 )
 
 // Key identifies one end of one VLL.
@@ -83,22 +88,6 @@ type Watch struct {
 	IntervalMS int
 	Multiplier int
 }
-
-// Path is the path from a tunnel endpoint of this router to a tunnel endpoint of another router.
-type Path struct {
-	Local  netip.Addr `json:"local"`
-	Remote netip.Addr `json:"remote"`
-}
-
-func (p Path) String() string { return p.Local.String() + " to " + p.Remote.String() }
-
-// Compare defines the order of paths. A fixed order prevents output that changes from run to run.
-func (p Path) Compare(o Path) int {
-	return cmp.Or(p.Local.Compare(o.Local), p.Remote.Compare(o.Remote))
-}
-
-// Path returns the path of the tunnel. ok is false for a local cross-connect, which has no path.
-func (t Tunnel) Path() (path Path, ok bool) { return Path{t.Local, t.Remote}, t.Local.IsValid() }
 
 // Paths returns the paths of the tunnels of present ends, sorted and without duplicates. All lines between
 // the same two addresses share one path.
@@ -158,17 +147,6 @@ type Access struct {
 	Outer     uint16 // 0 when untagged
 	Inner     uint16 // 0 unless the access has two tags
 	Exact     bool   // VPP's exact-match
-}
-
-// Tunnel is the backbone's side of an end. The addresses are zero (invalid) for L2XC. VNI is 0 for L2XC and
-// GRE. GREKey is the key of RFC 2890; it is 0 for a GRE tunnel without a key and for other encapsulations.
-// Table is the ID of the FIB table of the addresses, in the family of the addresses.
-type Tunnel struct {
-	Encapsulation Encapsulation
-	Local, Remote netip.Addr
-	VNI           uint32
-	GREKey        uint32
-	Table         uint32
 }
 
 // Tombstone is one end of a VLL that the agent has to remove.

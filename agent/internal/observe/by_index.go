@@ -11,7 +11,6 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/policer"
 
-	"longline.dev/agent/internal/tunnel"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -47,7 +46,7 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(index)})
 	}
 	for _, t := range named.Tunnels {
-		dumps = append(dumps, tunnel.Of(t.Encapsulation).Dump(session.Has, interface_types.InterfaceIndex(t.Index)))
+		dumps = append(dumps, t.Kind().Dump(session.Has, interface_types.InterfaceIndex(t.Index)))
 	}
 	first := len(dumps)
 	for _, index := range named.Policers {

@@ -13,7 +13,6 @@ import (
 	"go.fd.io/govpp/binapi/lcp"
 
 	"longline.dev/agent/internal/activationtest"
-	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/tunnel"
@@ -81,14 +80,13 @@ func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...
 func capabilities(session Session) map[Capability]bool {
 	has := tunnel.Has(session.Has)
 	can := map[Capability]bool{
-		CanL2XC:                 has.HasAll(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
 		CanGREKeys:              tunnel.GREKeys(has),
 		CanTest:                 activationtest.Missing(session.Has) == "",
 		CanWatch:                pathwatch.Supported(session.Has),
 		CanPoliceHostInterfaces: atLeast(session.Info().Version, 24, 6),
 	}
-	for _, encapsulation := range []intent.Encapsulation{intent.VXLAN, intent.GENEVE, intent.GRE} {
-		can[Capability(encapsulation)] = has.HasAll(tunnel.Of(encapsulation).Needs()...)
+	for _, kind := range tunnel.Kinds {
+		can[Capability(kind.Encapsulation)] = has.HasAll(kind.Needs...)
 	}
 	return can
 }

@@ -138,14 +138,10 @@ type tableAddress struct {
 }
 
 // Capability is a feature that only some VPPs have. A VPP has the feature if it has certain messages or a
-// certain version.
+// certain version. The support of an encapsulation has the name of the encapsulation.
 type Capability string
 
 const (
-	CanL2XC    Capability = "l2xc"
-	CanVXLAN   Capability = "vxlan"
-	CanGENEVE  Capability = "geneve"
-	CanGRE     Capability = "gre"
 	CanGREKeys Capability = "gre_keys"         // several GRE tunnels between two addresses, distinguished by their keys
 	CanTest    Capability = "activation_tests" // send test frames
 	CanWatch   Capability = "path_watch"       // monitor paths with multihop BFD

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/tunnel"
 )
 
 // VPP's tag rewrite operations (l2_vtr.h).
@@ -76,10 +75,10 @@ type (
 func (a CreateSub) Message() string { return "create_subif" }
 func (a DeleteSub) Message() string { return "delete_subif" }
 func (a CreateTunnel) Message() string {
-	return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, true).GetMessageName()
+	return a.Tunnel.Kind().AddDel(a.Tunnel, true).GetMessageName()
 }
 func (a DeleteTunnel) Message() string {
-	return tunnel.Of(a.Tunnel.Encapsulation).AddDel(a.Tunnel, false).GetMessageName()
+	return a.Tunnel.Kind().AddDel(a.Tunnel, false).GetMessageName()
 }
 func (a SetTag) Message() string       { return "sw_interface_tag_add_del" }
 func (a SetMTU) Message() string       { return "sw_interface_set_mtu" }
@@ -126,8 +125,8 @@ func (a CreateSub) CLI() string {
 
 func (a DeleteSub) CLI() string { return "delete sub-interface " + a.Sub.Name }
 
-func (a CreateTunnel) CLI() string { return tunnel.Of(a.Tunnel.Encapsulation).CLI(a.Tunnel, "") }
-func (a DeleteTunnel) CLI() string { return tunnel.Of(a.Tunnel.Encapsulation).CLI(a.Tunnel, " del") }
+func (a CreateTunnel) CLI() string { return a.Tunnel.Kind().CLI(a.Tunnel, "") }
+func (a DeleteTunnel) CLI() string { return a.Tunnel.Kind().CLI(a.Tunnel, " del") }
 
 func (a SetTag) CLI() string {
 	if a.Tag == "" {

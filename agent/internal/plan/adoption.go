@@ -8,7 +8,6 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
-	"longline.dev/agent/internal/tunnel"
 )
 
 // An adopted end uses interfaces that other clients created. The agent takes over these interfaces only if
@@ -108,7 +107,7 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	if !far.AdminUp {
 		differ("%s is down", far.Name)
 	}
-	if tunnel.Of(end.Tunnel.Encapsulation).MTU() != 0 && far.L3MTU < uint32(end.Frame) {
+	if end.Tunnel.Kind().MTU != 0 && far.L3MTU < uint32(end.Frame) {
 		differ("%s has the MTU %d, and frames of %d bytes are promised", far.Name, far.L3MTU, end.Frame)
 	}
 	return found, differences

@@ -8,7 +8,6 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
-	"longline.dev/agent/internal/tunnel"
 )
 
 // findConflicts finds the ends that cannot be created or removed, in addition to the ends that are already
@@ -282,11 +281,10 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 		return &Reason{Status: "failed", Code: "unsupported",
 			Message: fmt.Sprintf("this VPP has no %s: its messages are absent from the message table", t.Encapsulation)}
 	}
-	kind := tunnel.Of(t.Encapsulation)
-	if kind == nil {
+	if t.Encapsulation == intent.L2XC {
 		return nil
 	}
-	if why := kind.Refuses(t, d.Supported[observe.CanGREKeys]); why != "" {
+	if why := t.Kind().Refuses(t, d.Supported[observe.CanGREKeys]); why != "" {
 		return &Reason{Status: "failed", Code: "unsupported", Message: why}
 	}
 	if reason := d.localAddressConflict(t); reason != nil {

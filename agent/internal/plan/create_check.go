@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // CreateCheck uses a snapshot that is newer than the plan, to check whether the objects of the plan may still
@@ -11,7 +11,7 @@ type CreateCheck struct {
 	now     *observe.Snapshot
 	subs    *subInterfaces
 	ids     map[subID]*observe.Interface
-	tunnels map[intent.Identity]*observe.Tunnel
+	tunnels map[tunnel.Identity]*observe.Tunnel
 }
 
 type subID struct{ port, id uint32 }
@@ -22,7 +22,7 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
 	c := &CreateCheck{
 		now: now, subs: newSubInterfaces(interfaces), ids: make(map[subID]*observe.Interface, interfaces),
-		tunnels: make(map[intent.Identity]*observe.Tunnel, tunnels),
+		tunnels: make(map[tunnel.Identity]*observe.Tunnel, tunnels),
 	}
 	for _, i := range now.Interfaces {
 		if !i.IsSub() {

@@ -150,7 +150,7 @@ func TestConflictsAreNamedAndNothingIsChanged(t *testing.T) {
 		"no such local address": {
 			func(*model) {}, end(1, func(e *intent.End) { e.Tunnel.Local = netip.MustParseAddr("10.255.0.9") }), "pending", "local_address_missing", "10.255.0.9"},
 		"no such messages": {
-			func(m *model) { m.s.Supported[observe.CanVXLAN] = false }, end(1), "failed", "unsupported", ""},
+			func(m *model) { m.s.Supported[observe.Capability(intent.VXLAN)] = false }, end(1), "failed", "unsupported", ""},
 		"no GRE keys, where GRE itself is there": {
 			func(m *model) { m.s.Supported[observe.CanGREKeys] = false }, end(1, gre, greKey), "failed", "unsupported", ""},
 		"a GRE tunnel with the same key": {

@@ -9,6 +9,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // EndInterface is one interface that belongs to an end.
@@ -58,7 +59,7 @@ type ownerView struct {
 	byIndex          map[uint32]*EndInterface     // by interface index
 	byEnd            map[intent.Key]*EndInterface // the first interface of each end, by interface index
 	subs             *subInterfaces
-	tunnels          map[intent.Identity]*observe.Tunnel // the first tunnel with each key
+	tunnels          map[tunnel.Identity]*observe.Tunnel // the first tunnel with each key
 	duplicateTunnels []*observe.Tunnel                   // the further tunnels with the same keys
 	connects         []connect                           // sorted
 	ports            map[string][]ownership.Claim        // the journal's claims to ports, by name
@@ -71,7 +72,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	n := len(s.Interfaces)
 	o := &ownerView{
 		Snapshot: s, byIndex: make(map[uint32]*EndInterface, n), byEnd: make(map[intent.Key]*EndInterface, n/2),
-		subs: newSubInterfaces(n / 2), tunnels: make(map[intent.Identity]*observe.Tunnel, len(s.Tunnels)),
+		subs: newSubInterfaces(n / 2), tunnels: make(map[tunnel.Identity]*observe.Tunnel, len(s.Tunnels)),
 		connects: make([]connect, 0, len(s.Connects)),
 	}
 	for _, t := range s.Tunnels {
@@ -157,7 +158,7 @@ func (o *ownerView) sendersInto(to uint32) iter.Seq[uint32] {
 }
 
 // tunnelsWithKey returns the tunnels that have this key in VPP's lookup, sorted by interface index.
-func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.Tunnel] {
+func (o *ownerView) tunnelsWithKey(identity tunnel.Identity) iter.Seq[*observe.Tunnel] {
 	return func(yield func(*observe.Tunnel) bool) {
 		first := o.tunnels[identity]
 		if first == nil || !yield(first) {

@@ -6,7 +6,6 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
-	"longline.dev/agent/internal/tunnel"
 )
 
 func rewriteOf(t intent.Tagging) uint32 {
@@ -59,7 +58,7 @@ func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 // mtu increases the MTU of a tunnel that drops frames longer than its MTU. The new MTU is large enough for
 // the longest frame that the line must carry.
 func (b *operationBuilder) mtu(end intent.End, ref Ref) {
-	standard := tunnel.Of(end.Tunnel.Encapsulation).MTU()
+	standard := end.Tunnel.Kind().MTU
 	actual := b.l3MTU(ref)
 	if standard != 0 && actual < uint32(end.Frame) {
 		want := max(uint32(end.Frame), standard)
@@ -93,7 +92,7 @@ func (b *operationBuilder) connect(end intent.End, from, to Ref) {
 
 // raiseTunnel sets a tunnel up. Depending on its kind, a new tunnel is up or down.
 func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
-	up := tunnel.Of(end.Tunnel.Encapsulation).UpWhenNew()
+	up := end.Tunnel.Kind().UpWhenNew
 	if i := b.ByIndex(ref.Index); i != nil {
 		up = i.AdminUp
 	}

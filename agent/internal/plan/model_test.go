@@ -10,6 +10,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // model simulates a VPP on a snapshot: it carries out operations as VPP would, and refuses what VPP
@@ -34,10 +35,11 @@ func newModel(t testing.TB) *model {
 		Classifiers: observe.Classifiers{
 			Tables: map[uint32]*observe.ClassifyTable{}, OtherTables: map[uint32]bool{}, Bound: map[uint32]uint32{},
 		},
-		Supported: map[observe.Capability]bool{
-			observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true, observe.CanGREKeys: true,
-		},
+		Supported: map[observe.Capability]bool{observe.CanGREKeys: true},
 	}}
+	for _, kind := range tunnel.Kinds {
+		m.s.Supported[observe.Capability(kind.Encapsulation)] = true
+	}
 	loop := m.add(observe.Interface{Name: "loop0", AdminUp: true})
 	loop.Addresses = []netip.Prefix{netip.PrefixFrom(local4, 32), netip.PrefixFrom(local6, 128)}
 	for n := range 4 {

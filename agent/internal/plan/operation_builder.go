@@ -7,7 +7,6 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
-	"longline.dev/agent/internal/tunnel"
 )
 
 // buildOperations plans the operations for the ends that are not blocked.
@@ -284,7 +283,7 @@ func (b *operationBuilder) tunnelRef(end intent.End) Ref {
 	if _, existing := b.serving(end); existing != nil {
 		ref = RefTo(existing)
 	} else {
-		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: tunnel.Of(end.Tunnel.Encapsulation).NewName()}
+		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: end.Tunnel.Kind().NamePrefix + "<new>"}
 		b.add(end.Key, Create, 0, CreateTunnel{end.Tunnel, ref},
 			Drift{Field: "exists", Desired: "true", Actual: "false"}, "the tunnel is missing")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // If the setting intent.PortMTUs is on, portMTU sets the L3 MTU of a line's interface to the L3 MTU of the
@@ -27,17 +28,17 @@ func (b *operationBuilder) portMTU(end intent.End, ref Ref) {
 // vppcfg accepts no MTU.
 func (b *operationBuilder) lineMTU(end intent.End) uint32 {
 	ports, mtu := []intent.Access{end.Access}, b.portL3MTU(end.Access)
-	switch end.Tunnel.Encapsulation {
-	case intent.L2XC:
+	switch form := end.Tunnel.Kind().Vppcfg; {
+	case end.Tunnel.Encapsulation == intent.L2XC:
 		other := b.otherEnd(end).Access
 		ports, mtu = append(ports, other), min(mtu, b.portL3MTU(other))
-	case intent.GRE: // vppcfg treats a GRE tunnel as a physical port and expects its link MTU, which VPP does not allow to change
-		_, tunnel := b.serving(end)
-		if tunnel == nil || tunnel.LinkMTU > mtu || tunnel.LinkMTU < uint32(end.Frame) {
+	case form == tunnel.AsPort: // VPP does not allow to change the link MTU
+		_, serving := b.serving(end)
+		if serving == nil || serving.LinkMTU > mtu || serving.LinkMTU < uint32(end.Frame) {
 			return 0
 		}
-		mtu = tunnel.LinkMTU
-	case intent.GENEVE: // vppcfg does not support GENEVE
+		mtu = serving.LinkMTU
+	case form == tunnel.Unnamed:
 		return 0
 	}
 	for _, port := range ports {

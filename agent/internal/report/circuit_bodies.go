@@ -2,7 +2,6 @@ package report
 
 import (
 	"longline.dev/agent/internal/foundlines"
-	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 )
@@ -74,10 +73,10 @@ func sideOf(s *observe.Snapshot, side foundlines.Side) sideBody {
 		body.Tunnel = &tunnelBody{
 			Encapsulation: string(t.Encapsulation), Local: t.Local.String(), Remote: t.Remote.String(), Standard: t.Default, Table: t.Table,
 		}
-		if t.Encapsulation == intent.GRE {
-			body.Tunnel.GREKey = &t.GREKey
-		} else {
+		if t.Kind().HasVNI {
 			body.Tunnel.VNI = &t.VNI
+		} else {
+			body.Tunnel.GREKey = &t.GREKey
 		}
 		return body
 	}

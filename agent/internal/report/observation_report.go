@@ -11,10 +11,8 @@ import (
 	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/tunnel"
 )
-
-// encapsulations has the encapsulations in the order in which reports list them.
-var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
 
 // fill adds the observed state of VPP, the routes to the watched addresses, and the load of the interfaces.
 func (b *observedBody) fill(
@@ -23,9 +21,9 @@ func (b *observedBody) fill(
 ) {
 	todo, s := p.Plan, p.Snapshot
 	b.ObservationNumber = p.ObservationNumber
-	for _, can := range encapsulations {
-		if s.Supported[can] {
-			b.Encapsulations = append(b.Encapsulations, string(can))
+	for _, kind := range tunnel.Kinds {
+		if s.Supported[observe.Capability(kind.Encapsulation)] {
+			b.Encapsulations = append(b.Encapsulations, string(kind.Encapsulation))
 		}
 	}
 	b.Policing, b.ActivationTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]

@@ -190,9 +190,7 @@ func endOfLine(end *intent.End) lineEndBody {
 		local, remote := end.Tunnel.Local.String(), end.Tunnel.Remote.String()
 		shown.Local, shown.Remote = &local, &remote
 	}
-	if key := max(end.Tunnel.VNI, end.Tunnel.GREKey); key != 0 {
-		shown.Key = &key
-	}
+	shown.Key = orNull(end.Tunnel.Number())
 	return shown
 }
 

@@ -42,7 +42,7 @@ type ownedBody struct {
 func ownedOf(h *plan.EndInterface) ownedBody {
 	body := ownedBody{h.End.VLL, h.End.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index, nil}
 	if h.Tunnel != nil {
-		body.Key = orNull(h.Tunnel.VNI + h.Tunnel.GREKey) // a tunnel has at most one of VNI and key
+		body.Key = orNull(h.Tunnel.Number())
 	}
 	return body
 }

@@ -13,7 +13,6 @@ import (
 	"go.fd.io/govpp/binapi/tunnel_types"
 	"go.fd.io/govpp/binapi/vxlan"
 
-	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -30,12 +29,12 @@ func withoutMessages(names ...string) Has {
 // TestVPPListsATunnelAsItWasCreated copies the fields of each message that creates a tunnel into VPP's details,
 // and reads them back.
 func TestVPPListsATunnelAsItWasCreated(t *testing.T) {
-	for _, wanted := range []intent.Tunnel{
-		{Encapsulation: intent.VXLAN, Local: local4, Remote: remote4, VNI: 7},
-		{Encapsulation: intent.VXLAN, Local: local6, Remote: remote6, VNI: 7, Table: 3},
-		{Encapsulation: intent.GENEVE, Local: local4, Remote: remote4, VNI: 7, Table: 3},
-		{Encapsulation: intent.GRE, Local: local6, Remote: remote6, Table: 3},
-		{Encapsulation: intent.GRE, Local: local4, Remote: remote4, GREKey: 9},
+	for _, wanted := range []Tunnel{
+		{Encapsulation: VXLAN, Local: local4, Remote: remote4, VNI: 7},
+		{Encapsulation: VXLAN, Local: local6, Remote: remote6, VNI: 7, Table: 3},
+		{Encapsulation: GENEVE, Local: local4, Remote: remote4, VNI: 7, Table: 3},
+		{Encapsulation: GRE, Local: local6, Remote: remote6, Table: 3},
+		{Encapsulation: GRE, Local: local4, Remote: remote4, GREKey: 9},
 	} {
 		t.Run(fmt.Sprintf("%s %s key %d", wanted.Encapsulation, wanted.Local, wanted.GREKey), func(t *testing.T) {
 			var details, reply api.Message
@@ -99,22 +98,22 @@ func TestATunnelIsListedByTheMessagesThatVPPHas(t *testing.T) {
 }
 
 func TestATunnelThatVPPCannotHaveIsRefusedWithAReason(t *testing.T) {
-	key := intent.Tunnel{Encapsulation: intent.GRE, Local: local4, Remote: remote4, GREKey: 9}
-	table := intent.Tunnel{Encapsulation: intent.GENEVE, Local: local6, Remote: remote6, Table: 3}
-	if why := Of(intent.GRE).Refuses(key, false); why == "" {
+	key := Tunnel{Encapsulation: GRE, Local: local4, Remote: remote4, GREKey: 9}
+	table := Tunnel{Encapsulation: GENEVE, Local: local6, Remote: remote6, Table: 3}
+	if why := Of(GRE).Refuses(key, false); why == "" {
 		t.Error("a GRE key is accepted without its messages")
 	}
-	if why := Of(intent.GRE).Refuses(key, true); why != "" {
+	if why := Of(GRE).Refuses(key, true); why != "" {
 		t.Error(why)
 	}
-	if why := Of(intent.GENEVE).Refuses(table, true); why == "" {
+	if why := Of(GENEVE).Refuses(table, true); why == "" {
 		t.Error("GENEVE over IPv6 in a table is accepted")
 	}
 }
 
 func TestOnlyAGENEVEKeyIsTakenByATunnelThatIsNotDefault(t *testing.T) {
-	for encapsulation, want := range map[intent.Encapsulation]bool{intent.VXLAN: false, intent.GENEVE: true, intent.GRE: false} {
-		found := Found{Tunnel: intent.Tunnel{Encapsulation: encapsulation}}
+	for encapsulation, want := range map[Encapsulation]bool{VXLAN: false, GENEVE: true, GRE: false} {
+		found := Found{Tunnel: Tunnel{Encapsulation: encapsulation}}
 		if found.TakesKey() != want {
 			t.Errorf("%s: %v", encapsulation, found.TakesKey())
 		}

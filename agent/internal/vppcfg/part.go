@@ -6,10 +6,12 @@ package vppcfg
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // Part lists what a file of vppcfg has to name, and what such a file cannot name.
@@ -106,7 +108,7 @@ func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 			entry := interfaceOf(s, h, mtu)
 			entry.ShutDown = !i.AdminUp && kept[h.End] == i.Name
 			p.Interfaces = append(p.Interfaces, entry)
-			if h.Kind() == string(intent.VXLAN) {
+			if formOf(h) == tunnel.AsTunnel {
 				named[h.Tunnel.VNI] = i.Name
 				p.Tunnels = append(p.Tunnels, Tunnel{i.Name, h.End.VLL, h.End.End, h.Tunnel.Local.String(), h.Tunnel.Remote.String(), h.Tunnel.VNI})
 			}
@@ -145,20 +147,30 @@ func circuitsOf(s *observe.Snapshot, ours []*plan.EndInterface) (all []circuit) 
 // obstacleOf returns nil if vppcfg can name the interface. named has the VNIs of the tunnels that the part
 // already names, with the names of these tunnels.
 func obstacleOf(s *observe.Snapshot, h *plan.EndInterface, named map[uint32]string) *obstacle {
-	switch h.Kind() {
-	case string(intent.GENEVE):
-		return &obstacle{fmt.Sprintf("%s: vppcfg has no GENEVE and takes it for a physical port, of an MTU that VPP does not set", h.Interface.Name), true}
-	case string(intent.VXLAN):
+	switch formOf(h) {
+	case tunnel.Unnamed:
+		return &obstacle{fmt.Sprintf("%s: vppcfg has no %s and takes it for a physical port, of an MTU that VPP does not set",
+			h.Interface.Name, strings.ToUpper(h.Kind())), true}
+	case tunnel.AsTunnel:
 		if other, taken := named[h.Tunnel.VNI]; taken {
 			return &obstacle{fmt.Sprintf("%s: vppcfg wants each VNI once, and %s has %d", h.Interface.Name, other, h.Tunnel.VNI), false}
 		}
-	default:
-		port := s.ByIndex(h.Interface.Sup)
-		if h.Tunnel == nil && (port == nil || port.Device == "Loopback" || port.Device == "virtio") {
+	case access:
+		if port := s.ByIndex(h.Interface.Sup); port == nil || port.Device == "Loopback" || port.Device == "virtio" {
 			return &obstacle{fmt.Sprintf("%s: vppcfg has lines on physical ports and bonds alone", h.Interface.Name), false}
 		}
 	}
 	return nil
+}
+
+// access is the form of an interface that is not a tunnel.
+const access tunnel.Vppcfg = -1
+
+func formOf(h *plan.EndInterface) tunnel.Vppcfg {
+	if h.Tunnel == nil {
+		return access
+	}
+	return h.Tunnel.Kind().Vppcfg
 }
 
 // mtuOf returns the common MTU of a circuit's interfaces. vppcfg requires an MTU for each interface. Both
@@ -180,15 +192,16 @@ func mtuOf(s *observe.Snapshot, c circuit, frames map[intent.Key]uint32) (uint32
 		}
 	}
 	for _, h := range c {
+		asPort, kind, link := formOf(h) == tunnel.AsPort, strings.ToUpper(h.Kind()), h.Interface.LinkMTU
 		switch {
-		case h.Kind() == string(intent.GRE) && (h.Interface.LinkMTU > mtu || whole != 0 && h.Interface.LinkMTU != whole):
-			return 0, &obstacle{fmt.Sprintf("%s: vppcfg has no GRE and takes it for a physical port; its MTU is %d and that of the line's port %d",
-				h.Interface.Name, h.Interface.LinkMTU, mtu), true}
-		case h.Kind() == string(intent.GRE) && h.Interface.LinkMTU < frames[h.End]:
-			return 0, &obstacle{fmt.Sprintf("%s: vppcfg has no GRE, takes it for a physical port and would lower its MTU to %d; frames of %d bytes are promised",
-				h.Interface.Name, h.Interface.LinkMTU, frames[h.End]), true}
-		case h.Kind() == string(intent.GRE):
-			mtu = h.Interface.LinkMTU
+		case asPort && (link > mtu || whole != 0 && link != whole):
+			return 0, &obstacle{fmt.Sprintf("%s: vppcfg has no %s and takes it for a physical port; its MTU is %d and that of the line's port %d",
+				h.Interface.Name, kind, link, mtu), true}
+		case asPort && link < frames[h.End]:
+			return 0, &obstacle{fmt.Sprintf("%s: vppcfg has no %s, takes it for a physical port and would lower its MTU to %d; frames of %d bytes are promised",
+				h.Interface.Name, kind, link, frames[h.End]), true}
+		case asPort:
+			mtu = link
 		case ports == 0:
 			mtu = h.Interface.L3MTU
 		}
