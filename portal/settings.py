@@ -87,7 +87,7 @@ MIDDLEWARE = [
     "portal.metrics.http_requests.RequestMetricsMiddleware",
     "portal.core.request_log.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "portal.web.compression.PageGZipMiddleware",
+    "portal.web.page.compression.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "portal.core.request_id.RequestIdMiddleware",
     "portal.core.postgres_plans.PlanReadsWithValues",
@@ -107,14 +107,36 @@ MIDDLEWARE = [
     "portal.audit.actor.AuditMiddleware",
     "portal.core.replica.ReplicaMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "portal.web.partial_requests.PartialRequestMiddleware",
-    "portal.web.live_parts.LivePartMiddleware",
+    "portal.web.page.partial_requests.PartialRequestMiddleware",
+    "portal.web.page.live_parts.LivePartMiddleware",
     # This must come before any view, and before Django reads the CSRF token from the request body.
-    "portal.web.upload_limit.UploadLimitMiddleware",
+    "portal.web.page.upload_limit.UploadLimitMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"
 WSGI_APPLICATION = "portal.wsgi.application"
+# The template tags and filters of a feature are in the folder of the feature.
+_TEMPLATE_LIBRARIES = {
+    "activation_tests": "portal.web.lines.activation_tests",
+    "adoptions": "portal.web.noc.adoption.found_lines",
+    "alarms": "portal.web.noc.alarms.alarm_tags",
+    "badges": "portal.web.page.badges",
+    "diagnosis": "portal.web.lines.diagnosis",
+    "drawings": "portal.web.noc.map.svg_markup",
+    "events": "portal.web.lines.events",
+    "form_styles": "portal.web.page.form_styles",
+    "history": "portal.web.noc.history",
+    "imports": "portal.web.noc.imports",
+    "live": "portal.web.page.live_tags",
+    "map_tables": "portal.web.noc.map.map_tables",
+    "navigation": "portal.web.page.navigation_tags",
+    "noc": "portal.web.noc.noc_tags",
+    "paths": "portal.web.lines.paths",
+    "provider": "portal.web.page.provider",
+    "units": "portal.web.page.units",
+    "vlans": "portal.web.port_page",
+    "webhooks": "portal.web.webhooks",
+}
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -126,6 +148,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "libraries": _TEMPLATE_LIBRARIES,
         },
     },
 ]
@@ -197,10 +220,10 @@ LOGIN_REDIRECT_URL = "web:overview"
 LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "portal.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "portal.web.forms.sign_in.SignInForm",
-    "change_password": "portal.web.forms.sign_in.OtherPasswordForm",
-    "set_password": "portal.web.forms.sign_in.FirstPasswordForm",
-    "reset_password_from_key": "portal.web.forms.sign_in.ForgottenPasswordForm",
+    "login": "portal.web.account.sign_in_forms.SignInForm",
+    "change_password": "portal.web.account.sign_in_forms.OtherPasswordForm",
+    "set_password": "portal.web.account.sign_in_forms.FirstPasswordForm",
+    "reset_password_from_key": "portal.web.account.sign_in_forms.ForgottenPasswordForm",
     "reset_password": "portal.accounts.password_reset.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}

@@ -1,9 +1,9 @@
 """Server-sent events for open pages (HTML Living Standard, section 9.2), as an ASGI application.
 
-The portal's own view (portal.web.views.live) decides who may follow a topic. The view runs with the portal's
-middleware, in a thread of a small pool. For each stream, the view runs again once a minute, to end the
-streams of users who have signed out. The streams themselves need no threads. An event contains only the name
-of a topic.
+A view of the portal (portal.web.page.live_topics) decides who may follow a topic. The view runs with the
+portal's middleware, in a thread of a small pool. For each stream, the view runs again once a minute, to end
+the streams of users who have signed out. The streams themselves need no threads. An event contains only the
+name of a topic.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from portal.core.whole_number import whole_number
 from portal.metrics import live_stream_counts as metrics
 from portal.processes.live_changes import listen
 from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams
-from portal.web.views.live import Following
+from portal.web.page.live_topics import Following
 
 log = logging.getLogger(__name__)
 

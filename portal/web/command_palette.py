@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.http import HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
 from portal.accounts.models import User
@@ -15,11 +18,12 @@ from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.search import orders_found
 from portal.vll.states import TERMINAL_LIFECYCLES
-from portal.web.inventory_kinds import KINDS
-from portal.web.line_progress import actions_of
-from portal.web.list_filters import Text
-from portal.web.navigation import pages_of
-from portal.web.views.search import lines_found, others_found
+from portal.web.lines.line_progress import actions_of
+from portal.web.noc.inventory.inventory_kinds import KINDS
+from portal.web.page.list_filters import LONGEST_SEARCH, Text
+from portal.web.page.navigation import pages_of
+from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.search import lines_found, others_found
 
 # The maximum number of entries for each kind of object. The search page shows more.
 SHOWN = 5
@@ -159,3 +163,21 @@ def _things(user: User, q: str) -> Iterable[Options]:
 
 def _thing(name: Any, page: str, pk: Any, note: Any) -> Option:
     return Option(str(name), reverse(page, args=[pk]), note=str(note))
+
+
+@requires(permissions.may_sign_in)
+@require_safe
+def palette(request: SignedInRequest) -> HttpResponse:
+    """Return the dialog of the palette; with ``?q=`` only the list of matching entries."""
+    q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    kinds = options_of(request.user, q)
+    context = {"kinds": kinds, "count": sum(len(kind.options) for kind in kinds)}
+    template = "command_palette/_options.html" if "q" in request.GET else "command_palette/_palette.html"
+    return render(request, template, context)
+
+
+@requires(permissions.may_sign_in)
+def shortcuts(request: SignedInRequest) -> HttpResponse:
+    """Show the keyboard shortcuts. A request of htmx, which the key "?" sends, gets only the dialog."""
+    template = "keyboard_shortcuts/_shortcuts.html" if request.htmx else "keyboard_shortcuts/shortcuts.html"
+    return render(request, template, {"pages": [page for page in pages_of(request.user) if page.key]})

@@ -40,7 +40,7 @@ from portal.telemetry.models import Quarantine
 from portal.telemetry.reported_counters import EndCount
 from portal.vll.models import ActivationTest, Order, PlanResult, Reservation, Vll, VllEnd
 from portal.vll.operations import order_delete, reservation_make
-from portal.web.inventory_kinds import KINDS
+from portal.web.noc.inventory.inventory_kinds import KINDS
 from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader, german
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.imports.files import checked, staged

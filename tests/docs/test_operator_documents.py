@@ -8,7 +8,7 @@ import yaml
 
 from devstack.folders import ROOT
 from portal.alarms.kinds import Kind
-from portal.web.navigation import OF_THE_NOC
+from portal.web.page.navigation import OF_THE_NOC
 from tests.docs.test_documents import DOCUMENTS
 
 PAGES = [

@@ -15,7 +15,7 @@ from portal.alarms.sentences import _OTHER_WORK, note
 from portal.events.models import Event
 from portal.telemetry.router_events import Kind
 from portal.vll.states import Lifecycle, OperStatus, OrderState
-from portal.web.templatetags.events import _OTHER, sentence
+from portal.web.lines.events import _OTHER, sentence
 
 _KIND = re.compile(r"(router|vll|order|line_test|trouble|hold)\.[a-zA-Z_-]+")
 # A router's timeline shows changes of these rows.

@@ -14,7 +14,7 @@ from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedInterface, ObservedRouter, Port
 from portal.inventory.reported_observation import CircuitReport
 from portal.vll.models import Order, Vll
-from portal.web.adoption_file import of_vppcfg
+from portal.web.noc.adoption.adoption_file import of_vppcfg
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import Isp
 from tests.integration.test_adoption import store

@@ -10,7 +10,7 @@ from django import forms
 
 from portal.accounts.models import Customer, User
 from portal.inventory.models import Router, Site
-from portal.web.forms.base import TablerForm
+from portal.web.fields.base import TablerForm
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.test_api_v1 import body, client

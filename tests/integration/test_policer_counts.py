@@ -152,7 +152,7 @@ def test_the_page_shows_the_last_day_as_a_table(
 ) -> None:
     assert "Bandwidth enforcement last 24 hours" not in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
     count(isp, vll, 0)
-    monkeypatch.setattr("portal.web.views.vll.clock.now", lambda: START + timedelta(hours=1))
+    monkeypatch.setattr("portal.web.lines.line_page.clock.now", lambda: START + timedelta(hours=1))
     page = text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
     shown = page[page.index("Bandwidth enforcement last 24 hours") :]
     assert "A end conform 10 1 000 A end exceed 2 200 A end violate 6 600 Z end nothing was counted" in shown

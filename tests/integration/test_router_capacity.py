@@ -13,7 +13,7 @@ from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll
 from portal.vll.operations import order_approve, order_delete, reservation_make
-from portal.web.templatetags.events import sentence as event_sentence
+from portal.web.lines.events import sentence as event_sentence
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import loads, owners, sums_are_right

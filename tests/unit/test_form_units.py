@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from portal.web.forms.inventory import DaysField, MbitField
+from portal.web.noc.inventory.inventory_forms import DaysField, MbitField
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 60, 3600, 86_399, 86_400, 7 * 86_400, 90 * 86_400 - 1])

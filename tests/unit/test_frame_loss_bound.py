@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from portal.telemetry.line_frame_loss import compare
 from portal.telemetry.time_in_service import ServiceTime
-from portal.web.templatetags.units import lost
+from portal.web.page.units import lost
 
 _EPOCH = datetime(2026, 3, 1, tzinfo=UTC)
 _START = int(_EPOCH.timestamp())

@@ -7,9 +7,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import translation
 
-from portal.web.forms.bandwidth import BandwidthForm, rate_initial
-from portal.web.forms.inventory import DegreesField, MbitField
-from portal.web.forms.numbers import NumberField, SizeField, WholeNumberField
+from portal.web.fields.numbers import NumberField, SizeField, WholeNumberField
+from portal.web.lines.bandwidth_form import BandwidthForm, rate_initial
+from portal.web.noc.inventory.inventory_forms import DegreesField, MbitField
 
 
 def read(language: str, typed: str, field: Any = None) -> Any:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devstack.isp import COORDINATES, small_isp
-from portal.web.map_geometry import Rect
-from portal.web.svg_map import NARROW, WIDTH, Box, Drawing, Join, Point, Sent, drawing_of
+from portal.web.noc.map.map_geometry import Rect
+from portal.web.noc.map.svg_map import NARROW, WIDTH, Box, Drawing, Join, Point, Sent, drawing_of
 
 USED = (Sent("30 %", "low"), Sent("9.99 Mbit/s", "some"))
 

@@ -11,7 +11,7 @@ from portal.core.strict_json import Invalid, Malformed, Natural53, Natural63, re
 from portal.core.whole_number import whole_number
 from portal.imports.cells import whole
 from portal.imports.errors import CellNotANumber
-from portal.web.row_id import row_id
+from portal.web.page.row_id import row_id
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from portal.core.unix_time import to_time
 from portal.telemetry.models import AgentClock, Quarantine
 from portal.telemetry.sample_quarantine import MAX_AHEAD
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
-from portal.web.badge_markup import badge_markup
+from portal.web.page.badges import badge_markup
 
 register = template.Library()
 

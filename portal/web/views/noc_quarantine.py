@@ -12,10 +12,10 @@ from portal.core import clock
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_decisions import given_up_at, quarantine_accept, quarantine_discard
 from portal.telemetry.sample_quarantine_preview import lines_of, month_previews, quarantines, span_of
-from portal.web.flash_messages import result_message
-from portal.web.forms.noc_decision import DiscardForm
-from portal.web.page_guard import SignedInRequest, requires
-from portal.web.pagination import in_order
+from portal.web.noc.orders import DiscardForm
+from portal.web.page.flash_messages import result_message
+from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.pagination import in_order
 
 UNPROCESSABLE = 422
 # The number of lines per page. It is small, because the whole month of each line is read.

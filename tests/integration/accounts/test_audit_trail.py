@@ -23,7 +23,7 @@ from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.vll.models import Reservation, Vll
 from portal.vll.operations import Changes, order_delete, order_modify, order_reject
-from portal.web.templatetags.history import actor
+from portal.web.noc.history import actor
 from tests.integration.accounts.codes import with_totp
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order

@@ -9,7 +9,7 @@ from django.test import Client
 
 from portal.accounts.models import User
 from portal.audit.history import changes
-from portal.web.templatetags.history import actor
+from portal.web.noc.history import actor
 from tests.integration.accounts.codes import with_totp
 from tests.integration.accounts.identity_provider import identity_provider
 from tests.integration.web_pages.browser import signed_in, text

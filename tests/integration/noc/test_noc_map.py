@@ -21,7 +21,7 @@ from portal.vll import failure_impact
 from portal.vll.booked_link_loads import LinkLoad, link_loads
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
-from portal.web import network_map
+from portal.web.noc.map import network_map
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -86,7 +86,7 @@ def test_map_and_order_use_the_same_mtu(isp: Isp, nora: User) -> None:
 def test_large_network_is_shown_in_part_and_the_page_says_so(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portal.web.views.noc_map.LINKS_SHOWN", 2)
+    monkeypatch.setattr("portal.web.noc.map.map_views.LINKS_SHOWN", 2)
     shown = text(signed_in(nora).get("/noc/map/"))
     assert "These are the first 2 links." in shown
     around = text(signed_in(nora).get("/noc/map/?q=zebra"))

@@ -14,8 +14,7 @@ from portal.core import clock
 from portal.inventory.models import Port, Site
 from portal.inventory.operations import enrolment_offer
 from portal.vll.operations import reservation_make
-from portal.web.templatetags.history import WHAT
-from portal.web.views.noc_audit import PAGES
+from portal.web.noc.history import PAGES, WHAT
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.web_pages.browser import save, signed_in, text

@@ -11,7 +11,7 @@ from portal.api.error_catalogue import entries
 from portal.api.openapi.document import document
 from portal.api.openapi.groups import GROUPS
 from portal.api.openapi.shown_operations import METHODS
-from portal.web.templatetags.backquotes import code_marked, paragraphs
+from portal.web.page.units import code_marked, paragraphs
 
 pytestmark = pytest.mark.django_db
 MOST_BYTES = 300_000

@@ -15,8 +15,7 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.vll.models import Vll
 from portal.vll.operations import order_reject
-from portal.web.navigation import OF_CUSTOMERS, OF_THE_ACCOUNT, OF_THE_NOC, page_at
-from portal.web.waiting_counts import waiting_counts
+from portal.web.page.navigation import OF_CUSTOMERS, OF_THE_ACCOUNT, OF_THE_NOC, page_at, waiting_counts
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.raised_alarms import alarms_raised
@@ -157,7 +156,7 @@ class TestMenuPages:
 
 
 def _is_of_the_web(view: str) -> bool:
-    return view.startswith("portal.web.views.")
+    return view.startswith("portal.web.")
 
 
 class TestTroubleReports:

@@ -17,8 +17,8 @@ from portal.telemetry.reported_counters import CounterReport, CounterSample, End
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
 from portal.vll.states import OperStatus
-from portal.web import pagination
-from portal.web.line_problems import attention
+from portal.web.overview import attention
+from portal.web.page import pagination
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer, refuse
@@ -61,7 +61,7 @@ def test_page_follows_an_order_that_ends_while_its_lines_are_read(
         return read
 
     with monkeypatch.context() as between:
-        between.setattr("portal.web.views.overview.newest_first", lines_are_read)
+        between.setattr("portal.web.overview.newest_first", lines_are_read)
         early = signed_in(alice).get("/")
     assert "Setting up" in text(early)
     assert "every 2s" in early.content.decode()

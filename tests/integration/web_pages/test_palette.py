@@ -10,7 +10,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.models import Vll
 from portal.vll.operations import order_suspend
-from portal.web.navigation import OF_CUSTOMERS
+from portal.web.page.navigation import OF_CUSTOMERS
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate

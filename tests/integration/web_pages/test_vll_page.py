@@ -14,7 +14,7 @@ from portal.inventory.models import BackboneLink, ObservedRouter
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject
 from portal.vll.router_operations.actions import router_lock_set, router_maintenance_set
-from portal.web.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
+from portal.web.lines.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer, refuse
@@ -214,7 +214,7 @@ def test_page_keeps_polling_when_the_order_ends_after_the_line_was_read(
         return progress_of(seen, now=now)
 
     with monkeypatch.context() as between:
-        between.setattr("portal.web.views.vll.progress_of", end_the_order)
+        between.setattr("portal.web.lines.line_page.progress_of", end_the_order)
         early = page_of(alice, vll)
     assert "Pending active" in text(early)
     assert polls(early)

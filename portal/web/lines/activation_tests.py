@@ -1,0 +1,157 @@
+"""Activation tests of a line: the form, the certificate, and its template tags."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django import template
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.core.units import decimal_text
+from portal.vll.activation_test_sentences import activation_test_sentence, failure_sentence
+from portal.vll.models import ActivationTest, Vll
+from portal.vll.operations import activation_test_call_off, activation_test_order, activation_test_schedule
+from portal.web.fields.base import TablerForm
+from portal.web.fields.moments import MomentField
+from portal.web.page.flash_messages import result_message
+from portal.web.page.page_guard import SignedInRequest, requires, visible_vll
+
+
+class ActivationTestForm(TablerForm):
+    """The form to order a test, with its start. The largest test frame always follows from the line's MTU."""
+
+    at = MomentField(
+        label=_("When"),
+        required=False,
+        help_text=_("If left empty, the test starts now. At most 90 days ahead."),
+    )
+
+    def refuse(self, error: DomainError) -> None:
+        """Add an error to the field that it concerns."""
+        field: Any = error.field if error.field in self.fields else None
+        self.add_error(field, error.sentence)
+
+
+register = template.Library()
+
+
+class SizeRow(NamedTuple):
+    """A frame size in bytes, and for each direction a text such as ``98 of 100`` (received of sent)."""
+
+    frame: int
+    a_to_z: str
+    z_to_a: str
+
+
+register.filter("outcome", activation_test_sentence)
+register.filter("failure_sentence", failure_sentence)
+
+
+@register.filter
+def round_trip(test: ActivationTest) -> str:
+    """Return a sentence with the round-trip time of small packets between the routers; "" if not measured."""
+    if test.round_trip_us is None:
+        return ""
+    times = {name: decimal_text(test.round_trip_us[name] / 1000, 2) for name in ("min", "avg", "max")}
+    return gettext("Round trip between the routers {avg} ms ({min} to {max}).").format(**times)
+
+
+@register.filter
+def interruption(test: ActivationTest) -> str:
+    """Return a sentence with the time of the interruption. Return "" if the line was not interrupted, or if
+    the interruption has not ended.
+    """
+    if test.interruption is None:
+        return ""
+    return gettext("It interrupted the line for at most {s} s, which counts as maintenance.").format(
+        s=decimal_text(test.interruption.total_seconds(), 1)
+    )
+
+
+@register.filter
+def sizes(test: ActivationTest) -> list[SizeRow]:
+    """Return a row for each tested frame size, smallest first."""
+    ways = {way: _by_size(test.directions.get(way, ())) for way in ("a_to_z", "z_to_a")}
+    tried = sorted({size for counts in ways.values() for size in counts})
+    return [SizeRow(size, *(counts.get(size, "–") for counts in ways.values())) for size in tried]
+
+
+def _by_size(counts: Iterable[dict[str, Any]]) -> dict[int, str]:
+    return {
+        count["frame"]: gettext("{received} of {sent}").format(**count)
+        + (f" ({gettext('in pieces')})" if count["fragmented"] else "")
+        for count in counts
+    }
+
+
+UNPROCESSABLE = 422
+
+
+def _visible_test(user: User, vll_id: UUID, test_id: UUID) -> ActivationTest:
+    """Return a test of a line that the user may see. Raises Http404."""
+    lines = Vll.objects.visible_to(user).filter(pk=vll_id)
+    return get_object_or_404(
+        ActivationTest.objects.select_related("vll__customer"), pk=test_id, vll__in=lines
+    )
+
+
+@requires(permissions.may_order, of=visible_vll)
+def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Show the form with a warning about the interruption (GET), or order a test for now or later (POST)."""
+    is_order = request.method == "POST"
+    form, status = ActivationTestForm(request.POST if is_order else None), None
+    if is_order:
+        if form.is_valid() and (done := _ordered(request.user, vll, form)):
+            messages.success(request, done)
+            return redirect("web:vll", vll_id=vll.pk)
+        status = UNPROCESSABLE
+    return render(request, "vll/start_activation_test.html", {"vll": vll, "form": form}, status=status)
+
+
+def _ordered(user: User, vll: Vll, form: ActivationTestForm) -> str:
+    """Order the test, and return the message for the user.
+
+    If the order is refused, return "", and add the error to the form.
+    """
+    at, now = form.cleaned_data["at"], clock.now()
+    try:
+        if at is None:
+            activation_test_order(user=user, vll=vll, now=now)
+            return gettext("The line is being tested.")
+        activation_test_schedule(user=user, vll=vll, at=at, now=now)
+        return gettext("The test is scheduled.")
+    except DomainError as error:
+        form.refuse(error)
+        return ""
+
+
+@requires(permissions.may_order, of=_visible_test)
+@require_POST
+def call_off(request: SignedInRequest, test: ActivationTest) -> HttpResponse:
+    """Call off a scheduled test."""
+    with result_message(request, done=gettext("The test is cancelled.")):
+        activation_test_call_off(user=request.user, test=test, now=clock.now())
+    return redirect("web:vll", vll_id=test.vll_id)
+
+
+def _ended_test(user: User, vll_id: UUID, test_id: UUID) -> ActivationTest:
+    """Return a test that has ended, of a line that the user may see. Raises Http404."""
+    test = _visible_test(user, vll_id, test_id)
+    if test.state in ActivationTest.OPEN:
+        raise Http404
+    return test
+
+
+@requires(permissions.may_see, of=_ended_test)
+def certificate(request: SignedInRequest, test: ActivationTest) -> HttpResponse:
+    """Show the result of a test as a page to print: frames sent and received, round-trip time, and path."""
+    return render(request, "vll/activation_test.html", {"test": test, "vll": test.vll})

@@ -1,0 +1,230 @@
+"""The alarms that are raised now, and their history."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import permissions
+from portal.alarms import operations, queries
+from portal.alarms.affected_lines import lines_behind
+from portal.alarms.models import Alarm
+from portal.core import clock
+from portal.core.errors import Conflict, DomainError
+from portal.core.reader_zone import moment_text
+from portal.core.replica import from_replica
+from portal.diagnosis.health import with_health
+from portal.inventory.models import Router
+from portal.vll import queries as lines
+from portal.web.fields.moments import MomentField
+from portal.web.noc import overview
+from portal.web.noc.alarms.alarm_forms import AcknowledgeForm, AlarmHistoryForm, AssignForm, SilenceForm
+from portal.web.page.flash_messages import result_message
+from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.pagination import Page, newest_first
+
+UNPROCESSABLE = 422
+BEFORE_SHOWN = 10
+
+
+@requires(permissions.may_run_the_network)
+@require_http_methods(["GET", "HEAD"])
+def page(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
+    """Show an alarm. ``?after=`` is the cursor for the pages of its lines."""
+    return _page(request, _alarm(alarm_id))
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
+    """Acknowledge an alarm, with a note that may be empty.
+
+    The button in the list of alarms sends no note, and sends ``back=list``.
+    """
+    alarm, form = _alarm(alarm_id), AcknowledgeForm(request.POST)
+    if not form.is_valid():
+        return _page(request, alarm, acknowledging=form)
+    with result_message(request, done=_("The alarm is acknowledged.")):
+        note = form.cleaned_data["note"]
+        operations.alarm_acknowledge(alarm=alarm, user=request.user, note=note, now=clock.now())
+    return _back(request, alarm)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def unacknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
+    alarm = _alarm(alarm_id)
+    with result_message(request, done=_("The acknowledgement is undone.")):
+        operations.alarm_unacknowledge(alarm=alarm)
+    return _back(request, alarm)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
+    """Assign an alarm to the user in ``to``. If ``to`` is "", remove the assignment."""
+    alarm, form = _alarm(alarm_id), AssignForm(request.POST)
+    if form.is_valid():
+        to = form.cleaned_data["to"]
+        try:
+            operations.alarm_assign(alarm=alarm, to=to)
+        except Conflict as error:
+            messages.error(request, error.sentence)
+            return _back(request, alarm)
+        except DomainError as error:
+            form.add_error(error.field, error.sentence)
+        else:
+            done = (
+                _("The alarm is assigned to %(name)s.") % {"name": to}
+                if to
+                else _("The alarm is no longer assigned to anybody.")
+            )
+            messages.success(request, done)
+            return _back(request, alarm)
+    return _page(request, alarm, assigning=form)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
+    """Silence an alarm. ``lasting`` is the duration. If the user chose an end time instead of a duration,
+    ``until`` is the end.
+    """
+    alarm, form, now = _alarm(alarm_id), SilenceForm(request.POST), clock.now()
+    if form.is_valid():
+        until = form.ends_at(now)
+        try:
+            operations.alarm_silence(alarm=alarm, user=request.user, until=until, now=now)
+        except Conflict as error:
+            messages.error(request, error.sentence)
+            return _back(request, alarm)
+        except DomainError as error:
+            form.add_error(error.field, error.sentence)
+        else:
+            messages.success(request, _("The alarm is silent until %(at)s.") % {"at": moment_text(until)})
+            return _back(request, alarm)
+    return _page(request, alarm, silencing=form)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def unsilence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
+    alarm = _alarm(alarm_id)
+    with result_message(request, done=_("The alarm is shown again.")):
+        operations.alarm_unsilence(alarm=alarm)
+    return _back(request, alarm)
+
+
+def _back(request: SignedInRequest, alarm: Alarm) -> HttpResponse:
+    """Return the response that leads back to the page with the button: the list or the alarm's page.
+
+    A request of htmx from the list gets the updated list.
+    """
+    if request.POST.get("back") != "list":
+        return redirect("web:noc-alarm", alarm_id=alarm.pk)
+    if request.htmx:
+        return overview.alarm_list(request)
+    return redirect("web:noc")
+
+
+def _alarm(alarm_id: UUID) -> Any:
+    found = queries.with_operator_state(Alarm.objects.all(), clock.now())
+    return get_object_or_404(found, pk=alarm_id)
+
+
+def _page(
+    request: SignedInRequest,
+    alarm: Any,
+    *,
+    acknowledging: AcknowledgeForm | None = None,
+    assigning: AssignForm | None = None,
+    silencing: SilenceForm | None = None,
+) -> HttpResponse:
+    """Return the alarm's page. Its status is 422 if one of the forms has errors."""
+    wrong = acknowledging or assigning or silencing
+    said = getattr(alarm, "operator_state", None)
+    person = said.assigned_to.username if said and said.assigned_to else ""
+    context = {
+        "alarm": alarm,
+        "said": said,
+        "acknowledge_form": acknowledging or AcknowledgeForm(),
+        "assign_form": assigning or AssignForm(initial={"to": person}),
+        "silence_form": silencing or SilenceForm(initial={"lasting": SilenceForm.HOUR}),
+        "mine": person == request.user.username,
+        "page": _lines(request, alarm),
+        "earlier": Alarm.objects.filter(kind=alarm.kind, object=alarm.object)
+        .exclude(pk=alarm.pk)
+        .select_related("operator_state")
+        .order_by("-raised_at", "-id")[:BEFORE_SHOWN],
+    }
+    return render(request, "noc/alarm.html", context, status=UNPROCESSABLE if wrong else None)
+
+
+def _lines(request: SignedInRequest, alarm: Alarm) -> Page | None:
+    """Return a page of the lines that the alarm affects now.
+
+    Return None if the alarm affects no lines or is cleared.
+    """
+    if alarm.cleared_at is not None or not alarm.lines:
+        return None
+    behind = lines.vlls(request.user).filter(pk__in=lines_behind(alarm.kind, alarm.object).values("pk"))
+    found = newest_first(behind, by="created_at", after=request.GET.get("after", ""))
+    with_health(found.rows)
+    return found
+
+
+@requires(permissions.may_run_the_network)
+def alarm_history(request: SignedInRequest) -> HttpResponse:
+    """Show the history of alarms, filtered by ``?kind=&state=&router=&since=&until=``.
+
+    ``?after=`` is the cursor for further pages.
+    """
+    form = AlarmHistoryForm(request.GET)
+    query = form.cleaned_data if form.is_valid() else {}
+    rows = _narrowed(Alarm.objects.select_related("operator_state"), query)
+    after = request.GET.get("after", "")
+    context = {
+        "form": form,
+        "page": from_replica(request, lambda: newest_first(rows, by="raised_at", after=after)),
+        "keep": urlencode({name: text for name in _kept(form) if (text := request.GET.get(name))}),
+    }
+    return render(
+        request, "noc/alarm_history.html", context, status=None if form.is_valid() else UNPROCESSABLE
+    )
+
+
+def _kept(form: AlarmHistoryForm) -> Iterator[str]:
+    """Yield the names of the form's parameters, which links to other pages keep.
+
+    A field with a time also has parameters for its time zone and its occurrence.
+    """
+    for name, field in form.fields.items():
+        yield name
+        if isinstance(field, MomentField):
+            yield from (f"{name}_zone", f"{name}_which")
+
+
+def _narrowed(rows: QuerySet[Alarm], query: dict[str, Any]) -> QuerySet[Alarm]:
+    if kind := query.get("kind"):
+        rows = rows.filter(kind=kind)
+    if state := query.get("state"):
+        rows = rows.filter(cleared_at__isnull=state == AlarmHistoryForm.UP)
+    if name := query.get("router"):
+        rows = rows.filter(
+            routers__overlap=list(Router.objects.filter(name=name).values_list("pk", flat=True))
+        )
+    return rows.filter(_up_in(query.get("since"), query.get("until")))
+
+
+def _up_in(since: datetime | None, until: datetime | None) -> Q:
+    """Return a filter for alarms that were active at any time in the period."""
+    up = Q(raised_at__lt=until) if until else Q()
+    return up & (Q(cleared_at__isnull=True) | Q(cleared_at__gt=since)) if since else up

@@ -1,0 +1,316 @@
+"""The audit trail, and the history of one object."""
+
+import base64
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django import template
+from django.db.models import Model
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.accounts import permissions
+from portal.accounts.models import Customer, User
+from portal.alarms.models import Alarm
+from portal.allocation.models import ReservedVniRange
+from portal.audit.feed import MODELS, Entry, Page, newest
+from portal.audit.history import Change, customer_history, object_history, person_history, router_history
+from portal.core.reader_zone import precise_moment_text
+from portal.core.replica import from_replica
+from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.notifications.models import Webhook
+from portal.vll.models import Vll
+from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
+from portal.web.page.page_guard import SignedInRequest, requires
+
+register = template.Library()
+
+WHAT = {
+    "vll": gettext_noop("Line"),
+    "a_end": gettext_noop("A end"),
+    "z_end": gettext_noop("Z end"),
+    "vllend": gettext_noop("End of a line"),
+    "order": gettext_noop("Order"),
+    "site": gettext_noop("Site"),
+    "router": gettext_noop("Router"),
+    "port": gettext_noop("Port"),
+    "backbonelink": gettext_noop("Link"),
+    "reservedvnirange": gettext_noop("Reserved range"),
+    "customer": gettext_noop("Customer"),
+    "membership": gettext_noop("Membership"),
+    "invitation": gettext_noop("Invitation"),
+    "user": gettext_noop("Account"),
+    "apitoken": gettext_noop("API token"),
+    "authenticator": gettext_noop("Second factor"),
+    "emailaddress": gettext_noop("Sign-in address"),
+    "socialaccount": gettext_noop("Single sign-on"),
+    "routercertificate": gettext_noop("Certificate"),
+    "routerenrolment": gettext_noop("Enrolment"),
+    "routerfreeze": gettext_noop("Freeze"),
+    "hold": gettext_noop("Reservation"),
+    "webhook": gettext_noop("Webhook"),
+    "mailoptout": gettext_noop("Notification opt-outs"),
+    "quarantine": gettext_noop("Quarantined samples"),
+    "troublereport": gettext_noop("Trouble report"),
+    "operatorstate": gettext_noop("Alarm"),
+}
+_DONE = {
+    "insert": gettext_noop("%(what)s created"),
+    "update": gettext_noop("%(what)s changed"),
+    "delete": gettext_noop("%(what)s deleted"),
+}
+# The history of one object can have several rows of these tables.
+_SEVERAL = (
+    "membership",
+    "invitation",
+    "apitoken",
+    "authenticator",
+    "emailaddress",
+    "socialaccount",
+    "routercertificate",
+    "routerfreeze",
+    "hold",
+    "mailoptout",
+)
+_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d+)?\+00:00$")
+_IDENTIFYING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", "group", "reason")
+
+
+@register.filter
+def happening(change: Change) -> str:
+    """Return the change in words, such as ``Line changed``.
+
+    If the history may contain changes of several rows of the same table, the text also names the row:
+    ``Second factor deleted (totp)``.
+    """
+    done = _(_DONE[change.operation]) % {"what": _(WHAT[change.what])}
+    if change.operation == "update":
+        return done
+    values = change.after or change.before
+    names = (
+        [str(values[name]) for name in _IDENTIFYING if values.get(name)] if change.what in _SEVERAL else []
+    )
+    return f"{done} ({', '.join(names)})" if names else done
+
+
+@register.filter
+def actor(change: Change) -> str:
+    """Return who made the change.
+
+    This is a user (perhaps with an API token), the portal, somebody who was not signed in, or somebody with a
+    database client.
+    """
+    by = change.by
+    if username := by.get("username"):
+        return (
+            _("%(user)s, token %(token)s…") % {"user": username, "token": by["token"]}
+            if by.get("token")
+            else str(username)
+        )
+    if by.get("task"):
+        return _("the portal, automatically")
+    return _("somebody who had not signed in") if by.get("request_id") else _("somebody outside the portal")
+
+
+@register.filter
+def differences(change: Change) -> list[dict[str, Any]]:
+    """Return the differences of an update as ``[{"name", "before", "after"}]``.
+
+    The list is empty for an insertion or a deletion.
+    """
+    if change.operation != "update":
+        return []
+    return [
+        {"name": name, "before": _text(change.before.get(name)), "after": _text(change.after[name])}
+        for name in change.after
+    ]
+
+
+def _moment(found: re.Match[str]) -> str:
+    return precise_moment_text(datetime.fromisoformat(found[0]))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict) and value.get("message"):
+        return str(value["message"])
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    # Show timestamps of PostgreSQL without microseconds.
+    return "–" if value is None or value == "" else _MOMENT.sub(_moment, str(value))
+
+
+# For each audited table: the page that has the history of its rows, and the column with the id for the page's
+# address. A test checks that no table is missing.
+PAGES = {
+    "vll": ("web:vll", "id"),
+    "vllend": ("web:vll", "vll_id"),
+    "order": ("web:vll", "vll_id"),
+    "site": ("web:noc-sites-history", "id"),
+    "router": ("web:noc-router", "id"),
+    "port": ("web:noc-ports-history", "id"),
+    "backbonelink": ("web:noc-links-history", "id"),
+    "reservedvnirange": ("web:noc-vni-ranges-history", "id"),
+    "customer": ("web:noc-customers-history", "id"),
+    "membership": ("web:noc-person-history", "user_id"),
+    "invitation": ("web:noc-customers-history", "customer_id"),
+    "user": ("web:noc-person-history", "id"),
+    "apitoken": ("web:noc-person-history", "user_id"),
+    "authenticator": ("web:noc-person-history", "user_id"),
+    "emailaddress": ("web:noc-person-history", "user_id"),
+    "socialaccount": ("web:noc-person-history", "user_id"),
+    "routercertificate": ("web:noc-router", "router_id"),
+    "routerenrolment": ("web:noc-router", "router_id"),
+    "routerfreeze": ("web:noc-router", "router_id"),
+    "hold": ("web:noc-customers-history", "customer_id"),
+    "webhook": ("web:noc-webhook-history", "id"),
+    "mailoptout": ("web:noc-person-history", "user_id"),
+    "quarantine": ("web:noc-quarantine", "id"),
+    "troublereport": ("web:diagnosis", "vll_id"),
+    "operatorstate": ("web:noc-alarm", "alarm_id"),
+}
+# The maximum length of a user name.
+LONGEST_NAME = 150
+_NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
+# For tables whose rows have no name: the column with the id of another object, and the model of that object.
+# The page shows the name of that object.
+_OWNERS: dict[str, tuple[str, type[Model]]] = {
+    "vllend": ("vll_id", Vll),
+    "order": ("vll_id", Vll),
+    "membership": ("user_id", User),
+    "apitoken": ("user_id", User),
+    "authenticator": ("user_id", User),
+    "emailaddress": ("user_id", User),
+    "socialaccount": ("user_id", User),
+    "mailoptout": ("user_id", User),
+    "routercertificate": ("router_id", Router),
+    "routerenrolment": ("router_id", Router),
+    "routerfreeze": ("router_id", Router),
+    "hold": ("customer_id", Customer),
+    "quarantine": ("router_id", Router),
+    "troublereport": ("vll_id", Vll),
+    "operatorstate": ("alarm_id", Alarm),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An entry of the audit trail.
+
+    ``name``: the name of the changed row. ``address``: the address of the page with its history.
+    """
+
+    change: Change
+    name: str
+    address: str
+
+
+@requires(permissions.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    """Show the audit trail, newest first. ``?what=`` selects a table, and ``?by=`` a user.
+
+    ``?after=`` is the cursor for older entries. If it is invalid, the first page is shown.
+    """
+    what = request.GET.get("what", "")
+    what = what if what in MODELS else ""
+    by = request.GET.get("by", "").replace("\0", "").strip()[:LONGEST_NAME]
+    place = _place(request.GET.get("after", ""))
+
+    def read() -> tuple[Page, list[Row]]:
+        found = newest(of=what, by=by, below=place)
+        return found, _rows(found.entries)
+
+    found, rows = from_replica(request, read)
+    context = {
+        "rows": rows,
+        "page": {"after": _written(found.below)},
+        "what": what,
+        "by": by,
+        "whats": sorted(((name, _(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
+        "keep": urlencode({name: value for name, value in (("what", what), ("by", by)) if value}),
+    }
+    return render(request, "noc/audit.html", context)
+
+
+def _rows(entries: list[Entry]) -> list[Row]:
+    ids_of: dict[type[Model], set[Any]] = defaultdict(set)
+    for entry in entries:
+        if owner := _OWNERS.get(entry.change.what):
+            column, model = owner
+            ids_of[model].add(entry.row[column])
+    owners = {model: model._default_manager.in_bulk(ids) for model, ids in ids_of.items()}
+    return [_row(entry, owners) for entry in entries]
+
+
+def _row(entry: Entry, owners: dict[Any, dict[Any, Any]]) -> Row:
+    what = entry.change.what
+    page, column = PAGES[what]
+    if owner := _OWNERS.get(what):
+        name = str(owners[owner[1]].get(entry.row[owner[0]], entry.pk))
+    else:
+        name = next((str(entry.row[each]) for each in _NAMES if entry.row.get(each)), str(entry.pk))
+    return Row(entry.change, name, reverse(page, args=[entry.row[column]]))
+
+
+def _written(below: dict[str, int]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(below).encode()).decode() if below else ""
+
+
+def _place(after: str) -> dict[str, int]:
+    try:
+        read: Any = json.loads(base64.urlsafe_b64decode(after)) if after else {}
+    except (ValueError, RecursionError):
+        return {}
+    plain = isinstance(read, dict) and all(type(number) is int and number >= 0 for number in read.values())
+    return read if plain else {}
+
+
+_INVENTORY = {
+    SITES.slug: Site,
+    PORTS.slug: Port,
+    LINKS.slug: BackboneLink,
+    VNI_RANGES.slug: ReservedVniRange,
+}
+
+
+@requires(permissions.may_run_the_network)
+def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
+    """Show the history of an inventory object, which may be removed."""
+    pk = ids[f"{kind.keyword}_id"]
+    if kind is CUSTOMERS:
+        return _page(request, kind, Customer, customer_history, pk)
+    if kind is ROUTERS:
+        return _page(request, kind, Router, router_history, pk)
+    model = _INVENTORY[kind.slug]
+    return _page(request, kind, model, lambda found: object_history(model, found), pk)
+
+
+@requires(permissions.may_run_the_network)
+def person(request: SignedInRequest, user_id: int) -> HttpResponse:
+    """Show the history of an account, its memberships and its sign-in methods."""
+    return _page(request, None, User, person_history, user_id)
+
+
+@requires(permissions.may_run_the_network)
+def webhook(request: SignedInRequest, webhook_id: int) -> HttpResponse:
+    """Show the history of a webhook, which may be removed."""
+    return _page(request, None, Webhook, lambda found: object_history(Webhook, found), webhook_id)
+
+
+def _page(
+    request: SignedInRequest, kind: Kind | None, model: type, read: Callable[[int], list[Change]], pk: int
+) -> HttpResponse:
+    found = read(pk)
+    row = model.objects.filter(pk=pk).first()  # type: ignore[attr-defined]
+    if row is None and not found:
+        raise Http404
+    context = {"kind": kind, "row": row or pk, "history": found}
+    return render(request, "noc/history.html", context)

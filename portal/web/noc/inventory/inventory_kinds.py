@@ -1,0 +1,317 @@
+"""The kinds of inventory objects that the NOC manages, with their pages, forms and operations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import Customer
+from portal.allocation.models import ReservedVniRange
+from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
+from portal.audit.history import with_last_change
+from portal.core import clock
+from portal.core.reader_zone import moment_text
+from portal.core.units import rate_text
+from portal.inventory import operations
+from portal.inventory.models import Port, Router, Site
+from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
+from portal.inventory.search import RouterStatus, routers_with_status
+from portal.underlay.topology_cache import current_topology
+from portal.vll.order_waits import waits_of
+from portal.vll.verified_link_mtus import verified_link_mtus
+from portal.web.noc.inventory import inventory_forms as forms
+from portal.web.noc.routers.router_admin_status import router_admin_status
+from portal.web.noc.routers.router_losses import LossRow, link_loss_rows
+from portal.web.page.list_filters import Choice, at_site
+from portal.web.page.versioned_save import VersionedForm
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of inventory object.
+
+    * ``keyword``: the name of the parameter for the row in ``change`` and ``remove``.
+    * ``columns``: the columns of the list, each with a heading and a function that returns a row's cell.
+    * ``by``: the fields that order the list. The last field must be unique.
+    * ``choices``: the filters of the list, in addition to the search.
+    """
+
+    slug: str
+    title: Text
+    add: Text
+    keyword: str
+    rows: Callable[[], QuerySet[Any]]
+    by: tuple[str, ...]
+    choices: tuple[Choice, ...] = ()
+    searchable: bool = True
+    # The name of the view with a row's page, by the row's id; "" if a row has only the page with its form.
+    page: str = ""
+    columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
+    # Facts about a row that the page shows in addition to the form.
+    facts: Callable[[Any], list[tuple[Text, Any]]] = lambda _row: []
+    create_form: type[VersionedForm]
+    change_form: type[VersionedForm]
+    create: Callable[..., Any]
+    change: Callable[..., Any]
+    remove: Callable[..., Any]
+    # Whether the removal of a row ends people's access. The user then has to enter the password or a code.
+    removal_ends_access: bool = False
+    # Returns the address of the page that follows after a row was created; "" for the list. The arguments are
+    # the form's values and the query of the form's address.
+    leads_to: Callable[[dict[str, Any], QueryDict], str] = lambda _wanted, _opened: ""
+    # Returns warnings about a row that was created. The argument is the form's values.
+    doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
+    # The losses of a row (portal.web.noc.routers.router_losses), which the page shows below the form.
+    losses: Callable[[Any, datetime], list[LossRow]] | None = None
+
+
+def _rate(bps: int | None) -> str:
+    return "–" if bps is None else rate_text(bps)
+
+
+def _bookable(port: Port) -> str:
+    percent = port.oversubscription_percent
+    return _rate(port.bookable_bps) + ("" if percent in (None, 100) else f" ({percent} %)")
+
+
+def _at(moment: datetime | None) -> str:
+    return "–" if moment is None else moment_text(moment)
+
+
+def _coordinates(site: Site) -> str:
+    return "–" if site.coordinates is None else "{}, {}".format(*site.coordinates)
+
+
+def _both(a: int | None, z: int | None) -> str:
+    return " / ".join("–" if value is None else str(value) for value in (a, z))
+
+
+def _reported_mtu(link: Any) -> Text:
+    text = _both(link.a_observed_ip_mtu, link.z_observed_ip_mtu)
+    return _("%(mtus)s – mismatch") % {"mtus": text} if mtu_mismatch(link) else text
+
+
+def _link_facts(link: Any) -> list[tuple[Text, Any]]:
+    """Return the IP MTUs of a link (bytes): declared, reported by agents, and verified by test frames."""
+    declared = [mtu for mtu in (link.a_ip_mtu, link.z_ip_mtu) if mtu is not None]
+    now = clock.now()
+    verified = verified_link_mtus(topology=current_topology(now=now), now=now).get(link.pk)
+    return [
+        (_("IP MTU declared"), min(declared, default=None) or _("not known")),
+        (_("IP MTU reported"), reported_ip_mtu(link) or _("not known")),
+        (
+            _("IP MTU verified by frames"),
+            _("not verified")
+            if verified is None
+            else _("%(n)d, at %(at)s") % {"n": verified.ip_mtu, "at": _at(verified.at)},
+        ),
+    ]
+
+
+SITES = Kind(
+    slug="sites",
+    title=_("Sites"),
+    add=_("Add a site"),
+    keyword="site",
+    rows=Site.objects.all,
+    by=("name", "pk"),
+    columns=((_("Latitude, longitude"), _coordinates),),
+    create_form=forms.SiteForm,
+    change_form=forms.SiteForm,
+    create=operations.site_create,
+    change=operations.site_change,
+    remove=operations.site_remove,
+)
+
+
+def _of_new_customer(wanted: dict[str, Any], _opened: QueryDict) -> str:
+    return reverse("web:noc-customer", args=[Customer.objects.get(name=wanted["name"]).pk])
+
+
+def _back_to_customer(wanted: dict[str, Any], opened: QueryDict) -> str:
+    """Return the address of the customer's page if the user came from that page; otherwise ""."""
+    customer = wanted["customer"] if "customer" in opened else None
+    return reverse("web:noc-customer", args=[customer.pk]) if customer is not None else ""
+
+
+def _link_doubts(wanted: dict[str, Any]) -> list[str]:
+    link = links_with_observed_mtu().get(a_router=wanted["a_router"], a_interface=wanted["a_interface"])
+    text = gettext("{router} reports no interface {interface}. The link carries no path until it does.")
+    return [
+        text.format(router=getattr(link, f"{side}_router"), interface=getattr(link, f"{side}_interface"))
+        for side in ("a", "z")
+        if getattr(link, f"{side}_missing")
+    ]
+
+
+def _port_doubts(wanted: dict[str, Any]) -> list[str]:
+    port = Port.objects.select_related("router").get(router=wanted["router"], interface=wanted["interface"])
+    return [wait.message for wait in waits_of([port])]
+
+
+def _admin_status(router: Router) -> str:
+    return ", ".join(str(label) for label, _tone in router_admin_status(router)) or gettext("in service")
+
+
+ROUTERS = Kind(
+    slug="routers",
+    page="web:noc-router",
+    title=_("Routers"),
+    add=_("Add a router"),
+    keyword="router",
+    rows=lambda: Router.objects.filter(retired_at__isnull=True).select_related("site"),
+    by=("name", "pk"),
+    choices=(
+        at_site("site", _("Site")),
+        Choice(
+            name="status",
+            label=_("Status"),
+            options=lambda: [
+                (RouterStatus.IN_SERVICE, _("in service")),
+                (RouterStatus.MAINTENANCE, _("under maintenance")),
+                (RouterStatus.LOCKED, _("locked")),
+                (RouterStatus.FROZEN, _("frozen")),
+            ],
+            narrow=routers_with_status,
+        ),
+    ),
+    columns=(
+        (_("Site"), lambda router: router.site),
+        (_("IPv4 loopback"), lambda router: router.loopback4 or "–"),
+        (_("IPv6 loopback"), lambda router: router.loopback6 or "–"),
+        (_("Underlay table"), lambda router: router.underlay_table),
+        (_("Agent"), lambda router: router.agent_url or _("transit only")),
+        (_("Status"), _admin_status),
+    ),
+    create_form=forms.RouterCreateForm,
+    change_form=forms.RouterChangeForm,
+    create=operations.router_create,
+    change=operations.router_change,
+    remove=operations.router_remove,
+)
+PORTS = Kind(
+    slug="ports",
+    page="web:port",
+    title=_("Ports"),
+    add=_("Add a port"),
+    keyword="port",
+    rows=lambda: Port.objects.filter(retired_at__isnull=True).select_related("router", "customer"),
+    by=("router__name", "interface", "pk"),
+    choices=(
+        at_site("router__site", _("Site")),
+        Choice(
+            name="assigned",
+            label=_("Assigned to a customer"),
+            options=lambda: [("yes", _("yes")), ("no", _("no"))],
+            narrow=lambda rows, value: rows.filter(customer__isnull=value == "no"),
+        ),
+    ),
+    columns=(
+        (_("Customer"), lambda port: port.customer or "–"),
+        (_("Description"), lambda port: port.description or "–"),
+        (_("Speed"), lambda port: _rate(port.speed_bps)),
+        (_("Bookable"), _bookable),
+        (_("Booked"), lambda port: _rate(port.booked_bps)),
+    ),
+    create_form=forms.PortCreateForm,
+    change_form=forms.PortChangeForm,
+    leads_to=_back_to_customer,
+    doubts=_port_doubts,
+    create=operations.port_create,
+    change=operations.port_change,
+    remove=operations.port_remove,
+)
+LINKS = Kind(
+    slug="links",
+    title=_("Backbone links"),
+    add=_("Add a link"),
+    keyword="link",
+    rows=links_with_observed_mtu,
+    by=("a_router__name", "a_interface", "pk"),
+    choices=(
+        Choice(
+            name="in_service",
+            label=_("In service"),
+            options=lambda: [("yes", _("yes")), ("no", _("no"))],
+            narrow=lambda rows, value: rows.filter(in_service=value == "yes"),
+        ),
+    ),
+    columns=(
+        (_("Metric A / Z"), lambda link: f"{link.a_metric} / {link.z_metric}"),
+        (_("IP MTU declared, A / Z"), lambda link: _both(link.a_ip_mtu, link.z_ip_mtu)),
+        (_("IP MTU reported, A / Z"), _reported_mtu),
+        (_("In service"), lambda link: _("yes") if link.in_service else _("no")),
+    ),
+    facts=_link_facts,
+    doubts=_link_doubts,
+    create_form=forms.LinkForm,
+    change_form=forms.LinkForm,
+    create=operations.link_create,
+    change=operations.link_change,
+    remove=operations.link_remove,
+    losses=link_loss_rows,
+)
+
+
+def _approval_limit(customer: Customer) -> str:
+    limit = customer.approve_up_to_bps
+    return gettext("no limit") if limit is None else rate_text(limit)
+
+
+CUSTOMERS = Kind(
+    slug="customers",
+    page="web:noc-customer",
+    leads_to=_of_new_customer,
+    title=_("Customers"),
+    add=_("Add a customer"),
+    keyword="customer",
+    rows=Customer.objects.all,
+    by=("name", "pk"),
+    choices=(
+        Choice(
+            name="retired",
+            label=_("Retired"),
+            options=lambda: [("no", _("no")), ("yes", _("yes"))],
+            narrow=lambda rows, value: rows.filter(retired_at__isnull=value == "no"),
+        ),
+    ),
+    columns=(
+        (_("Approved automatically up to"), _approval_limit),
+        (_("Retired"), lambda customer: _("yes") if customer.retired_at else _("no")),
+    ),
+    create_form=forms.CustomerForm,
+    change_form=forms.CustomerForm,
+    create=operations.customer_create,
+    change=operations.customer_change,
+    remove=operations.customer_remove,
+    removal_ends_access=True,
+)
+VNI_RANGES = Kind(
+    slug="vni-ranges",
+    title=_("Reserved VNIs"),
+    add=_("Reserve a range"),
+    keyword="vni_range",
+    rows=lambda: with_last_change(ReservedVniRange.objects.all()),
+    by=("first", "pk"),
+    searchable=False,
+    columns=(
+        (_("VNIs"), lambda vni_range: vni_range.last - vni_range.first + 1),
+        (_("Last changed"), lambda vni_range: _at(vni_range.changed_at)),
+        (_("By"), lambda vni_range: vni_range.changed_by or "–"),
+    ),
+    create_form=forms.VniRangeForm,
+    change_form=forms.VniRangeForm,
+    create=vni_range_create,
+    change=vni_range_change,
+    remove=vni_range_remove,
+)
+KINDS = (SITES, ROUTERS, PORTS, LINKS, CUSTOMERS, VNI_RANGES)

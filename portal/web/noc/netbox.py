@@ -1,0 +1,54 @@
+"""The page about NetBox: the age of the data, findings, lines with errors, and manual runs."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import permissions
+from portal.core import clock
+from portal.netbox_sync.models import NetboxRun
+from portal.netbox_sync.netbox_status import last_complete_run, lines_in_error, netbox_status
+from portal.netbox_sync.run_queue import run_request
+from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
+
+RUNS_SHOWN = 20
+LINES_SHOWN = 50
+
+
+@requires(permissions.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    """Show the state of the synchronization with NetBox.
+
+    The status is 404 if no NetBox is configured. If htmx polls and ``?seen=`` is still current, it is 204.
+    """
+    status = netbox_status(clock.now())
+    if status is None:
+        raise Http404
+    context = {
+        "status": status,
+        "last_run": last_complete_run(),
+        "runs": NetboxRun.objects.order_by("-id")[:RUNS_SHOWN],
+        "lines": lines_in_error()[:LINES_SHOWN],
+    }
+    live = polled_part("noc/_netbox_live.html", context, request)
+    if request.htmx and request.GET.get("seen") == live.seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    template = "noc/_netbox.html" if request.htmx else "noc/netbox.html"
+    busy = NetboxRun.objects.filter(finished_at=None).exists()
+    may_apply = permissions.may_remove_from_the_network(request.user)
+    return render(request, template, {"live": live, "busy": busy, "may_apply": may_apply})
+
+
+@requires(permissions.may_remove_from_the_network)
+@require_POST
+def run(request: SignedInRequest) -> HttpResponse:
+    """Request a run. ``do``: ``look`` for a dry run, or ``apply``."""
+    do = request.POST.get("do", "")
+    if do not in ("look", "apply"):
+        return HttpResponse(status=400)
+    run_request(dry=do == "look", requester=request.user.username, now=clock.now())
+    messages.success(request, _("The run has been requested; its result will appear here."))
+    return redirect("web:noc-netbox")

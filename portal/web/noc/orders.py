@@ -1,0 +1,309 @@
+"""Orders that wait for the NOC's approval: what they change, and the decision."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
+from portal.vll import queries
+from portal.vll.models import Order, PlanResult
+from portal.vll.operations import (
+    order_approve,
+    order_force_end,
+    order_force_retry,
+    order_reject,
+    plan_request,
+)
+from portal.vll.operations.force_order_end import may_be_ended
+from portal.vll.operations.order_plan_preview import PlanState, plan_of, state_of
+from portal.vll.revision_content import Content, content_of
+from portal.vll.states import OrderState
+from portal.web.fields.base import TablerForm
+from portal.web.lines.paths import LinePath, line_path
+from portal.web.orders.order_diff_rows import diff_rows_of
+from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.pagination import newest_first
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+
+class ApprovalForm(forms.Form):
+    """The form to approve an order. ``plan``: the id of the plan that the user saw."""
+
+    plan = forms.UUIDField()
+
+
+def _reason(*, help_text: "str | _StrPromise", required: "str | _StrPromise") -> forms.CharField:
+    return forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=help_text,
+        error_messages={"required": required},
+    )
+
+
+class RejectionForm(TablerForm):
+    """The form to reject an order, with the reason."""
+
+    reason = _reason(
+        help_text=_("The customer can read it"), required=_("Give a reason: the customer can read it.")
+    )
+
+
+class DiscardForm(TablerForm):
+    """The form to discard samples in quarantine, with the reason."""
+
+    reason = _reason(
+        help_text=_("Kept with the decision"), required=_("Give a reason: it is kept with the decision.")
+    )
+
+
+class ForceEndForm(TablerForm):
+    """The form to end an order without confirmation from the routers, with the reason."""
+
+    reason = _reason(
+        help_text=_("Kept with the order; the customer can read it"),
+        required=_("Give a reason: it is kept with the order."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The resources that the line of an order needs.
+
+    ``ports``: by side. Their booked bandwidth includes this order. ``path``: None if both ends are on the
+    same router.
+    """
+
+    ports: dict[str, Port]
+    path: LinePath | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """The plan of one router. ``sides``: the ends of the line that the plan changes, such as ``["a"]``."""
+
+    router: int
+    name: str
+    generation: int
+    sides: list[str]
+    differences: list[dict[str, Any]]
+    operations: list[dict[str, Any]]
+    ends: list[dict[str, Any]]
+    error: str
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the plan replaces an existing value on the router."""
+        return any(each["before"] is not None and each["after"] is not None for each in self.differences)
+
+
+def needs_of(order: Order, *, now: datetime) -> Needs:
+    """Return the resources that the line needs if the order is approved."""
+    content = Content.from_json(order.after) if order.after else content_of(order.vll)
+    rows = with_link_speed(Port.objects.select_related("router"))
+    found = rows.in_bulk({end.port for end in content.ends.values()})
+    ports = {side: found[end.port] for side, end in content.ends.items()}
+    path = line_path(
+        a=ports["a"].router,
+        z=ports["z"].router,
+        transport=content.transport,
+        gre_key=content.gre_key is not None,
+        frame=content.frame,
+        now=now,
+    )
+    return Needs(ports=ports, path=path)
+
+
+def plan_parts(plan: PlanResult) -> list[PlanPart]:
+    """Return the plans of the routers. The plan of the A end is first.
+
+    If the plan of one router names no end, its end is the end that the plan of the other router does not
+    name.
+    """
+    parts = [_part(part) for part in plan.routers]
+    unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))
+    silent = [part for part in parts if not part.sides]
+    if len(silent) == 1:
+        parts[parts.index(silent[0])] = replace(silent[0], sides=unnamed)
+    return sorted(parts, key=lambda part: (part.sides or ["z"], part.name))
+
+
+def _part(part: dict[str, Any]) -> PlanPart:
+    named = [*part["differences"], *part["operations"], *part["ends"]]
+    return PlanPart(
+        router=part["router"],
+        name=part["name"],
+        generation=part["generation"],
+        sides=sorted({each["end"] for each in named if each.get("end")}),
+        differences=part["differences"],
+        operations=part["operations"],
+        ends=part["ends"],
+        error=part["error"],
+    )
+
+
+CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
+
+
+@requires(permissions.may_run_the_network)
+def orders_pending_approval(request: SignedInRequest) -> HttpResponse:
+    """Show all orders that wait for approval, newest first."""
+    pending = queries.orders(request.user).filter(state=OrderState.PENDING_APPROVAL)
+    page = newest_first(pending, by="ordered_at", after=request.GET.get("after", ""))
+    return render(request, "noc/orders.html", {"page": page})
+
+
+@requires(permissions.may_run_the_network)
+@require_http_methods(["GET", "HEAD"])
+def page(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """Show an order, the reason why it needs approval, and the plans of its routers."""
+    return _page(request, _order(request.user, order_id))
+
+
+@requires(permissions.may_run_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """Return the part of the page with the plans (GET), or request new plans from the routers (POST).
+
+    While the plans are not complete, a GET has status 204.
+    """
+    order = _order(request.user, order_id)
+    if request.method == "POST":
+        try:
+            plan_request(user=request.user, order=order, now=clock.now())
+        except DomainError as error:
+            messages.error(request, error.sentence)
+        if not request.htmx:
+            return redirect("web:noc-order", order_id=order.pk)
+    context = _plan_part(order)
+    if request.method != "POST" and context["plan_state"] == PlanState.UNDER_WAY:
+        return HttpResponse(status=NO_CHANGE)
+    return render(request, "noc/_plan.html", {"order": order, **context})
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """Approve an order. ``plan``: the id of the plan that the user saw.
+
+    If that plan is no longer current, the approval is refused, and the page shows the current plan.
+    """
+    order, form = _order(request.user, order_id), ApprovalForm(request.POST)
+    if not form.is_valid():
+        return _page(request, order, refusal=gettext("Read a plan before you approve."), status=UNPROCESSABLE)
+    try:
+        order_approve(user=request.user, order=order, now=clock.now(), plan=form.cleaned_data["plan"])
+    except DomainError as error:
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
+    messages.success(request, gettext("The order is approved; the routers are being configured."))
+    return redirect("web:vll", vll_id=order.vll_id)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """Reject an order. The customer can read ``reason``."""
+    order, form = _order(request.user, order_id), RejectionForm(request.POST)
+    if not form.is_valid():
+        return _page(request, order, rejection=form, status=UNPROCESSABLE)
+    try:
+        order_reject(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
+    except DomainError as error:
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
+    messages.success(request, gettext("The order is rejected; its VLANs and bandwidth are free again."))
+    return redirect("web:noc-orders")
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """Make the portal retry the order on its routers immediately."""
+    order = _order(request.user, order_id)
+    try:
+        order_force_retry(user=request.user, order=order, now=clock.now())
+    except DomainError as error:
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
+    messages.success(request, gettext("The routers are being queried again."))
+    return redirect("web:noc-order", order_id=order.pk)
+
+
+@requires(permissions.may_remove_from_the_network)
+@require_POST
+def force_end(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """End an order without confirmation from its routers. The customer can read ``reason``."""
+    order, form = _order(request.user, order_id), ForceEndForm(request.POST)
+    if not form.is_valid():
+        return _page(request, order, ending=form, status=UNPROCESSABLE)
+    try:
+        order_force_end(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
+    except DomainError as error:
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
+    messages.success(
+        request, gettext("The order is ended. Its leases stay until all routers have confirmed.")
+    )
+    return redirect("web:noc-order", order_id=order.pk)
+
+
+def _order(user: User, order_id: UUID) -> Order:
+    return get_object_or_404(queries.orders(user), pk=order_id)
+
+
+def _page(
+    request: SignedInRequest,
+    order: Order,
+    *,
+    refusal: str = "",
+    rejection: RejectionForm | None = None,
+    ending: ForceEndForm | None = None,
+    status: int | None = None,
+) -> HttpResponse:
+    order.refresh_from_db(fields=["state"])
+    pending = order.state == OrderState.PENDING_APPROVAL
+    diff_rows = diff_rows_of(order)
+    context = {
+        "order": order,
+        "diff_rows": diff_rows,
+        "line_diff_rows": [each for each in diff_rows if not each.side],
+        "end_diff_rows": {side: [each for each in diff_rows if each.side == side] for side in "az"},
+        "needs": needs_of(order, now=clock.now()) if pending else None,
+        "refusal": refusal,
+        "rejection": rejection or RejectionForm(),
+        "pending": pending,
+        "orderer_may_not": pending and not queries.orderers_may_order([order])[order.pk],
+        "under_way": not order.is_terminal and not pending,
+        "may_end": may_be_ended(order) and permissions.may_remove_from_the_network(request.user),
+        "ending": ending or ForceEndForm(),
+        **_plan_part(order),
+    }
+    return render(request, "noc/order.html", context, status=status)
+
+
+def _plan_part(order: Order) -> dict[str, Any]:
+    plan = plan_of(order)
+    if plan is None:
+        return {"plan": None, "plan_state": None, "parts": []}
+    parts = plan_parts(plan)
+    return {
+        "plan": plan,
+        "plan_state": str(state_of(plan, now=clock.now())),
+        "parts": parts,
+        "silent": [part.name for part in parts if part.error],
+        "refusing": [part.name for part in parts if part.ends],
+    }

@@ -1,0 +1,117 @@
+"""The NOC's overview with the active alarms, also for a screen on a wall, and the free part of each pool."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import permissions
+from portal.alarms import queries, sentences
+from portal.alarms.kinds import Kind, Severity
+from portal.allocation.pool_usage import pools
+from portal.core import clock
+from portal.diagnosis.health import HealthState
+from portal.vll.models import Order, Vll
+from portal.vll.states import Lifecycle, OrderState
+from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
+
+# The maximum number of alarms in each list. The counts include all alarms, and the history lists all.
+SHOWN = 50
+
+
+@requires(permissions.may_run_the_network)
+def overview(request: SignedInRequest) -> HttpResponse:
+    """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active.
+
+    If htmx polls and ``?seen=`` is still current, the status is 204.
+    """
+    live = polled_part("noc/_alarm_list.html", _context(), request)
+    if request.htmx and request.GET.get("seen") == live.seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    template = "noc/_alarms.html" if request.htmx else "noc/overview.html"
+    return render(request, template, {"live": live})
+
+
+def alarm_list(request: SignedInRequest) -> HttpResponse:
+    """Return the live part of the page. htmx gets it after an action on an alarm in the list."""
+    live = polled_part("noc/_alarm_list.html", _context(), request)
+    return render(request, "noc/_alarms.html", {"live": live, "with_messages": True})
+
+
+def _context() -> dict[str, Any]:
+    now = clock.now()
+    up, last = queries.tally(now), queries.last_round()
+    unacknowledged = sum(each.unacknowledged for each in up)
+    acknowledged = sum(each.acknowledged for each in up)
+    silenced = sum(each.silenced for each in up)
+    unchecked = last.unchecked_kinds if last else []
+    return {
+        "last": last,
+        "late": queries.is_late(last, now),
+        "unchecked": [sentences.kind_label(kind) for kind in unchecked],
+        "unacknowledged": queries.unacknowledged(now)[:SHOWN] if unacknowledged else [],
+        "unacknowledged_count": unacknowledged,
+        "acknowledged": queries.acknowledged(now)[:SHOWN] if acknowledged else [],
+        "acknowledged_count": acknowledged,
+        "silenced": queries.silenced(now)[:SHOWN] if silenced else [],
+        "silenced_count": silenced,
+        "shown": SHOWN,
+        "in_order": [
+            kind.label for kind in Kind if kind not in {each.kind for each in up} and kind not in unchecked
+        ]
+        if last
+        else [],
+    }
+
+
+# The number of alarms that fit on a screen 768 pixels high, in letters that are legible from five metres.
+WORST_SHOWN = 6
+# The large figures. UNKNOWN is shown only if there are lines of unknown health.
+_FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.UNKNOWN)
+
+
+@requires(permissions.may_run_the_network)
+def wall(request: SignedInRequest) -> HttpResponse:
+    """Show the wall view. A request of htmx gets only the live part.
+
+    The live part is sent at each poll, because it shows the time of its data.
+    """
+    template = "noc/_wall.html" if request.htmx else "noc/wall.html"
+    return render(request, template, _wall_context())
+
+
+def _wall_context() -> dict[str, Any]:
+    now = clock.now()
+    up, last = queries.tally(now), queries.last_round()
+    lines = last.lines if last else {}
+    return {
+        "now": now,
+        "last": last,
+        "late": queries.is_late(last, now),
+        "lines": [
+            (state.value, state.label, lines.get(state.value, 0))
+            for state in _FIGURES
+            if state != HealthState.UNKNOWN or lines.get(state.value)
+        ],
+        "other_lines": [
+            (state.label, lines[state.value])
+            for state in HealthState
+            if state not in _FIGURES and lines.get(state.value)
+        ],
+        "suspended": Vll.objects.filter(lifecycle=Lifecycle.SUSPENDED).count(),
+        "total": sum(lines.values()),
+        "severities": [
+            (each, sum(tally.unacknowledged for tally in up if tally.severity == each)) for each in Severity
+        ],
+        "acknowledged": sum(each.acknowledged for each in up),
+        "silenced": sum(each.silenced for each in up),
+        "orders_pending_approval": Order.objects.filter(state=OrderState.PENDING_APPROVAL).count(),
+        "worst": list(queries.unacknowledged(now)[:WORST_SHOWN]),
+        "more": max(0, sum(each.unacknowledged for each in up) - WORST_SHOWN),
+    }
+
+
+@requires(permissions.may_run_the_network)
+def pool_page(request: SignedInRequest) -> HttpResponse:
+    return render(request, "noc/pools.html", {"pools": pools()})

@@ -1,0 +1,166 @@
+"""The first page after sign-in: problems of lines, traffic, and recent orders."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db import models
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.accounts.tenant_ids import customers_named
+from portal.core import clock
+from portal.diagnosis.health import HealthState, troubled_paths, with_health
+from portal.diagnosis.health_queries import in_service_counts
+from portal.inventory.models import Port
+from portal.telemetry.last_hour import recent_of
+from portal.telemetry.time_spans import last_month
+from portal.vll import queries
+from portal.vll.models import Order, Vll
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OperStatus, OrderState
+from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.pagination import newest_first
+from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
+from portal.web.page.sparkline import sparkline_of
+
+SHOWN = 5
+
+
+class Trouble(models.TextChoices):
+    """The kinds of problems, worst first.
+
+    With ``?trouble=``, the overview lists the lines with one kind of problem.
+    """
+
+    DOWN = "down", _("Down")
+    FAILED = "failed", _("Order failed in the last day")
+    DRIFT = "drift", _("Configuration drift")
+
+
+_TONES = {Trouble.DOWN: "danger", Trouble.FAILED: "danger", Trouble.DRIFT: "warning"}
+
+
+@dataclass(frozen=True, slots=True)
+class LineAlarm:
+    """The lines with one kind of problem.
+
+    ``vlls``: the first lines, at most ``SHOWN``. ``more``: the number of further lines.
+    """
+
+    trouble: Trouble
+    tone: str
+    vlls: list[Vll]
+    more: int
+
+
+def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[LineAlarm]:
+    """Return the kinds of problems that exist, worst first.
+
+    ``down``: whether there can be lines that are down. ``out_of_sync``: whether there can be lines that are
+    not in sync. If ``down`` or ``out_of_sync`` is False, the query for this kind is left out.
+    """
+    lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
+    failed = queries.recently_failed(queries.orders(user), now=now)
+    found = [
+        _worry(Trouble.DOWN, lines.filter(oper_status=OperStatus.DOWN)) if down else None,
+        _worry(Trouble.FAILED, failed, lambda order: order.vll),
+        _worry(Trouble.DRIFT, queries.drifted(lines)) if out_of_sync else None,
+    ]
+    return [worry for worry in found if worry is not None and worry.vlls]
+
+
+def lines_with(trouble: Trouble, rows: QuerySet[Vll], user: User, *, now: datetime) -> QuerySet[Vll]:
+    """Return the lines in ``rows`` that have this kind of problem, by the rules of ``attention``."""
+    if trouble == Trouble.FAILED:
+        failed = queries.recently_failed(queries.orders(user), now=now)
+        return rows.filter(pk__in=failed.order_by().values("vll"))
+    rows = queries.in_service(rows)
+    return queries.drifted(rows) if trouble == Trouble.DRIFT else rows.filter(oper_status=OperStatus.DOWN)
+
+
+def _worry(
+    trouble: Trouble, rows: QuerySet[Any], line_of: Callable[[Any], Vll] = lambda row: row
+) -> LineAlarm:
+    first = list(rows[: SHOWN + 1])
+    more = rows.count() - SHOWN if len(first) > SHOWN else 0
+    return LineAlarm(trouble, _TONES[trouble], [line_of(row) for row in first[:SHOWN]], more)
+
+
+OPEN_ORDERS_SHOWN = 10
+# The health states that a line in service can have while it is not in sync. In the table of
+# portal.diagnosis.health, "down" and "unknown" take precedence over "degraded".
+_MAY_BE_OUT_OF_SYNC = {HealthState.DOWN, HealthState.UNKNOWN, HealthState.DEGRADED}
+
+
+@requires(permissions.may_sign_in)
+def overview(request: SignedInRequest) -> HttpResponse:
+    """Show the lines of the user's customers.
+
+    ``?show=all`` adds removed lines. ``?trouble=`` filters by a kind of problem. ``?after=`` is the cursor
+    for further pages. If htmx polls and ``?seen=`` is still current, the status is 204.
+    """
+    mine = customers_named(request.user)
+    everything = queries.vlls(request.user).filter(mine)
+    current = everything.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
+    open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
+    show_all = request.GET.get("show") == "all"
+    now = clock.now()
+    # Read the orders before the lines. If an order has ended, its line is then read with the result of the
+    # order.
+    orders = list(open_orders[:OPEN_ORDERS_SHOWN])
+    listed = everything if show_all else current
+    trouble = next((each for each in Trouble if each.value == request.GET.get("trouble")), None)
+    if trouble is not None:
+        listed = lines_with(trouble, everything, request.user, now=now)
+    page = newest_first(listed, by="created_at", after=request.GET.get("after", ""))
+    troubled = list(troubled_paths())
+    with_health(page.rows, troubled=troubled)
+    may_order = permissions.may_order_for_anyone(request.user)
+    # If there are lines, there are also ports. So the query is needed only without lines.
+    lacks_ports = may_order and not page.rows and not Port.objects.visible_to(request.user).exists()
+    carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
+    recent = recent_of(carrying, now=now)
+    counts = in_service_counts(everything, troubled=troubled)
+    context = {
+        "page": page,
+        "traffic": {pk: sparkline_of(each) for pk, each in recent.items()},
+        "attention": attention(
+            request.user,
+            down=counts.get(HealthState.DOWN, 0) > 0,
+            out_of_sync=bool(counts.keys() & _MAY_BE_OUT_OF_SYNC),
+            now=now,
+        ),
+        "show_all": show_all,
+        "trouble": trouble,
+        "may_order": may_order,
+        "lacks_ports": lacks_ports,
+        "active": sum(counts.values()),
+        "up": counts.get(HealthState.UP, 0),
+        "open_orders": orders,
+        "open_order_count": open_orders.count(),
+        "last_month": last_month(now),
+    }
+    live = polled_part("overview/_live.html", context, request)
+    if request.htmx and request.GET.get("seen") == live.seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    template = "overview/_overview.html" if request.htmx else "overview/overview.html"
+    return render(
+        request, template, {**context, "live": live, "moving": _moving(orders), "keep": _keep(request)}
+    )
+
+
+def _moving(orders: list[Order]) -> bool:
+    """Return whether at least one of these orders proceeds without the NOC's approval."""
+    return any(order.state != OrderState.PENDING_APPROVAL for order in orders)
+
+
+def _keep(request: SignedInRequest) -> str:
+    """Return the parameters of the request that the live part keeps in its own requests."""
+    names = ("show", "trouble", "after")
+    return urlencode({name: request.GET[name] for name in names if name in request.GET})

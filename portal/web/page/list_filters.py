@@ -1,0 +1,102 @@
+"""The filters of a list: a form above the list with ``?q=`` and selects. Links of the list keep the
+filters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts import permissions
+from portal.accounts.models import Customer, User
+from portal.inventory.models import Site
+from portal.inventory.search import found
+from portal.web.page.row_id import row_id
+
+Text = str | Promise
+LONGEST_SEARCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A select. ``options``: returns values and labels. ``narrow``: filters rows by one of the values."""
+
+    name: str
+    label: Text
+    options: Callable[[], list[tuple[str, Text]]]
+    narrow: Callable[[QuerySet[Any], str], QuerySet[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilters:
+    """The result of filtering a list.
+
+    ``rows``: the matching rows. ``q``: the search text. ``selects``: the name, label, options and chosen
+    value of each select. ``keep``: the query string that keeps the filters in links.
+    """
+
+    rows: QuerySet[Any]
+    q: str
+    selects: list[dict[str, Any]]
+    keep: str
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.keep)
+
+
+def filtered(
+    rows: QuerySet[Any],
+    query: QueryDict,
+    choices: tuple[Choice, ...] = (),
+    search: Callable[[QuerySet[Any], str], QuerySet[Any]] = found,
+) -> ListFilters:
+    """Filter ``rows`` by the query of a request. An empty or unknown value of a select does not filter."""
+    q = query.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    kept = {"q": q} if q else {}
+    if q:
+        rows = search(rows, q)
+    selects = []
+    for choice in choices:
+        options = choice.options()
+        value = query.get(choice.name, "")
+        chosen = value if value in {name for name, _label in options} else ""
+        if chosen:
+            rows, kept[choice.name] = choice.narrow(rows, chosen), chosen
+        selects.append({"name": choice.name, "label": choice.label, "options": options, "chosen": chosen})
+    return ListFilters(rows=rows, q=q, selects=selects, keep=urlencode(kept))
+
+
+def at_site(path: str, label: Text) -> Choice:
+    """Return a select of sites by name. ``path``: the lookup from a row to its site."""
+    return Choice(
+        name="site",
+        label=label,
+        options=_sites,
+        narrow=lambda rows, value: rows.filter(**{f"{path}__name": value}),
+    )
+
+
+def of_customer(user: User, query: QueryDict) -> Customer | None:
+    """Return the customer with the id in ``?customer=``; None if the user may see no such customer."""
+    number = row_id(query.get("customer"))
+    return None if number is None else permissions.visible_customers(user).filter(pk=number).first()
+
+
+def only_of(customer: Customer) -> Choice:
+    """Return a select with only this customer. A select with all customers may be too long to use."""
+    return Choice(
+        name="customer",
+        label=_("Customer"),
+        options=lambda: [(str(customer.pk), customer.name)],
+        narrow=lambda rows, value: rows.filter(customer=value),
+    )
+
+
+def _sites() -> list[tuple[str, Text]]:
+    return [(site.name, site.name) for site in Site.objects.order_by("name")]

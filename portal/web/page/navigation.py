@@ -1,0 +1,197 @@
+"""The pages in the navigation, with the counts of the items that wait for the NOC.
+
+One statement reads all counts, from partial indexes only.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, QuerySet, Value
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import User
+from portal.alarms.kinds import Kind
+from portal.alarms.queries import unacknowledged
+from portal.core import clock
+from portal.diagnosis.models import TroubleReport
+from portal.telemetry.models import Quarantine
+from portal.vll.models import Order
+from portal.vll.states import OrderState
+from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES
+from portal.web.page.list_filters import Text
+
+ALARMS, PENDING_APPROVAL, TROUBLE, QUARANTINES = "alarms", "pending_approval", "trouble", "quarantines"
+# The number of alarms about items that other pages also list. This number is subtracted, so that each item
+# counts once.
+AGAIN = "again"
+_LISTED_ELSEWHERE = (Kind.ORDER_PENDING_APPROVAL, Kind.TROUBLE, Kind.QUARANTINE)
+
+
+def waiting_counts() -> dict[str, int]:
+    """Return the number of waiting items by kind.
+
+    The counts are not cached, so that a decision of the NOC is visible immediately.
+    """
+    alarms = unacknowledged(clock.now())
+    waiting: dict[str, QuerySet[Any]] = {
+        ALARMS: alarms,
+        AGAIN: alarms.filter(kind__in=_LISTED_ELSEWHERE),
+        PENDING_APPROVAL: Order.objects.filter(state=OrderState.PENDING_APPROVAL),
+        TROUBLE: TroubleReport.objects.filter(closed_at__isnull=True),
+        QUARANTINES: Quarantine.objects.filter(counted_at__isnull=True, state=Quarantine.State.UNDECIDED),
+    }
+    counted = [
+        rows.order_by().annotate(what=Value(what)).values("what").annotate(n=Count("pk"))
+        for what, rows in waiting.items()
+    ]
+    all_of_them = reduce(lambda one, other: one.union(other, all=True), counted)
+    return {row["what"]: row["n"] for row in all_of_them}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the navigation.
+
+    * ``name``: the name of its URL pattern.
+    * ``key``: the letter that opens the page after "g"; "" without a shortcut.
+    * ``below``: prefixes of the names of its subpages.
+    * ``waits``: the count in portal.web.page.navigation to show next to the title; "" for no count.
+    * ``is_used``: returns whether the page is shown with the current settings.
+    """
+
+    title: Text
+    name: str
+    key: str = ""
+    below: tuple[str, ...] = ()
+    waits: str = ""
+    is_used: Callable[[], bool] = lambda: True
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of pages for one kind of work. ``slug``: the name of the group in HTML ids."""
+
+    slug: str
+    title: Text
+    pages: tuple[Page, ...]
+
+
+_LINE_PAGES = ("web:vll", "web:diagnosis", "web:activation-test")
+_ORDER_PAGES = ("web:order", "web:reservation")
+_TEAM = Page(_("Team"), "web:teams", "t", below=("web:team", "web:member", "web:invit"))
+_WEBHOOKS = Page(_("Webhooks"), "web:webhooks", "w", below=("web:webhook",))
+
+OF_CUSTOMERS = (
+    Page(_("Overview"), "web:overview", "o", below=_LINE_PAGES),
+    Page(_("Ports"), "web:ports", "p"),
+    Page(_("Orders"), "web:orders", "d", below=_ORDER_PAGES),
+    _TEAM,
+    _WEBHOOKS,
+)
+
+OF_THE_NOC = (
+    Group(
+        "operate",
+        _("Operate"),
+        (
+            Page(_("Alarms"), "web:noc", "a", below=("web:noc-alarm", "web:noc-wall"), waits=ALARMS),
+            Page(_("Map"), "web:noc-map", "m"),
+            Page(_("Lines"), "web:overview", "l", below=_LINE_PAGES),
+            Page(_("Orders"), "web:orders", "d", below=_ORDER_PAGES),
+            Page(
+                _("Orders pending approval"),
+                "web:noc-orders",
+                "h",
+                below=("web:noc-order",),
+                waits=PENDING_APPROVAL,
+            ),
+            Page(_("Trouble reports"), "web:noc-trouble", "u", waits=TROUBLE),
+            Page(
+                _("Quarantine"),
+                "web:noc-quarantines",
+                "q",
+                below=("web:noc-quarantine",),
+                waits=QUARANTINES,
+            ),
+            Page(_("Router status"), "web:routers", "r"),
+        ),
+    ),
+    Group(
+        "inventory",
+        _("Inventory"),
+        (
+            Page(SITES.title, "web:noc-sites", "s", below=("web:noc-sites",)),
+            Page(ROUTERS.title, "web:noc-routers", "i", below=("web:noc-router",)),
+            Page(PORTS.title, "web:noc-ports", "p", below=("web:noc-ports", "web:port")),
+            Page(LINKS.title, "web:noc-links", "k", below=("web:noc-links",)),
+            Page(
+                _("Found lines"), "web:noc-found-lines", "f", below=("web:noc-adopt", "web:noc-adopt-several")
+            ),
+            Page(_("Import"), "web:noc-imports", below=("web:noc-import",)),
+            Page(_("Pools"), "web:noc-pools"),
+            Page(VNI_RANGES.title, "web:noc-vni-ranges", below=("web:noc-vni-ranges",)),
+            Page("NetBox", "web:noc-netbox", "n", is_used=lambda: bool(settings.NETBOX_URL)),
+        ),
+    ),
+    Group(
+        "customers",
+        _("Customers"),
+        (
+            Page(CUSTOMERS.title, "web:noc-customers", "c", below=("web:noc-customer",)),
+            Page(_("Teams"), "web:teams", "t", below=_TEAM.below),
+            _WEBHOOKS,
+            Page(_("NOC staff"), "web:noc-staff", below=("web:noc-staff", "web:noc-person")),
+            Page(_("Audit"), "web:noc-audit"),
+        ),
+    ),
+)
+
+OF_THE_ACCOUNT = (
+    Page(_("Account"), "web:account", below=("web:account-", "web:email-change", "account_", "mfa_")),
+    Page(_("Notifications"), "web:notifications"),
+    Page(_("API tokens"), "web:tokens", below=("web:token",)),
+    Page(_("Documentation"), "web:documentation"),
+    Page(_("API reference"), "api-docs", below=("api-errors",)),
+    Page(_("Keyboard shortcuts"), "web:shortcuts"),
+)
+
+
+def groups_of(user: User) -> tuple[Group, ...]:
+    """Return the groups of pages for ``user``. Customers have a single group without a title."""
+    return OF_THE_NOC if user.is_noc else (Group("main", "", OF_CUSTOMERS),)
+
+
+def pages_of(user: User) -> list[Page]:
+    """Return all pages of the navigation for ``user``, in order, with the pages of the account at the end."""
+    of_all = (page for group in groups_of(user) for page in group.pages)
+    return [page for page in (*of_all, *OF_THE_ACCOUNT) if page.is_used()]
+
+
+def page_at(name: str, pages: Iterable[Page]) -> Page | None:
+    """Return the page that has the view ``name``, or that has it as a subpage. If there is no such page,
+    return None.
+
+    If several pages match, the longest match counts.
+    """
+    return max(
+        (page for page in pages if _fits(page, name)), key=lambda page: _fits(page, name), default=None
+    )
+
+
+def waiting_at(group: Group, counts: Mapping[str, int]) -> int:
+    """Return the number of items that wait on the pages of a group.
+
+    An item and the alarm about it count only once.
+    """
+    waiting = {page.waits: counts.get(page.waits, 0) for page in group.pages}
+    return sum(waiting.values()) - (counts.get(AGAIN, 0) if ALARMS in waiting else 0)
+
+
+def _fits(page: Page, name: str) -> int:
+    """Return the length of the match between ``name`` and the page; 0 without a match."""
+    if name == page.name:
+        return len(name) + 1
+    return max((len(begins) for begins in page.below if name.startswith(begins)), default=0)

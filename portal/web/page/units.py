@@ -1,0 +1,163 @@
+"""Template filters and tags for rates, ratios, times, VLAN tags and transports."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.html import escape, linebreaks
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core import reader_zone, units
+from portal.core.encapsulations import Transport
+from portal.core.request_id import current_request_id
+from portal.core.units import lasting_text
+from portal.core.vlan_tags import Tagging
+from portal.telemetry.availability import availability_text
+from portal.vll.models import VllEnd
+
+register = template.Library()
+
+_TRANSPORTS = frozenset(each.value for each in Transport)
+_TAGS: dict[str, str] = {
+    Tagging.UNTAGGED: gettext_noop("whole port"),
+    Tagging.DOT1Q: gettext_noop("VLAN %(outer)s"),
+    Tagging.QINQ: gettext_noop("VLAN %(outer)s, inner VLAN %(inner)s"),
+    Tagging.DOT1AD: gettext_noop("S-VLAN %(outer)s, C-VLAN %(inner)s"),
+}
+
+
+@register.filter
+def rate(bps: float) -> str:
+    """Return a rate in bit/s with an SI prefix."""
+    return units.rate_text(bps)
+
+
+@register.filter
+def tags(end: VllEnd) -> str:
+    """Return the VLANs of an end, such as ``VLAN 100`` or ``S-VLAN 100, C-VLAN 200`` (IEEE 802.1ad).
+
+    An end without VLANs is called "whole port".
+    """
+    if end.tagging not in _TAGS:
+        return str(end.tagging)
+    vlans = {"outer": end.outer_vlan, "inner": end.inner_vlan}
+    return _(_TAGS[end.tagging]) % vlans
+
+
+@register.filter
+def transport(value: str) -> str:
+    """Return the name of a transport: "VXLAN over IPv4" for ``vxlan4``, "automatic" for ``auto``."""
+    if value == "auto":
+        return _("automatic")
+    return Transport(value).display_name if value in _TRANSPORTS else value
+
+
+@register.simple_tag
+def request_id() -> str:
+    """Return the request id that users quote when they report a problem."""
+    return current_request_id.get()
+
+
+@register.filter
+def rate_or_not(bps: float | None) -> str:
+    """Return a rate in bit/s with an SI prefix; "not measured" for None."""
+    return _("not measured") if bps is None else units.rate_text(bps)
+
+
+@register.filter
+def measured(bps: float | None) -> str:
+    """Return a measured rate with three digits, such as ``12.3 Mbit/s``; "–" for None."""
+    return "–" if bps is None else units.measured_text(bps)
+
+
+@register.filter
+def in_ms(us: int | None) -> str:
+    """Return a time, given in µs, in ms, such as ``0.81 ms``; "–" for None."""
+    return "–" if us is None else f"{units.decimal_text(us / 1000, 2)} ms"
+
+
+@register.filter
+def available(times: dict[str, Any]) -> str:
+    """Return the availability in per cent, rounded down; "not measured" if no status is known.
+
+    If the status is known for only a part of the time, the text also contains that part.
+    """
+    return availability_text(times["availability"], times["known_ratio"]) or _("not measured")
+
+
+@register.filter
+def lost(way: dict[str, Any]) -> str:
+    """Return the loss of one direction in per cent, rounded up; "not measured" if the loss is unknown.
+
+    If the loss is below its bound (the accuracy of the measurement), the text is "<" and the bound.
+    """
+    ratio, bound = way["loss_ratio"], way["bound_ratio"]
+    if ratio is None:
+        return _("not measured")
+    return f"< {units.part_text(bound)}" if ratio < bound else units.part_text(ratio)
+
+
+@register.filter
+def part(ratio: float) -> str:
+    """Return a ratio from 0 to 1 in per cent, rounded up."""
+    return units.part_text(ratio)
+
+
+@register.filter
+def frames(count: float | None) -> str:
+    """Return a number of frames, such as ``1 234 567``; "–" for None."""
+    return "–" if count is None else units.count_text(count)
+
+
+@register.filter
+def decimal(number: float) -> str:
+    """Return a number with the reader's decimal sign: ``0.08`` in English, ``0,08`` in German."""
+    return units.number_text(number)
+
+
+@register.filter
+def moment(at: datetime) -> str:
+    """Return a time to the minute in the reader's time zone, such as ``2026-11-30 14:00 CET``."""
+    return reader_zone.moment_text(at)
+
+
+@register.filter
+def precise_moment(at: datetime) -> str:
+    """Return a time to the second in the reader's time zone, such as ``2026-11-30 14:00:07 CET``."""
+    return reader_zone.precise_moment_text(at)
+
+
+@register.filter
+def time_of_day(at: datetime) -> str:
+    """Return the time of day to the second in the reader's time zone, such as ``14:00:07 CET``."""
+    return reader_zone.time_text(at, seconds=True)
+
+
+@register.simple_tag
+def zone() -> str:
+    """Return the reader's time zone, such as ``Europe/Berlin``."""
+    return reader_zone.zone_name()
+
+
+@register.filter
+def lasting(seconds: float) -> str:
+    """Return a duration, given in seconds, in its two largest units, such as ``2 h 10 min``."""
+    return lasting_text(seconds)
+
+
+_CODE = re.compile(r"(`+)([^`]+)\1")
+
+
+@register.filter
+def code_marked(text: str) -> SafeString:
+    """Return ``text`` as HTML. Parts in back-quotes become ``code`` elements."""
+    return mark_safe(_CODE.sub(r"<code>\2</code>", escape(text)))  # noqa: S308 - escaped before
+
+
+@register.filter
+def paragraphs(text: str) -> SafeString:
+    """Return ``text`` as HTML paragraphs. Parts in back-quotes become ``code`` elements."""
+    return mark_safe(linebreaks(code_marked(text)))  # noqa: S308 - as above

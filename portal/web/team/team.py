@@ -1,0 +1,131 @@
+"""The pages for the members of a customer: list, invite, change roles, and remove."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import invitations, permissions, team
+from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.audit.provenance import made_by_member, member_remove_with
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.web.page.flash_messages import result_message
+from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
+from portal.web.team.team_forms import InviteForm, RoleForm
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The members of a customer, as the object of a permission (portal.web.page.page_guard.Owned)."""
+
+    customer: Customer
+
+
+def visible_team(user: User, customer_id: int) -> Team:
+    return Team(get_object_or_404(permissions.visible_customers(user), pk=customer_id))
+
+
+def visible_member(user: User, customer_id: int, membership_id: int) -> Membership:
+    return get_object_or_404(team.members(user), pk=membership_id, customer=customer_id)
+
+
+def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invitation:
+    mine = permissions.visible_customers(user).filter(pk=customer_id)
+    return get_object_or_404(
+        Invitation.objects.select_related("customer"), pk=invitation_id, customer__in=mine
+    )
+
+
+@requires(permissions.may_sign_in)
+def teams(request: SignedInRequest) -> HttpResponse:
+    """Show the customers whose members the user may see.
+
+    If there is only one customer, redirect to its page.
+    """
+    found = list(permissions.visible_customers(request.user).order_by("name"))
+    if len(found) == 1:
+        return redirect("web:team", customer_id=found[0].pk)
+    return render(request, "team/teams.html", {"customers": found})
+
+
+@requires(permissions.may_see, of=visible_team)
+@require_http_methods(["GET", "HEAD"])
+def page(request: SignedInRequest, found: Team) -> HttpResponse:
+    """Show the members of a customer. ``?role=`` preselects the role in the form to invite a person."""
+    role = request.GET.get("role", "")
+    form = InviteForm(initial={"role": role} if role in Membership.Role.values else None)
+    return _page(request, found.customer, form)
+
+
+@requires(permissions.may_manage_team, of=visible_team)
+@proves_identity
+@require_POST
+def invite(request: SignedInRequest, found: Team) -> HttpResponse:
+    """Invite a person. If the form is refused, show the page with the errors."""
+    form = InviteForm(request.POST)
+    if form.is_valid():
+        try:
+            invitations.invite(by=request.user, customer=found.customer, now=clock.now(), **form.cleaned_data)
+        except DomainError as error:
+            form.add_error(error.field or None, error.sentence)
+        else:
+            messages.success(request, _("The invitation is on its way."))
+            return redirect("web:team", customer_id=found.customer.pk)
+    return _page(request, found.customer, form, status=422)
+
+
+@requires(permissions.may_manage_team, of=visible_member)
+@proves_identity
+@require_POST
+def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
+    form = RoleForm(request.POST)
+    if form.is_valid():
+        with result_message(request, done=_("The role is changed.")):
+            team.role_change(membership=member, role=form.cleaned_data["role"], now=clock.now())
+    return redirect("web:team", customer_id=member.customer_id)
+
+
+@requires(permissions.may_manage_team, of=visible_member)
+@proves_identity
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
+    """Show the objects that the member created (GET), or remove the member (POST).
+
+    A POST also ends the objects that the user has ticked.
+    """
+    now = clock.now()
+    made = made_by_member(member, viewer=request.user, now=now)
+    if request.method != "POST":
+        return render(request, "team/remove_member.html", {"member": member, "made": made})
+    with result_message(request, done=_("The member is removed.")):
+        ending = made.chosen(request.POST.getlist("end"))
+        member_remove_with(membership=member, ending=ending, now=now)
+    still_visible = permissions.may_see(request.user, member.customer)
+    return redirect("web:team", customer_id=member.customer_id) if still_visible else redirect("web:overview")
+
+
+@requires(permissions.may_manage_team, of=visible_invitation)
+@require_POST
+def revoke(request: SignedInRequest, invitation: Invitation) -> HttpResponse:
+    with result_message(request, done=_("The invitation is withdrawn.")):
+        invitations.invitation_revoke(invitation=invitation, now=clock.now())
+    return redirect("web:team", customer_id=invitation.customer_id)
+
+
+def _page(
+    request: SignedInRequest, customer: Customer, form: InviteForm, status: int | None = None
+) -> HttpResponse:
+    context = {
+        "customer": customer,
+        "members": customer.memberships.select_related("user").order_by("user__username"),
+        "roles": Membership.Role.choices,
+        "invitations": invitations.open_invitations(clock.now()).filter(customer=customer).order_by("email"),
+        "may_manage": permissions.may_manage_team(request.user, customer),
+        "form": form,
+        "to_invite": form.is_bound or bool(form.initial),
+    }
+    return render(request, "team/team.html", context, status=status)
