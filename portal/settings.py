@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "portal.events",
     "portal.accounts",
     "portal.inventory",
+    "portal.underlay",
     "portal.allocation",
     "portal.vll",
     "portal.telemetry",

@@ -1,4 +1,6 @@
-"""Errors about people and tokens, with their facts. ``portal.accounts.error_messages`` has their messages."""
+"""Errors about people and tokens, with their facts."""
+
+from django.utils.translation import gettext_lazy
 
 from portal.core.errors import Conflict, DomainError, TooSoon
 
@@ -6,6 +8,7 @@ from portal.core.errors import Conflict, DomainError, TooSoon
 class LastAdmin(Conflict):
     """The user is the customer's only admin. Without an admin, nobody could invite members."""
 
+    text = gettext_lazy("{customer} would be left without an admin. Make somebody else an admin first.")
     customer: str
     field: str = "role"
 
@@ -13,6 +16,7 @@ class LastAdmin(Conflict):
 class LastNocAdmin(Conflict):
     """The user is the NOC's only admin. Without an admin, nobody could manage the NOC's accounts."""
 
+    text = gettext_lazy("{username} is the NOC's last admin. Make somebody else an admin of the NOC first.")
     username: str
     field: str = "role"
 
@@ -20,6 +24,7 @@ class LastNocAdmin(Conflict):
 class AccountClosed(Conflict):
     """The account is closed, so it cannot get a role."""
 
+    text = gettext_lazy("The account of {username} is closed. Reopen it first.")
     username: str
     field: str = "username"
 
@@ -27,12 +32,14 @@ class AccountClosed(Conflict):
 class NoAddress(Conflict):
     """The owner of the account has no e-mail address."""
 
+    text = gettext_lazy("{username} has no e-mail address, so a link to choose a password cannot be sent.")
     username: str
 
 
 class AlreadyMember(Conflict):
     """The address belongs to a member of the customer."""
 
+    text = gettext_lazy("{email} is already a member of {customer}. Change the role instead.")
     email: str
     customer: str
     field: str = "email"
@@ -41,6 +48,7 @@ class AlreadyMember(Conflict):
 class AlreadyInvited(Conflict):
     """An invitation to that address is open."""
 
+    text = gettext_lazy("{email} already has an open invitation. Withdraw it before you send another.")
     email: str
     field: str = "email"
 
@@ -48,6 +56,10 @@ class AlreadyInvited(Conflict):
 class TooManyInvitations(TooSoon):
     """The customer has sent the maximum number of invitations in 24 hours."""
 
+    text = gettext_lazy(
+        "{customer} has sent {maximum} invitations in the last 24 hours, which is the limit. Send the "
+        "next one after {again_at}."
+    )
     customer: str
     maximum: int
 
@@ -55,6 +67,10 @@ class TooManyInvitations(TooSoon):
 class InvitedTooOften(TooSoon):
     """The customer has invited that address the maximum number of times in 24 hours."""
 
+    text = gettext_lazy(
+        "{email} has been invited {maximum} times in the last 24 hours, which is the limit. Send "
+        "another invitation after {again_at}."
+    )
     email: str
     maximum: int
     field: str = "email"
@@ -65,22 +81,29 @@ class InvitationUsed(Conflict):
     is the case.
     """
 
+    text = gettext_lazy(
+        "This invitation is no longer valid: it was used, withdrawn or has expired. Ask for a new one."
+    )
+
 
 class InvitationForSomebodyElse(Conflict):
     """The signed-in user's address is not the invited address."""
 
+    text = gettext_lazy("This invitation is for {email}. Sign out, then open the link again.")
     email: str
 
 
 class AccountNotClosed(Conflict):
     """The account with that address is open. Its owner can sign in and need not reopen it."""
 
+    text = gettext_lazy("The account of {email} is active. Open the link again and sign in to accept.")
     email: str
 
 
 class UsernameTaken(Conflict):
     """Another user has that name. The comparison ignores upper and lower case."""
 
+    text = gettext_lazy("{username} is taken. Choose another name.")
     username: str
     field: str = "username"
 
@@ -88,6 +111,7 @@ class UsernameTaken(Conflict):
 class AddressTaken(Conflict):
     """The address belongs to another account."""
 
+    text = gettext_lazy("{email} already belongs to an account.")
     email: str
     field: str = "email"
 
@@ -98,6 +122,11 @@ class EmailChangeOver(Conflict):
     The link is too old or belongs to another user, or the account has changed since the link was created.
     """
 
+    text = gettext_lazy(
+        "This link is no longer valid: it was used, is more than a day old, or your address or "
+        "password has changed since. Ask for a new one."
+    )
+
 
 class ScopeNotForYou(DomainError):
     """The user does not have the rights of a scope, and therefore cannot give the scope to a token.
@@ -105,6 +134,10 @@ class ScopeNotForYou(DomainError):
     Otherwise the token would get these rights as soon as the user gets them.
     """
 
+    text = gettext_lazy(
+        "You cannot give a token the scope {scope}: noc is for NOC staff, team for admins of a customer "
+        "or of the NOC."
+    )
     scope: str
     field: str = "scopes"
 
@@ -113,6 +146,7 @@ class ScopeNotGranted(DomainError):
     """A token cannot create a token with a scope that it does not have."""
 
     code = "scope-not-held"
+    text = gettext_lazy("A token can create tokens only with its own scopes; {scope} is not one of them.")
     scope: str
     field: str = "scopes"
 
@@ -121,6 +155,9 @@ class NetworkNotGranted(DomainError):
     """The new token would allow networks that the token of the request does not allow."""
 
     code = "network-not-held"
+    text = gettext_lazy(
+        "A token can create tokens only for its own networks. {network} is outside of these networks."
+    )
     network: str
     field: str = "allowed_networks"
 
@@ -128,6 +165,7 @@ class NetworkNotGranted(DomainError):
 class OutlivesItsMaker(DomainError):
     """The new token would expire later than the token of the request."""
 
+    text = gettext_lazy("A token created with another token expires with it, at {latest} at the latest.")
     latest: str
     field: str = "expires_at"
 
@@ -135,14 +173,21 @@ class OutlivesItsMaker(DomainError):
 class MakerRevoked(Conflict):
     """The token that requests a new token has been revoked, and with it all tokens that it created."""
 
+    text = gettext_lazy("This token was revoked, so it cannot create others.")
+
 
 class TooManyTokens(Conflict):
     """The user has the maximum number of API tokens that are neither revoked nor expired."""
 
+    text = gettext_lazy(
+        "You have {maximum} API tokens that are neither revoked nor expired, which is the limit."
+        " Revoke one that you do not use."
+    )
     maximum: int
 
 
 class ExpiryInThePast(DomainError):
     """The requested expiry of the token is in the past."""
 
+    text = gettext_lazy("The expiry is in the past. Choose a later one, or none.")
     field = "expires_at"

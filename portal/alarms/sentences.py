@@ -17,11 +17,10 @@ from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text, number_text, part_text, rate_text
 from portal.diagnosis.verdict import stored_sentence
 from portal.netbox_sync.user_messages import error_sentence
-from portal.notifications.webhook_sentences import why_disabled
+from portal.notifications.webhook_operations import why_disabled
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
-from portal.vll.activation_test_sentences import failure_sentence
-from portal.vll.path_sentences import black_hole_text
+from portal.vll.sentences import black_hole_text, failure_sentence
 from portal.vll.states import OrderAction, OrderState
 
 log = logging.getLogger(__name__)

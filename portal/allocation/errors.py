@@ -1,8 +1,12 @@
-"""Errors of the allocators. Each error has the facts for its message."""
+"""Errors of the allocators."""
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from portal.core.errors import Conflict, DomainError
+from portal.core.units import at_most_text, rate_text
 
 
 class VlanTaken(Conflict):
@@ -19,6 +23,19 @@ class VlanTaken(Conflict):
     # The owners of these frames. Messages do not show them.
     owners: tuple[UUID, ...] = ()
 
+    @property
+    def sentence(self) -> str:
+        if self.whole_port_taken:
+            text = _("Another line uses all of {port}. Choose another port.")
+        elif self.vlans is None:
+            text = _(
+                "Other lines use VLANs on {port}, so the whole port is not free. Choose another port, or "
+                "a VLAN on this one."
+            )
+        else:
+            text = _("VLAN {vlans} on {port} is used by another line. Choose another one, or let us choose.")
+        return text.format(port=self.port, vlans=self.vlans)
+
 
 class VlanInForeignUse(Conflict):
     """An interface that the portal does not manage takes some of the requested frames.
@@ -32,10 +49,25 @@ class VlanInForeignUse(Conflict):
     vlans: str | None
     interface: str
 
+    @property
+    def sentence(self) -> str:
+        if self.vlans is None:
+            text = _(
+                "{port} is also used by {interface}, which this portal does not manage. Choose another port, "
+                "or ask the NOC about that interface."
+            )
+        else:
+            text = _(
+                "VLAN {vlans} on {port} is used by {interface}, which this portal does not manage. Choose "
+                "another VLAN, or let us choose."
+            )
+        return text.format(port=self.port, vlans=self.vlans, interface=self.interface)
+
 
 class NoVlanFree(Conflict):
     """No outer VLAN from 1 to 4094 is free on this port."""
 
+    text = gettext_lazy("{port} has no suitable VLAN left. Remove a line from it, or choose another port.")
     field: str
     port: str
 
@@ -54,12 +86,41 @@ class PortFull(Conflict):
     speed_bps: int
     link_bps: int | None = None
 
+    @property
+    def sentence(self) -> str:
+        if self.link_bps is not None:
+            text = _(
+                "{port} runs at {link} instead of {speed} and has {free} left, but this takes {requested}. "
+                "Order less, or choose another port."
+            )
+        elif self.bookable_bps == self.speed_bps:
+            text = _(
+                "{port} has {free} left, but this takes {requested}. Order less, or choose another port."
+            )
+        else:
+            text = _(
+                "{port} has {free} left of the {bookable} that can be booked on its {speed}, but this "
+                "takes {requested}. Order less, or choose another port."
+            )
+        return text.format(
+            port=self.port,
+            free=rate_text(self.free_bps),
+            bookable=rate_text(self.bookable_bps),
+            speed=rate_text(self.speed_bps),
+            link=rate_text(self.link_bps or 0),
+            requested=rate_text(self.requested_bps),
+        )
+
 
 class CoresBelowBooked(Conflict):
     """The router would have fewer cores than its lines have booked. Figures are in cores, rounded to a
     thousandth.
     """
 
+    text = gettext_lazy(
+        "Lines have booked {booked_cores} cores of {router}, and {bookable_cores} would be left. Move "
+        "lines away first, or accept that they may lose packets."
+    )
     router: str
     booked_cores: float
     bookable_cores: float
@@ -82,22 +143,45 @@ class RouterFull(Conflict):
     free_cores: float
     free_bps: int
 
+    @property
+    def sentence(self) -> str:
+        text = _(
+            "{router} cannot forward this much: it would take {requested} of its processor cores, and {free}"
+            " of {bookable} are free."
+        ).format(
+            router=self.router,
+            requested=self.requested_cores,
+            free=self.free_cores,
+            bookable=self.bookable_cores,
+        )
+        if not self.free_bps:
+            return text + " " + _("Choose a port on another router, or ask the NOC for more cores.")
+        more = _("Up to {free} would fit: order less, or choose a port on another router.")
+        return text + " " + more.format(free=at_most_text(self.free_bps))
+
 
 class VniPoolExhausted(Conflict):
     """Every VNI that is not reserved is leased or in cool-down."""
 
+    text = gettext_lazy("Every VNI is leased, cooling down or reserved. Ask the NOC to enlarge the pool.")
     field: str = "transport"
 
 
 class GreKeysExhausted(Conflict):
     """No free GRE key was found."""
 
+    text = gettext_lazy("No free GRE key was found. Choose VXLAN or GENEVE.")
     field: str = "transport"
 
 
 class GrePairsExhausted(Conflict):
     """No pair of observed and routed tunnel addresses is free between these routers."""
 
+    text = gettext_lazy(
+        "No pair of IPv{family} tunnel addresses between {a_router} and {z_router} is free, observed and"
+        " routed. Choose another transport or a smaller packet size, or ask the NOC for more tunnel"
+        " addresses."
+    )
     a_router: str
     z_router: str
     family: int
@@ -107,18 +191,26 @@ class GrePairsExhausted(Conflict):
 class TunnelKeyTaken(Conflict):
     """The VNI or GRE key of a found line belongs to another line, is in quarantine, or is reserved."""
 
+    text = gettext_lazy(
+        "Another line uses the key {key}, or the key is reserved. Change the key on both routers, or end "
+        "the reservation."
+    )
     key: int
 
 
 class TunnelPairTaken(Conflict):
     """The address pair of a found line's GRE tunnel belongs to another line or is in quarantine."""
 
+    text = gettext_lazy("Another line has a GRE tunnel between {pair} already. Remove that line first.")
     pair: str
 
 
 class VniRangeBackwards(DomainError):
     """The last VNI of the range is lower than the first VNI. A range includes both."""
 
+    text = gettext_lazy(
+        "{first} to {last} is not a range of VNIs. Enter two numbers from {minimum} to {maximum}, in order."
+    )
     first: int
     last: int
     minimum: int
@@ -129,6 +221,10 @@ class VniRangeBackwards(DomainError):
 class VniRangeInUse(Conflict):
     """VNIs of the range are leased or in cool-down; ``example`` is the lowest of them."""
 
+    text = gettext_lazy(
+        "{count} VNIs from {first} to {last} are leased or cooling down, such as {example}. Reserve "
+        "another range, or wait until their lines are gone."
+    )
     first: int
     last: int
     count: int

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from portal.core.errors import TEXTS, Conflict, DomainError, TooSoon, errors_with_sentences
-from portal.vll.errors import NotAllowedToOrder, NotForYouToForce
+from portal.core.errors import error_types
 
 # The codes that do not belong to a DomainError, each with status and title.
 KINDS = {
@@ -41,15 +40,6 @@ KINDS = {
 }
 
 
-def status_of(kind: type[DomainError]) -> int:
-    """Return the HTTP status of the response for an error."""
-    if issubclass(kind, NotAllowedToOrder | NotForYouToForce):
-        return 403
-    if issubclass(kind, Conflict):
-        return 409
-    return 429 if issubclass(kind, TooSoon) else 422
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A code of problem documents.
@@ -66,9 +56,9 @@ class Entry:
 def entries() -> list[Entry]:
     """Return an entry for each code, sorted by code."""
     found = [Entry(code, status, f"{gettext(title)}.", []) for code, (status, title) in KINDS.items()]
-    for kind in errors_with_sentences():
-        meaning = gettext(TEXTS[kind]) if kind in TEXTS else " ".join((kind.__doc__ or "").split())
-        found.append(Entry(kind.code, status_of(kind), meaning, kind.fact_names()))
+    for kind in error_types():
+        meaning = str(kind.text) or " ".join((kind.__doc__ or "").split())
+        found.append(Entry(kind.code, kind.status, meaning, kind.fact_names()))
     return sorted(found, key=lambda entry: entry.code)
 
 

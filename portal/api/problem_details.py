@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
 from django.utils.translation import gettext as _
 
-from portal.api.error_catalogue import KINDS, status_of
+from portal.api.error_catalogue import KINDS
 from portal.core.absolute_urls import absolute_url
 from portal.core.errors import DomainError
 from portal.core.request_id import current_request_id
@@ -28,12 +28,14 @@ def problem(code: str, detail: str, **members: Any) -> dict[str, Any]:
 
 def refusal(error: DomainError) -> dict[str, Any]:
     """Return the problem document of a DomainError, that is, of a rule that refused the request."""
-    entries = [
-        {"field": each.field, "code": each.code, "detail": each.sentence, "facts": each.facts}
-        for each in getattr(error, "refusals", (error,))
-    ]
+    entries = [entry(each) for each in getattr(error, "refusals", (error,))]
     title = _("The request was refused")
-    return _document(error.code, status_of(type(error)), title, error.sentence, {"errors": entries})
+    return _document(error.code, error.status, title, error.sentence, {"errors": entries})
+
+
+def entry(error: DomainError) -> dict[str, Any]:
+    """Return the item of the member ``errors`` for a DomainError."""
+    return {"field": error.field, "code": error.code, "detail": error.sentence, "facts": error.facts}
 
 
 def _document(code: str, status: int, title: str, detail: str, members: dict[str, Any]) -> dict[str, Any]:

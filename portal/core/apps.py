@@ -6,5 +6,5 @@ class CoreConfig(AppConfig):
     name = "portal.core"
 
     def ready(self) -> None:
-        # The module ``error_messages`` of each app registers its sentences when it is imported.
-        autodiscover_modules("error_messages")
+        # The list of all error codes contains the subclasses of DomainError that have been imported.
+        autodiscover_modules("errors")

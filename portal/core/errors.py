@@ -1,14 +1,15 @@
 """The base class of all errors that a person can cause and fix, with a code, facts and a sentence."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from functools import singledispatch
-from typing import Any, ClassVar, dataclass_transform
-
-from django.utils.translation import gettext as _
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from portal.core.reader_zone import moment_text
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 # Attributes that are not facts: the path of the wrong input, further refusals that are reported with this
 # error, and the owners of conflicting leases.
@@ -18,14 +19,20 @@ _NOT_FACTS = ("field", "also", "refusals", "owners")
 @dataclass_transform(eq_default=False, kw_only_default=True)
 @dataclass(eq=False)
 class DomainError(Exception):
-    """An error with facts. Each subclass is a dataclass with keyword arguments.
+    """An error with facts and a sentence. Each subclass is a dataclass with keyword arguments.
 
-    The module ``error_messages`` of each app contains the sentences. ``code``: the stable name for programs,
-    such as ``vlan-taken`` for ``VlanTaken``. ``field``: the path of the wrong input in the REST API, such as
-    ``a_end.outer_vlan``; "" if no single field is wrong.
+    * ``code``: the stable name for programs, such as ``vlan-taken`` for ``VlanTaken``; "" for a base class
+      that is never raised.
+    * ``status``: the HTTP status of the response.
+    * ``text``: the sentence for users, with the names of facts in braces. A class whose sentence depends on
+      its facts overrides ``sentence`` and has no text.
+    * ``field``: the path of the wrong input in the REST API, such as ``a_end.outer_vlan``; "" if no single
+      field is wrong.
     """
 
     code: ClassVar[str]
+    status: ClassVar[int] = 422
+    text: "ClassVar[str | _StrPromise]" = ""
     field = ""
 
     def __init_subclass__(cls) -> None:
@@ -48,12 +55,15 @@ class DomainError(Exception):
 
     @property
     def sentence(self) -> str:
-        """Return one or two sentences for a reader: the problem, its reason and its remedy."""
-        return wording(self)
+        """Return one or two sentences in the reader's language: the problem, its reason and its remedy."""
+        return self.text.format(**{name: _shown(getattr(self, name)) for name in self.fact_names()})
 
 
 class Conflict(DomainError):
     """The input is well formed, but the requested resource is in use, full or in the wrong state."""
+
+    code = ""
+    status = 409
 
 
 class TooSoon(DomainError):
@@ -62,34 +72,26 @@ class TooSoon(DomainError):
     The portal accepts the next request at ``again_at``.
     """
 
+    code = ""
+    status = 429
     again_at: datetime
 
     @property
     def sentence(self) -> str:
         # Round up to a full minute, so that a caller who waits until the named minute is never too early.
         again = moment_text(self.again_at + timedelta(minutes=1))
-        return _(TEXTS[type(self)]).format(**{**self.facts, "again_at": again})
+        return self.text.format(**{**self.facts, "again_at": again})
 
 
-# The sentences of errors, with placeholders for facts. The apps' ``error_messages`` add them.
-TEXTS: dict[type[DomainError], str] = {}
+def error_types(base: type[DomainError] = DomainError) -> Iterator[type[DomainError]]:
+    """Yield all types of errors that can be raised. Call it after all apps are loaded."""
+    for kind in base.__subclasses__():
+        if kind.code:
+            yield kind
+        yield from error_types(kind)
 
 
-@singledispatch
-def wording(error: DomainError) -> str:
-    """Return the sentence of an error, from TEXTS.
-
-    For sentences that need code, the apps' ``error_messages`` register functions here.
-    """
-    return _(TEXTS[type(error)]).format(**{name: _text(getattr(error, name)) for name in error.fact_names()})
-
-
-def errors_with_sentences() -> set[type[DomainError]]:
-    """Return all types of errors that have a sentence. Call it after all apps are loaded."""
-    return {*TEXTS, *wording.registry} - {object}
-
-
-def _text(value: Any) -> Any:
+def _shown(value: Any) -> Any:
     """Return the value of a fact as text in a sentence."""
     return moment_text(value) if isinstance(value, datetime) else _plain(value)
 

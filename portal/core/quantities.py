@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NoReturn
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from portal.core.errors import DomainError
 
 # The value of ``sign`` if the language of the text is not known, as in a file.
@@ -38,6 +41,7 @@ _EITHER = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}", re.ASCII)
 class NumberUnreadable(DomainError):
     """The text is not a number."""
 
+    text = gettext_lazy("“{value}” is not a number. Enter digits, such as 100 or 2.5.")
     value: str
     field: str = ""
 
@@ -45,6 +49,10 @@ class NumberUnreadable(DomainError):
 class RateUnreadable(DomainError):
     """The text is not a rate of whole bits per second."""
 
+    text = gettext_lazy(
+        "“{value}” is not a rate. Enter a number such as 100, or a number with its unit, such as 50M,"
+        " 50 Mbps or 1.5 Gbit/s. The rate is at least 0 and has no fraction of a bit."
+    )
     value: str
     field: str = ""
 
@@ -52,6 +60,10 @@ class RateUnreadable(DomainError):
 class SizeUnreadable(DomainError):
     """The text is not a size of whole bytes."""
 
+    text = gettext_lazy(
+        "“{value}” is not a size. Enter a whole number of bytes such as 9000, or a number with its unit, such"
+        " as 64 kB or 64 KiB."
+    )
     value: str
     field: str = ""
 
@@ -62,6 +74,12 @@ class QuantityAmbiguous(DomainError):
     value: str
     readings: list[str]
     field: str = ""
+
+    @property
+    def sentence(self) -> str:
+        first, second = self.readings
+        text = _("“{value}” can be read in two ways. Enter {first} or {second}.")
+        return text.format(value=self.value, first=first, second=second)
 
 
 @dataclass(frozen=True, slots=True)

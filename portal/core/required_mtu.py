@@ -5,6 +5,8 @@ All sizes are in bytes. Frames are counted without FCS.
 
 from enum import StrEnum
 
+from django.utils.translation import gettext_lazy
+
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.errors import DomainError
 from portal.core.vlan_tags import Tagging
@@ -41,6 +43,9 @@ class MtuPolicy(StrEnum):
 class SvcMtuOutOfRange(DomainError):
     """No VLL can carry packets of this size, over any underlay."""
 
+    text = gettext_lazy(
+        "Packets of {value} bytes are not possible. Enter a size from {minimum} to {maximum} bytes."
+    )
     value: int
     minimum: int = MIN_SVC_MTU
     maximum: int = MAX_SVC_MTU

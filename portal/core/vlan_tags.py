@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from portal.core.errors import DomainError
 
 TPID_DOT1Q = 0x8100
@@ -16,33 +19,73 @@ MAX_VLAN = 4094
 # The number of customer tags that a port-based service (EPL) carries unchanged.
 PORT_BASED_TAGS = 2
 
+_FIELDS = {
+    "a_end.outer_vlan": gettext_noop("the outer VLAN of the A end"),
+    "a_end.inner_vlan": gettext_noop("the inner VLAN of the A end"),
+    "z_end.outer_vlan": gettext_noop("the outer VLAN of the Z end"),
+    "z_end.inner_vlan": gettext_noop("the inner VLAN of the Z end"),
+    "outer_vlan": gettext_noop("the outer VLAN"),
+    "inner_vlan": gettext_noop("the inner VLAN"),
+}
 
-class VlanOutOfRange(DomainError):
+
+class VlanRefused(DomainError):
+    """The field of a VLAN cannot have this value."""
+
+    code = ""
+    field: str
+
+    @property
+    def which(self) -> str:
+        """Return the name of the field for a sentence."""
+        return _(_FIELDS.get(self.field, self.field))
+
+
+class VlanOutOfRange(VlanRefused):
     """A VLAN id outside 1..4094, or not a whole number."""
 
-    field: str
     value: object
     minimum: int = MIN_VLAN
     maximum: int = MAX_VLAN
 
+    @property
+    def sentence(self) -> str:
+        return _("{value} cannot be {which}: enter a number from {minimum} to {maximum}.").format(
+            value=self.value, which=self.which, minimum=self.minimum, maximum=self.maximum
+        )
 
-class VlanMissing(DomainError):
+
+class VlanMissing(VlanRefused):
     """The tagging requires a VLAN in this field, but the field is empty."""
 
-    field: str
     tagging: "Tagging"
 
+    @property
+    def sentence(self) -> str:
+        return _("Enter {which}: a number from {minimum} to {maximum}.").format(
+            which=self.which, minimum=MIN_VLAN, maximum=MAX_VLAN
+        )
 
-class VlanNotWanted(DomainError):
+
+class VlanNotWanted(VlanRefused):
     """The field contains a VLAN, but the tagging does not use it."""
 
-    field: str
     tagging: "Tagging"
+
+    @property
+    def sentence(self) -> str:
+        return _("Leave out {which}: it has no meaning with the tagging {tagging}.").format(
+            which=self.which, tagging=self.tagging
+        )
 
 
 class WholePortIsExact(DomainError):
     """An end without VLANs takes every frame of its port, so ``exact_match`` cannot be false."""
 
+    text = gettext_lazy(
+        "A whole port takes every frame, so exact match must stay on. To accept frames with further tags "
+        "on a VLAN, choose dot1q."
+    )
     field = "exact_match"
 
 

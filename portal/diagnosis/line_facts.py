@@ -19,13 +19,12 @@ from portal.telemetry.models import Sample
 from portal.telemetry.router_events import VLAN_RESTORED
 from portal.telemetry.router_losses import drops_at_port
 from portal.vll.activation_test_procedure import Finding as FramesFinding
-from portal.vll.activation_test_sentences import activation_test_sentence
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
-from portal.vll.path_sentences import black_hole_sentence
 from portal.vll.path_status import PathStatus, path_status
 from portal.vll.paths_in_use import path_of
 from portal.vll.queries import unchanged_since
+from portal.vll.sentences import activation_test_sentence, black_hole_sentence
 
 # The agents count frames in intervals of ten seconds.
 COUNTED_OVER = timedelta(seconds=10)

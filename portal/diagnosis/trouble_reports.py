@@ -8,28 +8,12 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.core.errors import Conflict, DomainError
 from portal.core.stored_text import in_english
 from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.errors import NotForYouToClose, TroubleIsClosed, TroubleIsReported
 from portal.diagnosis.models import TroubleReport
 from portal.events.outbox import announce
 from portal.vll.models import Vll
-
-
-class TroubleIsReported(Conflict):
-    """The NOC already has an open trouble report about this line."""
-
-    at: datetime
-
-
-class TroubleIsClosed(Conflict):
-    """The report is already closed."""
-
-    by: str
-
-
-class NotForYouToClose(DomainError):
-    """Only the NOC closes trouble reports."""
 
 
 @transaction.atomic

@@ -1,11 +1,43 @@
 """Reasons why a row or a whole import is refused. ``field`` is the column; "" means the whole row."""
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from portal.core.errors import Conflict, DomainError
+
+_UNKNOWN = {
+    "site": gettext_noop("There is no site “{name}”. Correct the name, or import the site first."),
+    "router": gettext_noop("There is no router “{name}”. Correct the name, or import the router first."),
+    "customer": gettext_noop(
+        "There is no customer “{name}”. Correct the name, or import the customer first."
+    ),
+    "port": gettext_noop("There is no port “{name}”. Correct the name, or import the port first."),
+}
+
+_OVER = {
+    "terminated": gettext_noop(
+        "This line is terminated; importing the row would order it again. Remove the row, or empty"
+        " this cell to order the line again."
+    ),
+    "cancelled": gettext_noop(
+        "This line was cancelled; importing the row would order it again. Remove the row, or empty"
+        " this cell to order the line again."
+    ),
+}
+
+_NOT_NOW = {
+    "checking": gettext_noop("The file is still being checked. Wait until that is done."),
+    "checked": gettext_noop("The file is checked, and nothing of it is imported yet. Reload the page."),
+    "importing": gettext_noop("The import is already running. Reload the page to see how far it is."),
+    "completed": gettext_noop("The import is over: there is nothing left to import or to stop."),
+    "cancelled": gettext_noop("The import was cancelled. Upload the file again to import the rest."),
+}
 
 
 class CellMissing(DomainError):
     """A required column is empty."""
 
+    text = gettext_lazy("“{column}” is empty. Fill it in: every row needs a value in this column.")
     column: str
     field: str
 
@@ -13,6 +45,10 @@ class CellMissing(DomainError):
 class CellNotANumber(DomainError):
     """The cell is not a whole number of at least 0."""
 
+    text = gettext_lazy(
+        "“{value}” is not a whole number. Write only digits, such as 1000000000: without unit, point"
+        " or exponent."
+    )
     value: str
     field: str
 
@@ -20,6 +56,10 @@ class CellNotANumber(DomainError):
 class CellNotDegrees(DomainError):
     """The cell is not a number of degrees."""
 
+    text = gettext_lazy(
+        "“{value}” is not a number of degrees. Write a number such as 47.3769, with at most six"
+        " decimal places."
+    )
     value: str
     field: str
 
@@ -27,6 +67,7 @@ class CellNotDegrees(DomainError):
 class CellNotYesOrNo(DomainError):
     """The cell is neither yes nor no."""
 
+    text = gettext_lazy("“{value}” is neither yes nor no. Write one of the two.")
     value: str
     field: str
 
@@ -38,6 +79,11 @@ class CellNotOneOf(DomainError):
     choices: list[str]
     field: str
 
+    @property
+    def sentence(self) -> str:
+        text = _("“{value}” is not possible here. Write one of these: {choices}.")
+        return text.format(value=self.value, choices=", ".join(self.choices))
+
 
 class CellNotAnAddress(DomainError):
     """The cell is not an IP address of the required family (4 or 6)."""
@@ -46,10 +92,18 @@ class CellNotAnAddress(DomainError):
     family: int
     field: str
 
+    @property
+    def sentence(self) -> str:
+        text = _(
+            "“{value}” is not an IPv{family} address. Write it without prefix length, or leave it empty."
+        )
+        return text.format(value=self.value, family=self.family)
+
 
 class CellNotAnEmail(DomainError):
     """The cell is not an e-mail address."""
 
+    text = gettext_lazy("“{value}” is not an e-mail address. Correct it.")
     value: str
     field: str
 
@@ -57,6 +111,9 @@ class CellNotAnEmail(DomainError):
 class CellNotAUrl(DomainError):
     """The cell is not an https address."""
 
+    text = gettext_lazy(
+        "“{value}” is not an address that begins with https://. Correct it, or leave it empty."
+    )
     value: str
     field: str
 
@@ -64,6 +121,7 @@ class CellNotAUrl(DomainError):
 class CellNotARouterName(DomainError):
     """The cell cannot be a router's name, because it must fit into a certificate."""
 
+    text = gettext_lazy("“{value}” cannot be a router’s name. Use a–z, 0–9 and hyphens, 63 at most.")
     value: str
     field: str
 
@@ -71,6 +129,10 @@ class CellNotARouterName(DomainError):
 class CellNotAPort(DomainError):
     """The cell is not a router and an interface with a colon between them."""
 
+    text = gettext_lazy(
+        "“{value}” is not a port. Write router and interface with a colon between them, such as"
+        " rhino:TenGigabitEthernet3/0/0."
+    )
     value: str
     field: str
 
@@ -78,6 +140,7 @@ class CellNotAPort(DomainError):
 class CellTextTooLong(DomainError):
     """The text has too many characters."""
 
+    text = gettext_lazy("The text has {length} characters. Shorten it to {most}.")
     most: int
     length: int
     field: str
@@ -88,6 +151,10 @@ class CellNotPlain(DomainError):
     of these characters.
     """
 
+    text = gettext_lazy(
+        "The text contains invisible characters ({named}) that change how the text around them is shown. "
+        "Type the text again."
+    )
     named: str
     field: str
 
@@ -98,10 +165,18 @@ class LineIsOver(DomainError):
     lifecycle: str
     field: str
 
+    @property
+    def sentence(self) -> str:
+        return _(_OVER[self.lifecycle])
+
 
 class LineBeingRemoved(Conflict):
     """The line with this description exists and is being removed."""
 
+    text = gettext_lazy(
+        "The line “{description}” is being removed. Undo its removal to keep it; or wait until it is gone,"
+        " and import the row again to order it again."
+    )
     description: str
     field: str
 
@@ -113,10 +188,17 @@ class NamedNowhere(DomainError):
     name: str
     field: str
 
+    @property
+    def sentence(self) -> str:
+        return _(_UNKNOWN[self.what]).format(name=self.name)
+
 
 class RowTwice(DomainError):
     """An earlier row of the file has the same value in a column with unique values."""
 
+    text = gettext_lazy(
+        "Line {line} of the file also has “{value}”, which must be unique. Remove one of the two lines."
+    )
     value: str
     line: int
     field: str
@@ -132,26 +214,61 @@ class RowDiffers(Conflict):
     name: str
     differences: list[tuple[str, str, str]]
 
+    @property
+    def sentence(self) -> str:
+        differences = []
+        for column, here, in_file in self.differences:
+            if here:
+                text = _("{column} is {here} here and {file} in the file")
+            else:
+                text = _("{column} is empty here and {file} in the file")
+            differences.append(text.format(column=column, here=here, file=in_file))
+        text = _(
+            "{name} already exists, with other values than in the file: {differences}. An import does not"
+            " change existing objects. Change it on its page, or correct the file."
+        )
+        return text.format(name=self.name, differences="; ".join(differences))
+
 
 class RowNotTaken(Conflict):
     """The row or the database caused an unexpected error. The worker's log has the details."""
+
+    text = gettext_lazy(
+        "An unexpected error stopped the import of this row. The worker’s log has the error. The other "
+        "rows are not affected."
+    )
 
 
 class TableEmpty(DomainError):
     """The file has no row below the header, or nothing at all."""
 
+    text = gettext_lazy("The table has no rows. Fill in at least one below the header.")
+
 
 class ImportNotAllowed(Conflict):
     """The user who began the import no longer has the required rights."""
 
+    text = gettext_lazy(
+        "{username} may no longer do this: the account, its role or its API token has changed. Imported "
+        "rows stay. Somebody else can import the rest with the same file."
+    )
     username: str
 
 
 class ImportKeepsFailing(Conflict):
     """Too many consecutive attempts of the import failed. The portal's log has the reason."""
 
+    text = gettext_lazy(
+        "This import failed too often. The portal’s log says why. Imported rows stay. When the cause is "
+        "fixed, import the rest with the same file."
+    )
+
 
 class ImportIsOver(Conflict):
     """The import is in a state that does not allow this action."""
 
     state: str
+
+    @property
+    def sentence(self) -> str:
+        return _(_NOT_NOW[self.state])

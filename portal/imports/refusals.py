@@ -4,7 +4,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
-from portal.core.errors import DomainError, TooSoon, errors_with_sentences
+from portal.core.errors import DomainError, TooSoon, error_types
 from portal.core.reader_zone import stored_text_shown
 from portal.core.stored_text import in_english
 
@@ -41,7 +41,7 @@ def sentence(refusal: dict[str, Any]) -> str:
 
 @cache
 def _by_code() -> dict[str, type[DomainError]]:
-    return {kind.code: kind for kind in errors_with_sentences()}
+    return {kind.code: kind for kind in error_types()}
 
 
 def _column(field: str) -> str:

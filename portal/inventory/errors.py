@@ -1,6 +1,19 @@
-"""Errors of inventory writes, with their facts. Their messages are in ``portal.inventory.error_messages``."""
+"""Errors of inventory writes, with their facts."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from portal.core.errors import Conflict, DomainError
+from portal.core.units import rate_text
+
+# By the values of ``what``.
+_KINDS = {
+    "customer": gettext_noop("customer"),
+    "link": gettext_noop("link"),
+    "port": gettext_noop("port"),
+    "router": gettext_noop("router"),
+    "site": gettext_noop("site"),
+}
 
 
 class InUse(Conflict):
@@ -13,10 +26,18 @@ class InUse(Conflict):
     used_by: list[str]
     count: int
 
+    @property
+    def sentence(self) -> str:
+        users = ", ".join(self.used_by)
+        if self.count > len(self.used_by):
+            users = _("{users} and {more} more").format(users=users, more=self.count - len(self.used_by))
+        return _("{name} is in use by {users}. Remove these first.").format(name=self.name, users=users)
+
 
 class LinkInService(Conflict):
     """A link that may carry traffic must be taken out of service before it is removed."""
 
+    text = gettext_lazy("{link} is in service. Take it out of service, then remove it.")
     link: str
     field: str = "in_service"
 
@@ -28,6 +49,12 @@ class Retired(Conflict):
     name: str
     field: str = ""
 
+    @property
+    def sentence(self) -> str:
+        return _("The {what} {name} is retired and kept for the record only. Choose another one.").format(
+            what=_(_KINDS[self.what]), name=self.name
+        )
+
 
 class ValueTaken(Conflict):
     """A name, address or agent URL that must be unique belongs to another object."""
@@ -36,12 +63,21 @@ class ValueTaken(Conflict):
     value: str
     field: str
 
+    @property
+    def sentence(self) -> str:
+        return _("{value} already belongs to another {what}. Choose another one.").format(
+            value=self.value, what=_(_KINDS[self.what])
+        )
+
 
 class InterfaceTaken(Conflict):
     """The interface is already a port or a side of a link, and can have only one use. ``used_by``: the
     present use.
     """
 
+    text = gettext_lazy(
+        "{interface} of {router} is in use by {used_by}. An interface has one use: choose another one."
+    )
     router: str
     interface: str
     used_by: str
@@ -54,6 +90,9 @@ class CalibrationUnreadable(DomainError):
     ``detail``: the place and the reason of the error.
     """
 
+    text = gettext_lazy(
+        "This is not the output of longline-agent calibrate -json: {detail}. Copy the complete output."
+    )
     detail: str
     field: str = "calibration"
 
@@ -61,6 +100,9 @@ class CalibrationUnreadable(DomainError):
 class CalibrationOfAnother(DomainError):
     """The calibration was measured on another router, ``measured``."""
 
+    text = gettext_lazy(
+        "This was measured on {measured} and cannot be used for {router}. Calibrate {router} itself."
+    )
     router: str
     measured: str
     field: str = "calibration"
@@ -69,6 +111,7 @@ class CalibrationOfAnother(DomainError):
 class LinkWithinRouter(DomainError):
     """Both sides of the link are on one router."""
 
+    text = gettext_lazy("Both sides are on {router}. A backbone link joins two different routers.")
     router: str
     field: str = "z_router"
 
@@ -81,6 +124,12 @@ class BookableBelowBooked(Conflict):
     booked_bps: int
     field: str = "bookable_bps"
 
+    @property
+    def sentence(self) -> str:
+        return _("{booked} is booked on {port}, more than {bookable}. Remove lines from it first.").format(
+            booked=rate_text(self.booked_bps), port=self.port, bookable=rate_text(self.bookable_bps)
+        )
+
 
 class BookableTwice(DomainError):
     """The bookable rate and the percentage of the port's speed contradict each other. Rates in bit/s."""
@@ -90,10 +139,21 @@ class BookableTwice(DomainError):
     speed_bps: int
     field: str = "bookable_bps"
 
+    @property
+    def sentence(self) -> str:
+        return _(
+            "{percent} % of {speed} is not {bookable}. Give one of the two and leave the other out."
+        ).format(
+            percent=self.oversubscription_percent,
+            speed=rate_text(self.speed_bps),
+            bookable=rate_text(self.bookable_bps),
+        )
+
 
 class OutOfRange(DomainError):
     """A number outside the permitted range."""
 
+    text = gettext_lazy("{value} is not between {minimum} and {maximum}.")
     value: int | float
     minimum: int
     maximum: int
@@ -103,12 +163,16 @@ class OutOfRange(DomainError):
 class CoordinateMissing(DomainError):
     """A site has both a latitude and a longitude, or neither."""
 
+    text = gettext_lazy("A site has a latitude and a longitude, or neither. Enter both, or leave both empty.")
     field: str
 
 
 class NotAnInterfaceName(DomainError):
     """VPP's interface names are 1 to 63 visible ASCII characters."""
 
+    text = gettext_lazy(
+        "This is not an interface name. Enter it as VPP shows it: 1 to 63 visible ASCII characters."
+    )
     value: str
     field: str
 
@@ -119,24 +183,38 @@ class EnrolmentRefused(DomainError):
     The subclasses are raised only for callers with a token that the NOC has offered.
     """
 
+    text = gettext_lazy(
+        "This is not an enrolment token, or a newer one has replaced it. Ask the NOC for a new one."
+    )
     field: str = "token"
 
 
 class EnrolmentUsed(EnrolmentRefused):
     """A certificate was already issued with the token, for a key other than the key in the request."""
 
+    text = gettext_lazy(
+        "This enrolment token for {router} has already been used with another key. Ask the NOC for a "
+        "new one; if it was not you who used it, have {router}'s certificates revoked."
+    )
     router: str
 
 
 class EnrolmentExpired(EnrolmentRefused):
     """The token has expired, its router is retired, or the user who offered it is no longer NOC staff."""
 
+    text = gettext_lazy(
+        "This enrolment token for {router} has expired, or {router} is retired. Ask the NOC for a new one."
+    )
     router: str
 
 
 class EnrolmentOfAnother(EnrolmentRefused):
     """The token is for ``router``, but the agent of router ``asking`` used it. The token stays valid."""
 
+    text = gettext_lazy(
+        "This enrolment token is for {router}, but {asking} presented it. Ask the NOC for a token for "
+        "{asking}."
+    )
     router: str
     asking: str
 
@@ -146,8 +224,15 @@ class BadCertificateRequest(DomainError):
     or P-384 key.
     """
 
+    text = gettext_lazy(
+        "This is not a certificate request. Send PKCS #10 in PEM, signed with an ECDSA P-256 or P-384 key."
+    )
     field: str = "csr_pem"
 
 
 class NoAuthorityHere(Conflict):
     """The CA's key is stored elsewhere: the command line issues certificates there."""
+
+    text = gettext_lazy(
+        "The portal does not have the key of its CA. Issue the certificate where the key is (manage.py pki)."
+    )

@@ -24,11 +24,13 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    TextChoices,
     TextField,
     When,
 )
 from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Exact
+from django.utils.translation import gettext_lazy
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.equals_any import is_one_of
@@ -50,23 +52,78 @@ class Standing(StrEnum):
     COMPLETE = "complete"
 
 
-class Oddity(StrEnum):
-    """Oddities of a found line; portal.inventory.found_line_sentences has the sentences."""
+class Oddity(TextChoices):
+    """Oddities of a found line, each with a sentence for users."""
 
-    NO_FAR_END = "no_far_end"
-    OTHER_KEY = "other_key"
-    CARRIES_NOTHING = "carries_nothing"
-    BETWEEN_TUNNELS = "between_tunnels"
-    ONE_WAY = "one_way"
-    SHUT = "shut"
-    KEEPS_TAGS = "keeps_tags"
-    PICKS_WIDELY = "picks_widely"
-    NOT_STANDARD = "not_standard"
-    OTHER_TABLE = "other_table"
-    PICKS_OTHERWISE = "picks_otherwise"
-    ODD_TAG = "odd_tag"
-    OTHER_MTU = "other_mtu"
-    POLICED = "policed"
+    NO_FAR_END = (
+        "no_far_end",
+        gettext_lazy("{where} has a tunnel to {remote}, and no router reports the other end of it."),
+    )
+    OTHER_KEY = (
+        "other_key",
+        gettext_lazy("{where} has a tunnel to {remote} that has another VNI or GRE key there: {key}."),
+    )
+    CARRIES_NOTHING = (
+        "carries_nothing",
+        gettext_lazy("On {where}, {interface} is cross-connected to nothing: the line has no port there."),
+    )
+    BETWEEN_TUNNELS = (
+        "between_tunnels",
+        gettext_lazy("{where} joins two tunnels, and has no port of this line."),
+    )
+    ONE_WAY = (
+        "one_way",
+        gettext_lazy(
+            "On {where}, frames that arrive on {missing_from} are not forwarded: the line carries one"
+            " direction only."
+        ),
+    )
+    SHUT = (
+        "shut",
+        gettext_lazy("On {where}, {interface} is shut down."),
+    )
+    KEEPS_TAGS = (
+        "keeps_tags",
+        gettext_lazy("On {where}, {interface} matches frames by VLAN tags, but does not remove these tags."),
+    )
+    PICKS_WIDELY = (
+        "picks_widely",
+        gettext_lazy("On {where}, {interface} matches frames by “any” or “default”, not by VLANs."),
+    )
+    NOT_STANDARD = (
+        "not_standard",
+        gettext_lazy(
+            "On {where}, {interface} has its own UDP port or mode, or VPP does not report its table."
+        ),
+    )
+    OTHER_TABLE = (
+        "other_table",
+        gettext_lazy(
+            "On {where}, {interface} is in table {table}, and the router's underlay is in table {wanted}."
+        ),
+    )
+    PICKS_OTHERWISE = (
+        "picks_otherwise",
+        gettext_lazy(
+            "On {where}, {interface} matches frames by a single 802.1ad tag, which the portal "
+            "does not support."
+        ),
+    )
+    ODD_TAG = (
+        "odd_tag",
+        gettext_lazy(
+            "On {where}, {interface} has a tag that could not be restored later: it has another character"
+            " set, or begins with “longline:”."
+        ),
+    )
+    OTHER_MTU = (
+        "other_mtu",
+        gettext_lazy("The ports have different MTUs: {a} and {z} bytes ({where})."),
+    )
+    POLICED = (
+        "policed",
+        gettext_lazy("On {where}, {interface} has a foreign policer, but a line here has its own."),
+    )
 
 
 _STANDING_OF = {
@@ -125,6 +182,11 @@ class Odd:
     code: Oddity
     where: str
     facts: dict[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        """Return the sentence in the reader's language."""
+        return self.code.label.format(where=self.where, **self.facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from portal.core.path_bfd import PathState
 from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, RouterSilence
 from portal.vll.models import TunnelPath, VllEnd
 from portal.vll.operations.oper_status import FRESH
-from portal.vll.path_sentences import black_hole_sentence
+from portal.vll.sentences import black_hole_sentence
 
 SILENT = "silent"
 OTHER = "other"

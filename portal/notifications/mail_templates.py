@@ -21,8 +21,8 @@ from portal.notifications.models import Group, Mail, MailLine, Webhook
 from portal.notifications.monthly_report import report
 from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, LineUpdate
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, webhook_change_content
-from portal.vll.activation_test_sentences import failure_sentence
 from portal.vll.models import Vll
+from portal.vll.sentences import failure_sentence
 
 MailContent = tuple[str, dict[str, Any]]
 # Mails about the reader's own account: the template, and the path of the link.

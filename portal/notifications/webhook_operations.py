@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from portal.accounts.models import ApiToken, Customer, User
 from portal.accounts.secret_encryption import encrypt_secret
@@ -20,6 +22,11 @@ MOST_PER_CUSTOMER = 10
 # After a change of the secret, deliveries are signed with both secrets for this time.
 BOTH_SIGN_FOR = timedelta(hours=24)
 SEALED_FOR = "webhook secrets"
+_DISABLED: dict[str, str] = {
+    Webhook.Disabled.BY_HAND: gettext_noop("Disabled by hand"),
+    Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver answered that it is gone permanently"),
+    Webhook.Disabled.FAILING: gettext_noop("Disabled: nothing could be delivered for days"),
+}
 
 
 @transaction.atomic
@@ -176,3 +183,13 @@ def deliveries_forget(*, before: datetime) -> int:
     """Delete deliveries that were created before that time and are not pending. Return the number of rows."""
     settled = Delivery.objects.exclude(state=Delivery.State.PENDING)
     return settled.filter(created_at__lt=before).delete()[0]
+
+
+def why_disabled(because: str) -> str:
+    """Return the sentence for a stored reason ``because``.
+
+    The sentence contains the reason itself if this release does not know it.
+    """
+    if because not in _DISABLED:
+        return _("Disabled: {reason}").format(reason=because)
+    return _(_DISABLED[because])

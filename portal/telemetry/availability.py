@@ -15,8 +15,8 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from portal.core.units import localized
+from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.models import OperInterval
-from portal.telemetry.throughput import RangeEmpty
 from portal.telemetry.time_spans import Span, length, within
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.states import OperStatus, OrderAction

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from portal.telemetry.bucket_queries import SIDES, rolled_up, starts_of
+from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, finest_kept
 from portal.telemetry.rollups import COLOURS
-from portal.telemetry.throughput import RangeEmpty
 from portal.vll.models import Vll
 
 _WHATS = ("bytes", "packets")

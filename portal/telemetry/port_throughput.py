@@ -12,10 +12,10 @@ from django.db import connection
 
 from portal.inventory.models import Port
 from portal.telemetry.bucket_queries import starts_of
+from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.graph_units import Unit
 from portal.telemetry.rates_and_percentiles import MAX_POINTS
 from portal.telemetry.rollup_tables import ROLLUPS, Table
-from portal.telemetry.throughput import RangeEmpty
 from portal.vll.models import VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 

@@ -8,10 +8,11 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from portal.telemetry.bucket_queries import starts_of
+from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.rates_and_percentiles import STEPS_S as _ALL_STEPS_S
 from portal.telemetry.rollup_tables import ROUND_TRIPS, coarsest_for
-from portal.telemetry.throughput import RangeEmpty, expected_of, step_for
+from portal.telemetry.throughput import expected_of, step_for
 from portal.telemetry.time_in_service import service_time
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.paths_in_use import path_of

@@ -10,8 +10,8 @@ from django.db.models import Q
 
 from portal.accounts.models import User
 from portal.core.each_row import each_row
-from portal.core.errors import Conflict
 from portal.events.outbox import announce, send_task
+from portal.telemetry.errors import DecidedOtherwise, TimeUnknown
 from portal.telemetry.models import (
     Quarantine,
     QuarantinedFiveMinutes,
@@ -25,18 +25,6 @@ from portal.telemetry.time_spans import month_span
 log = logging.getLogger(__name__)
 
 _State = Quarantine.State
-
-
-class TimeUnknown(Conflict):
-    """Nobody knows when the samples were counted, so they can only be discarded."""
-
-    reason: str
-
-
-class DecidedOtherwise(Conflict):
-    """The quarantine was already accepted or discarded, or has expired without a decision."""
-
-    state: str
 
 
 @transaction.atomic

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from portal.core.errors import DomainError
 from portal.telemetry.bucket_queries import SIDES, buckets_of, starts_of
+from portal.telemetry.errors import RangeEmpty, StepRefused
 from portal.telemetry.graph_units import Unit
 from portal.telemetry.rates_and_percentiles import (
     STEPS_S,
@@ -22,21 +22,6 @@ from portal.vll.models import Vll
 
 P95_BUCKET_S = FIVE_MINUTES.step_s
 MAX_POINTS_REQUESTED = 10_000
-
-
-class RangeEmpty(DomainError):
-    """The range ends before it begins."""
-
-    field: str = "to"
-
-
-class StepRefused(DomainError):
-    """The step is not offered, gives too many points, or has no stored values for this time. In seconds."""
-
-    step_s: int
-    offered_s: tuple[int, ...] = STEPS_S
-    maximum_points: int = MAX_POINTS_REQUESTED
-    field: str = "step"
 
 
 def throughput(
@@ -111,7 +96,8 @@ def step_for(
     if step_s is None:
         return automatic_step(range_s, finest_s=finest_s)
     if step_s not in STEPS_S or step_s < finest_s or range_s / step_s > MAX_POINTS_REQUESTED:
-        raise StepRefused(step_s=step_s, offered_s=tuple(step for step in STEPS_S if step >= finest_s))
+        offered = tuple(step for step in STEPS_S if step >= finest_s)
+        raise StepRefused(step_s=step_s, offered_s=offered, maximum_points=MAX_POINTS_REQUESTED)
     return step_s
 
 

@@ -1,7 +1,10 @@
 """Reasons why the underlay cannot carry a VLL. Sizes in bytes."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from portal.core.encapsulations import Family, Transport
 from portal.core.errors import DomainError
@@ -20,14 +23,35 @@ class TransportRefused(DomainError):
 
     ``capacities``: the capacity of each tunnel that has a path of known MTU between the ends. ``fits``: the
     tunnels among them that carry the requested frames. ``requested``: the requested transport; None for any.
-    ``also``: further obstacles to the same transport.
+    ``also``: further obstacles to the same transport. ``obstacle``: the sentence about the obstacle, if a
+    sentence about alternatives follows.
     """
 
+    code = ""
+    obstacle: ClassVar[Any] = ""
     field: str = "transport"
     capacities: tuple[Capacity, ...] = ()
     fits: tuple[Transport, ...] = ()
     requested: Transport | None = None
     also: "tuple[TransportRefused, ...]" = ()
+
+    @property
+    def sentence(self) -> str:
+        facts = {name: getattr(self, name) for name in self.fact_names()}
+        return f"{self.obstacle.format(**facts)} {self._alternatives()}"
+
+    def _alternatives(self) -> str:
+        """Return the transports that fit, else the largest packet that any transport would carry."""
+        if self.fits:
+            return _("These transports would carry it: {transports}.").format(
+                transports=", ".join(transport.display_name for transport in self.fits)
+            )
+        if self.capacities:
+            largest = max(self.capacities, key=lambda capacity: capacity.largest_svc_mtu)
+            return _("{transport} would carry packets of up to {largest} bytes.").format(
+                largest=largest.largest_svc_mtu, transport=largest.transport.display_name
+            )
+        return _("No other transport would carry it either. Ask the NOC.")
 
 
 class PathTooNarrow(TransportRefused):
@@ -45,6 +69,43 @@ class PathTooNarrow(TransportRefused):
     def __post_init__(self) -> None:
         self.shortfall = self.required - self.available
 
+    @property
+    def sentence(self) -> str:
+        """Return a message with the largest packet that the path carries for the request. Add a sentence if
+        another transport would carry larger packets.
+        """
+        link = _("link {link} has an IP MTU of {available} bytes, but {required} are needed").format(
+            link=self.link.name, available=self.available, required=self.required
+        )
+        largest = {each.transport: each.largest_svc_mtu for each in self.capacities}
+        carried = largest.get(self.requested) if self.requested else max(largest.values(), default=None)
+        if carried is None:
+            text = _("Packets of this size do not fit this path: {link}, {shortfall} more.").format(
+                link=link, shortfall=self.shortfall
+            )
+            return f"{text} {self._alternatives()}"
+        text = _(
+            "This path carries packets of up to {carried} bytes, {shortfall} fewer than requested: {link}."
+        )
+        if self.requested:
+            text = _(
+                "With {transport} this path carries packets of up to {carried} bytes, {shortfall} fewer than "
+                "requested: {link}."
+            )
+        sentence = text.format(
+            carried=carried,
+            shortfall=self.shortfall,
+            link=link,
+            transport=self.requested.display_name if self.requested else "",
+        )
+        best = max(largest, key=lambda transport: largest[transport])
+        if largest[best] <= carried:
+            return sentence
+        more = _("{transport} would carry up to {largest}.").format(
+            transport=best.display_name, largest=largest[best]
+        )
+        return f"{sentence} {more}"
+
 
 class PathMtuUnknown(TransportRefused):
     """The line's frames may use these links, but the MTU of the links is unknown. The portal never assumes an
@@ -53,10 +114,18 @@ class PathMtuUnknown(TransportRefused):
 
     links: tuple[Link, ...]
 
+    @property
+    def sentence(self) -> str:
+        return _(
+            "The IP MTU of {links} is not known, and it is never guessed. Ask the NOC: it must be "
+            "declared, or the silent agent must report again."
+        ).format(links=", ".join(link.name for link in self.links))
+
 
 class NoPath(TransportRefused):
     """The two routers have no path over in-service links of this family, in at least one direction."""
 
+    obstacle = gettext_lazy("No IPv{family} links in service join {a} and {z} in both directions.")
     a: Router
     z: Router
     family: Family
@@ -72,10 +141,18 @@ class FamilyMissing(TransportRefused):
     routers: tuple[Router, ...]
     family: Family
 
+    @property
+    def sentence(self) -> str:
+        text = _("These routers have no IPv{family} loopback for the end of a tunnel: {routers}.").format(
+            family=self.family.value, routers=", ".join(router.name for router in self.routers)
+        )
+        return f"{text} {self._alternatives()}"
+
 
 class LocalAcrossRouters(TransportRefused):
     """L2XC joins two ports of one router, but these ends are on two routers."""
 
+    obstacle = gettext_lazy("A local cross-connect joins two ports of one router; these are on {a} and {z}.")
     a: Router
     z: Router
 
@@ -83,6 +160,7 @@ class LocalAcrossRouters(TransportRefused):
 class TunnelWithinRouter(TransportRefused):
     """A tunnel joins two routers, but both ends are on this router."""
 
+    text = gettext_lazy("Both ports are on {router}; {transport} joins two routers. Choose auto or l2xc.")
     router: Router
     transport: Transport
 
@@ -92,6 +170,7 @@ class EncapsulationMissing(TransportRefused):
     loaded.
     """
 
+    obstacle = gettext_lazy("The VPP of {router} does not support {transport}: the plugin is missing.")
     router: Router
     transport: Transport
 
@@ -106,12 +185,23 @@ class TableUnknownToAgent(TransportRefused):
     router: Router
     table: int
 
+    @property
+    def sentence(self) -> str:
+        return _(
+            "The underlay of {router} is in table {table}, and its agent is of an earlier release that"
+            " creates tunnels only in table 0. Upgrade the agent."
+        ).format(router=self.router.name, table=self.table)
+
 
 class TableUnreadable(TransportRefused):
     """VPP does not show the FIB table of tunnels of this transport, but the underlay of ``router`` uses a
     table other than 0.
     """
 
+    obstacle = gettext_lazy(
+        "The underlay of {router} is in table {table}, and VPP does not say in which table a tunnel of"
+        " {transport} is."
+    )
     router: Router
     table: int
     transport: Transport
@@ -127,12 +217,24 @@ class EndpointMissing(TransportRefused):
     address: str
     table: int = 0
 
+    @property
+    def sentence(self) -> str:
+        if self.table:
+            text = _("{router} does not have its tunnel endpoint {address} in table {table} at the moment.")
+        else:
+            text = _("{router} does not have its tunnel endpoint {address} at the moment.")
+        text = text.format(router=self.router.name, address=self.address, table=self.table)
+        return f"{text} {self._alternatives()}"
+
 
 class EndpointUnrouted(TransportRefused):
     """The agent of ``far`` reports no route to the loopback of ``router``, or only a route that drops
     packets.
     """
 
+    obstacle = gettext_lazy(
+        "{far} has no route to {address}, the tunnel endpoint of {router}, at the moment."
+    )
     router: Router
     address: str
     far: Router

@@ -7,6 +7,9 @@ declared facts, and shows them as assumptions.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.underlay.errors import (
     EncapsulationMissing,
@@ -17,6 +20,12 @@ from portal.underlay.errors import (
     TransportRefused,
 )
 from portal.underlay.routers_and_links import Router
+
+_ASSUMED = {
+    "encapsulation": gettext_noop("{router} has not reported yet; its VPP is assumed to support {subject}."),
+    "address": gettext_noop("{router} has not reported yet; it is assumed to have {subject}, as declared."),
+    "route": gettext_noop("{router} has not reported yet; it is assumed to have a route to {subject}."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,11 @@ class Assumption:
     router: Router
     what: str
     subject: str
+
+    @property
+    def sentence(self) -> str:
+        """Return the assumption and its reason for a reader."""
+        return _(_ASSUMED[self.what]).format(router=self.router.name, subject=self.subject)
 
 
 def barred(

@@ -2,27 +2,56 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy
+
+from portal.core.units import rate_text
 from portal.inventory.found_lines import FoundEnd, FoundLine
 from portal.inventory.models import Port
 from portal.vll.models import Order
 
 
-class Difference(StrEnum):
-    """The kinds of differences. ``portal.vll.adoption_sentences`` has their sentences."""
+class Difference(TextChoices):
+    """The kinds of differences, each with a sentence for users."""
 
-    TAG = "tag"
-    PORT_MADE = "port_made"
-    PORT_GIVEN = "port_given"
-    LIMITED = "limited"
+    TAG = (
+        "tag",
+        gettext_lazy(
+            "The portal's tag replaces the tag “{tag}” of {interface} on {router}, which is restored when"
+            " the line is let go of."
+        ),
+    )
+    PORT_MADE = (
+        "port_made",
+        gettext_lazy("{port} of {router} becomes a port of {customer}."),
+    )
+    PORT_GIVEN = (
+        "port_given",
+        gettext_lazy("{port} of {router} has no customer yet and is assigned to {customer}."),
+    )
+    LIMITED = (
+        "limited",
+        gettext_lazy(
+            "{rate} are booked at once, and enforced once both routers have the line. The line has no"
+            " limit today."
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptionDifference:
     code: Difference
     facts: dict[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        """Return the sentence in the reader's language."""
+        facts = dict(self.facts)
+        if "cir_bps" in facts:
+            facts["rate"] = rate_text(facts["cir_bps"])
+        return self.code.label.format(**facts)
 
 
 class FoundPorts:

@@ -32,8 +32,8 @@ from portal.notifications.webhook_operations import (
     webhook_remove,
     webhook_rotate,
     webhook_test,
+    why_disabled,
 )
-from portal.notifications.webhook_sentences import why_disabled
 from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.page.badges import badge_markup
 from portal.web.page.flash_messages import result_message

@@ -1,31 +1,28 @@
 """Every domain error has a text. An error without a text would look like a crash."""
 
-from collections.abc import Iterator
 from string import Formatter
 
 from django.apps import apps
 
-from portal.core.errors import TEXTS, Conflict, DomainError, TooSoon, wording
-from portal.underlay.errors import TransportRefused
+from portal.core.errors import error_types
+from portal.vll.errors import RateOutOfRange
 
-ABSTRACT = {Conflict, TooSoon, TransportRefused}
-
-
-def kinds(base: type[DomainError]) -> Iterator[type[DomainError]]:
-    for kind in base.__subclasses__():
-        yield kind
-        yield from kinds(kind)
+_SENTENCE = {"text", "sentence", "obstacle"}
 
 
-def test_every_refusal_has_a_text() -> None:
+def test_every_refusal_has_its_own_text() -> None:
+    """An error with the text of another error would mislead."""
     assert apps.ready
-    found = set(kinds(DomainError)) - ABSTRACT
-    assert len(found) > 20
-    assert found - {*TEXTS, *wording.registry} == set()
+    found = list(error_types())
+    assert len(found) > 100
+    for kind in found:
+        defines = next(each for each in kind.__mro__ if _SENTENCE & vars(each).keys())
+        assert defines in {kind, RateOutOfRange}, kind
     assert len({kind.code for kind in found}) == len(found)
 
 
 def test_the_texts_name_only_existing_facts() -> None:
-    for kind, text in TEXTS.items():
+    for kind in error_types():
+        text = str(kind.text) or str(getattr(kind, "obstacle", ""))
         named = {name for _, name, _, _ in Formatter().parse(text) if name}
         assert named - set(kind.fact_names()) == set(), kind

@@ -14,7 +14,6 @@ from portal.core import clock
 from portal.core.activation_test_mode import ActivationTestMode
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
-from portal.vll.activation_test_sentences import activation_test_sentence
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import (
     activation_test_lifecycle,
@@ -25,6 +24,7 @@ from portal.vll.operations import (
     order_suspend,
 )
 from portal.vll.operations.activation_test_lifecycle import CLAIM, TRY_AGAIN
+from portal.vll.sentences import activation_test_sentence
 from provisioning.activation_test_job import CANNOT, activation_test
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.plan_preview import pending_order_preview

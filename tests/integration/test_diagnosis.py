@@ -12,8 +12,9 @@ from portal.accounts.models import User
 from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.errors import TroubleIsReported
 from portal.diagnosis.models import TroubleReport
-from portal.diagnosis.trouble_reports import TroubleIsReported, trouble_report
+from portal.diagnosis.trouble_reports import trouble_report
 from portal.events.models import Event
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router
 from portal.notifications.event_fanout import events_fan_out

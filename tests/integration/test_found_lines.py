@@ -7,7 +7,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
-from portal.inventory.found_line_sentences import odd_sentence
 from portal.inventory.found_lines import (
     FoundLine,
     Odd,
@@ -273,7 +272,7 @@ def test_noc_page_shows_inconsistencies(show: Show, nora: User, alice: User) -> 
 def test_every_inconsistency_has_a_sentence() -> None:
     facts = {"remote": "10.255.0.2", "key": 7, "interface": "x", "missing_from": "y", "a": 1500, "z": 9000}
     facts |= {"table": 10, "wanted": 0}
-    sentences = {odd_sentence(Odd(code, "rhino", facts)) for code in Oddity}
+    sentences = {Odd(code, "rhino", facts).sentence for code in Oddity}
     assert len(sentences) == len(Oddity)
     assert all("rhino" in sentence for sentence in sentences)
 

@@ -9,11 +9,11 @@ from msgspec.structs import astuple
 
 from portal.accounts.models import User
 from portal.telemetry.counter_ingest import Stored, counters_store
+from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.models import QuarantinedSample, Sample
 from portal.telemetry.policer_counts import policed
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollups import roll_up
-from portal.telemetry.throughput import RangeEmpty
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order

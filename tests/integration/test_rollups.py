@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from portal.accounts.models import User
 from portal.telemetry.bucket_queries import buckets_of
 from portal.telemetry.counter_ingest import Stored, counters_store
+from portal.telemetry.errors import StepRefused
 from portal.telemetry.graph_units import Unit
 from portal.telemetry.models import FrozenMonth, OperInterval, Quarantine, Sample
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
@@ -19,7 +20,7 @@ from portal.telemetry.rates_and_percentiles import STEPS_S, Bucket, merged
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollup_tables import DAYS, FIVE_MINUTES, HOURS, TABLES
 from portal.telemetry.rollups import roll_up
-from portal.telemetry.throughput import StepRefused, throughput
+from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order

@@ -13,9 +13,9 @@ from portal.diagnosis.checks import Check, CheckState, Finding
 from portal.diagnosis.line_facts import facts_of
 from portal.diagnosis.verdict import stored_sentence, verdict_of
 from portal.events.models import Event
-from portal.vll.activation_test_sentences import failure_sentence
 from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.operations.activation_test_lifecycle import activation_test_announce
+from portal.vll.sentences import failure_sentence
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.web_pages.browser import signed_in, text

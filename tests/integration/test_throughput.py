@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from portal.accounts.models import User
 from portal.telemetry.bucket_queries import buckets_of
 from portal.telemetry.counter_ingest import counters_store
+from portal.telemetry.errors import RangeEmpty, StepRefused
 from portal.telemetry.models import OperInterval, Sample
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
-from portal.telemetry.throughput import RangeEmpty, StepRefused, throughput
+from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order

@@ -19,9 +19,9 @@ from portal.inventory.models import ObservedRouter
 from portal.notifications.mail_delivery import mail_send, mails_call
 from portal.notifications.models import Delivery, Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
-from portal.vll.activation_test_sentences import activation_test_sentence, failure_sentence
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.state_compare_and_swap import ForbiddenTransition, lifecycle_move, order_move
+from portal.vll.sentences import activation_test_sentence, failure_sentence
 from tests.integration.imports.files import staged
 from tests.integration.isp import Isp
 from tests.integration.newer_release import allow_unknown

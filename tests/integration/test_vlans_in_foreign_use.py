@@ -8,7 +8,6 @@ from portal.accounts.models import User
 from portal.allocation.errors import NoVlanFree, VlanInForeignUse
 from portal.allocation.vlan_usage import vlan_usage
 from portal.core import clock
-from portal.core.errors import wording
 from portal.inventory.models import ObservedInterface, Port
 from portal.inventory.operations.observed_circuit_store import circuits_store
 from portal.vll.change_feasibility import change_feasibility_of
@@ -105,7 +104,7 @@ def test_an_end_that_shares_frames_with_a_foreign_interface_is_refused(
         order(isp, alice, **wanted)
     assert not Vll.objects.exists()
     assert refusal.value.interface == "host-cust1.7777"
-    assert "host-cust1.7777, which this portal does not manage" in wording(refusal.value)
+    assert "host-cust1.7777, which this portal does not manage" in refusal.value.sentence
     with pytest.raises(VlanInForeignUse):
         reservation_make(user=alice, cir_bps=GBIT, now=clock.now(), **wanted)
 

@@ -3,12 +3,12 @@
 import pytest
 from django.utils import translation
 
-from portal.vll.end_failure_messages import SENTENCES, router_reason_sentence
+from portal.vll.sentences import ROUTER_REASONS, router_reason_sentence
 from provisioning.agent_reply_decoder import REASON_CODES
 
 
 def test_each_code_that_agents_give_has_a_sentence() -> None:
-    assert set(SENTENCES) == frozenset().union(*REASON_CODES.values())
+    assert set(ROUTER_REASONS) == frozenset().union(*REASON_CODES.values())
 
 
 def test_a_sentence_names_the_router_and_the_conflicting_object() -> None:

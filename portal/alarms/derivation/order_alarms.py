@@ -10,8 +10,8 @@ from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.core.stored_text import in_english
 from portal.vll import queries
-from portal.vll.activation_test_sentences import activation_test_facts, activation_test_sentence
 from portal.vll.models import ActivationTest, Order, Vll
+from portal.vll.sentences import activation_test_facts, activation_test_sentence
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
 # A failed test causes an alarm until a later test between the same routers passes, at most for this time.

@@ -18,12 +18,12 @@ from portal.events.outbox import announce, resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Findings
 from portal.vll.activation_test_rules import Untested, needs_test, untested
-from portal.vll.activation_test_sentences import activation_test_facts, activation_test_sentence
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.undo_order import order_undo
 from portal.vll.revision_content import Content, content_of
+from portal.vll.sentences import activation_test_facts, activation_test_sentence
 from portal.vll.states import AdminStatus, OrderAction
 from portal.vll.task_names import TEST_LINE
 

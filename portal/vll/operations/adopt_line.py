@@ -14,7 +14,6 @@ from portal.allocation.gre_pair_leases import gre_pair_lease_named
 from portal.allocation.vni_leases import vni_lease_named
 from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
-from portal.inventory.found_line_sentences import odd_sentence
 from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.adoption_differences import AdoptionDifference, FoundPorts, adoption_differences
@@ -122,7 +121,7 @@ def _outcome(
 
 def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> Order:
     if found.hindrances:
-        raise FoundLineOdd(odd=" ".join(odd_sentence(each) for each in found.hindrances))
+        raise FoundLineOdd(odd=" ".join(each.sentence for each in found.hindrances))
     assert found.a and found.z  # noqa: S101, PT018 - otherwise the line would have hindrances
     assert found.transport is not None  # noqa: S101 - as above
     ends = {"a": found.a, "z": found.z}

@@ -17,9 +17,9 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.units import decimal_text
-from portal.vll.activation_test_sentences import activation_test_sentence, failure_sentence
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import activation_test_call_off, activation_test_order, activation_test_schedule
+from portal.vll.sentences import activation_test_sentence, failure_sentence
 from portal.web.fields.base import TablerForm
 from portal.web.fields.moments import MomentField
 from portal.web.page.flash_messages import result_message

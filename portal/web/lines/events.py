@@ -6,7 +6,7 @@ from django.utils.translation import gettext_noop
 
 from portal.core.reader_zone import stored_text_shown
 from portal.events.models import Event
-from portal.vll.activation_test_sentences import announced_sentence
+from portal.vll.sentences import announced_sentence
 from portal.vll.states import OrderAction
 
 register = template.Library()

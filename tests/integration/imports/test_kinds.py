@@ -267,7 +267,7 @@ def test_import_stops_when_its_user_loses_the_right(nora: User, nina: User) -> N
 def test_refusals_are_shown_in_the_readers_language(isp: Isp, nora: User) -> None:
     """Including refusals whose sentence is more than a text with inserted facts."""
     this = checked(nora, "routers", "name,site\nabc,Nowhere\n")
-    with mock.patch("portal.imports.error_messages._", lambda text: f"translated: {text}"):
+    with mock.patch("portal.imports.errors._", lambda text: f"translated: {text}"):
         [sentence] = sentences(this)
     assert sentence == "translated: There is no site “Nowhere”. Correct the name, or import the site first."
 

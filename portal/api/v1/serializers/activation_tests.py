@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
-from portal.vll.activation_test_sentences import activation_test_sentence
 from portal.vll.models import ActivationTest
+from portal.vll.sentences import activation_test_sentence
 
 
 class FrameCountSerializer(serializers.Serializer[Any]):

@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from portal.core.errors import DomainError
-from portal.vll.error_messages import assumed
+from portal.api.problem_details import entry
 from portal.vll.feasibility import EndFeasibility, Feasibility, LinkFeasibility
 
 
@@ -14,7 +13,7 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
     path = selected.path if selected else None
     return {
         "feasible": feasibility.feasible,
-        "reasons": [_reason(refusal) for refusal in feasibility.refusals],
+        "reasons": [entry(refusal) for refusal in feasibility.refusals],
         "transport": selected.transport.value if selected else None,
         "frame": selected.frame if selected else None,
         "required_ip_mtu": selected.required if selected else None,
@@ -32,7 +31,7 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
                 "largest_svc_mtu": option.largest_svc_mtu,
                 "mpps_per_core": option.cost.mpps_per_core,
                 "cycles_per_packet": option.cost.cycles_per_packet,
-                "reasons": [_reason(refusal) for refusal in option.barred],
+                "reasons": [entry(refusal) for refusal in option.barred],
             }
             for option in feasibility.options
         ],
@@ -41,20 +40,10 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
         "z_end": _end(feasibility.ends.get("z")),
         "routers": [asdict(router) for router in feasibility.routers],
         "assumptions": [
-            {"router": each.router.name, "about": each.what, "detail": assumed(each)}
+            {"router": each.router.name, "about": each.what, "detail": each.sentence}
             for each in feasibility.assumptions
         ],
         "waits": [asdict(wait) for wait in feasibility.waits],
-    }
-
-
-def _reason(refusal: DomainError) -> dict[str, Any]:
-    """Return a reason as an item of the member ``errors`` of problem documents."""
-    return {
-        "field": refusal.field,
-        "code": refusal.code,
-        "detail": refusal.sentence,
-        "facts": refusal.facts,
     }
 
 

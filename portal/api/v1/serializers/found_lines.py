@@ -18,11 +18,9 @@ from portal.api.v1.serializers.strict_fields import (
 )
 from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
-from portal.inventory.found_line_sentences import odd_sentence
 from portal.inventory.found_lines import FoundLine, Odd, Oddity, Standing
 from portal.netbox_sync.l2vpn_proposals import Proposal
 from portal.vll.adoption_differences import AdoptionDifference, Difference
-from portal.vll.adoption_sentences import adoption_sentence
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
 
 
@@ -50,10 +48,7 @@ class OddSerializer(serializers.Serializer[Odd]):
     """A peculiarity of a found line that prevents or affects its adoption."""
 
     code = serializers.ChoiceField(choices=[each.value for each in Oddity])
-    sentence = serializers.SerializerMethodField()
-
-    def get_sentence(self, odd: Odd) -> str:
-        return odd_sentence(odd)
+    sentence = serializers.CharField(read_only=True)
 
 
 class NetboxProposalSerializer(serializers.Serializer[Proposal]):
@@ -126,10 +121,7 @@ class AdoptionDifferenceSerializer(serializers.Serializer[AdoptionDifference]):
     """A change that the adoption makes."""
 
     code = serializers.ChoiceField(choices=[each.value for each in Difference])
-    sentence = serializers.SerializerMethodField()
-
-    def get_sentence(self, difference: AdoptionDifference) -> str:
-        return adoption_sentence(difference)
+    sentence = serializers.CharField(read_only=True)
 
 
 class AdoptionRefusalSerializer(serializers.Serializer[Any]):

@@ -11,10 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
-from portal.inventory.found_line_sentences import odd_sentence
 from portal.inventory.found_lines import (
     FoundLine,
-    Odd,
     Standing,
     circuits_named,
     circuits_touching,
@@ -23,8 +21,6 @@ from portal.inventory.found_lines import (
     found_lines,
 )
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
-from portal.vll.adoption_differences import AdoptionDifference
-from portal.vll.adoption_sentences import adoption_sentence
 from portal.web.page.badges import badge_markup
 from portal.web.page.list_filters import Choice, ListFilters, filtered
 from portal.web.page.page_guard import SignedInRequest, requires
@@ -77,16 +73,6 @@ _TONES = {
 def standing(line: FoundLine) -> SafeString:
     """Return the badge of a found line's standing, such as "Complete"."""
     return badge_markup(STANDINGS[line.standing], _TONES[line.standing])
-
-
-@register.filter
-def sentence(odd: Odd) -> str:
-    return odd_sentence(odd)
-
-
-@register.filter
-def difference_sentence(difference: AdoptionDifference) -> str:
-    return adoption_sentence(difference)
 
 
 @requires(permissions.may_run_the_network)

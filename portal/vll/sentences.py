@@ -1,4 +1,7 @@
-"""Sentences for the outcome of an activation test."""
+"""Sentences about lines for readers: failures of routers, outcomes of activation tests, MTU black holes.
+
+They are stored as codes and facts, and composed in the language of each reader.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +12,54 @@ from django.utils.translation import gettext_noop
 from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text
 from portal.vll.activation_test_procedure import SIZES
-from portal.vll.end_failure_messages import router_reason_sentence
-from portal.vll.models import ActivationTest
+from portal.vll.models import ActivationTest, TunnelPath
+
+# Why a router does not have an end as ordered, for readers who do not know routers. The agent defines the
+# codes (docs/reference/agent-api.md). The agent's own text quotes VPP and is for the NOC.
+ROUTER_REASONS = {
+    "unknown_interface": gettext_noop("{router} does not have this port yet ({object})."),
+    "local_address_missing": gettext_noop(
+        "{router} does not have its address in the network yet ({object})."
+    ),
+    "port_down": gettext_noop("The port is switched off on {router} ({object})."),
+    "vpp_unavailable": gettext_noop("{router} is not ready at the moment."),
+    "other_agent": gettext_noop("{router} is being configured by another program at the moment."),
+    "stats_segment_full": gettext_noop("{router} has no room for another line."),
+    "contested": gettext_noop("Something else on {router} keeps changing this line ({object})."),
+    "verify_mismatch": gettext_noop("{router} does not have this line as it was ordered yet ({object})."),
+    "foreign_subinterface": gettext_noop("Something else on {router} already uses this VLAN ({object})."),
+    "foreign_tunnel": gettext_noop(
+        "Something else on {router} already uses what this line needs in the network ({object})."
+    ),
+    "foreign_xconnect": gettext_noop("Something else on {router} is already connected here ({object})."),
+    "port_in_use": gettext_noop("Something else on {router} already uses this port ({object})."),
+    "relabelled": gettext_noop("Somebody has taken this line over by hand on {router} ({object})."),
+    "adoption_differs": gettext_noop(
+        "The configuration on {router} differs from the line that was to be taken over ({object})."
+    ),
+    "adoption_refused": gettext_noop("{router} does not allow lines of others to be taken over ({object})."),
+    "vpp_refused": gettext_noop("{router} could not make this change ({object})."),
+    "unsupported": gettext_noop("The software of {router} cannot do what this line needs."),
+}
+
+
+def router_reason_sentence(reason: Mapping[str, Any] | None, *, router: str) -> str:
+    """Return the sentence for the ``reason`` of an agent's answer or of a failed order.
+
+    Return the agent's own text for an unknown code, and "" without a reason.
+    """
+    if not reason:
+        return ""
+    code, named = str(reason.get("code") or ""), str(reason.get("object") or "")
+    if code not in ROUTER_REASONS:
+        return str(reason.get("message") or code)
+    sentence = _(ROUTER_REASONS[code])
+    return sentence.format(router=router, object=named) if named else _without_object(sentence, router)
+
+
+def _without_object(sentence: str, router: str) -> str:
+    return sentence.replace(" ({object})", "").format(router=router)
+
 
 _REASONS: dict[str, str] = {
     ActivationTest.Reason.NOTHING_ARRIVES: gettext_noop(
@@ -106,3 +155,27 @@ def _largest_standard_size(largest_passed: int | None) -> int | None:
 
 def _bytes(size: int | None) -> str:
     return "" if size is None else grouped_text(size)
+
+
+def black_hole_sentence(path: TunnelPath) -> str:
+    """Return ``MTU black hole between rhino and hippo over IPv4: …``."""
+    return black_hole_text(black_hole_facts(path))
+
+
+def black_hole_facts(path: TunnelPath) -> dict[str, Any]:
+    """Return the facts of the sentence as JSON: IP packets in bytes."""
+    return {
+        "a": path.a_router.name,
+        "z": path.z_router.name,
+        "family": path.family,
+        "needed": path.needed_ip_mtu,
+        "proven": path.verified_ip_mtu or 0,
+    }
+
+
+def black_hole_text(facts: Mapping[str, Any]) -> str:
+    """Return the sentence for stored facts."""
+    return _(
+        "MTU black hole between {a} and {z} over IPv{family}: packets of {needed} bytes are lost, and the"
+        " largest that passes has {proven}."
+    ).format(**{**facts, "needed": grouped_text(facts["needed"]), "proven": grouped_text(facts["proven"])})

@@ -1,0 +1,6 @@
+"""Errors of operations on lines, by subject."""
+
+from portal.vll.errors.adoption import *  # noqa: F403
+from portal.vll.errors.line_requests import *  # noqa: F403
+from portal.vll.errors.orders import *  # noqa: F403
+from portal.vll.errors.routers import *  # noqa: F403
