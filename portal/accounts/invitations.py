@@ -5,7 +5,6 @@ whether the link is valid.
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from allauth.account.models import EmailAddress
 from django.core import signing
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -125,6 +124,9 @@ def accept_as_new(*, username: str, password: str, invitation: Invitation, now: 
     ``password``: a password that the caller has validated. Raises InvitationUsed, UsernameTaken or
     AddressTaken.
     """
+    # The agent API imports this module, and its settings leave out allauth.
+    from allauth.account.models import EmailAddress
+
     _take(invitation, now)
     user = account_make(username=username, email=invitation.email, password=password)
     EmailAddress.objects.create(user=user, email=invitation.email.lower(), verified=True, primary=True)
