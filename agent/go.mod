@@ -8,6 +8,7 @@ require (
 )
 
 require (
+	github.com/go-json-experiment/json v1.27.2
 	github.com/google/uuid v1.6.0
 	github.com/posteo/go-agentx v0.3.0
 	github.com/prometheus/client_golang v1.25.0

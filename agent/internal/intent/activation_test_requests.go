@@ -56,7 +56,7 @@ func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
 // decodeRequest decodes a small request about one end. The body must be an object with schema 1 and exactly
 // the members that the function read uses.
 func decodeRequest(data []byte, read func(*fields)) error {
-	tree, err := parse(document{text: data})
+	tree, err := parse(data, nil)
 	if err != nil {
 		return &MalformedError{Detail: err.Error()}
 	}

@@ -10,8 +10,7 @@ const (
 // decodeBandwidth reads the bandwidth profile of an end. frame is the length of the end's longest frame
 // (bytes), or 0 if unknown. The profile may be null or absent. In this case VPP polices nothing.
 func decodeBandwidth(end *fields, frame int64) Bandwidth {
-	end.read = append(end.read, "bandwidth")
-	if value, found := end.object.get("bandwidth"); !found || value == nil {
+	if value, _ := end.optional("bandwidth"); value == nil {
 		return Bandwidth{}
 	}
 	f, ok := end.child("bandwidth")

@@ -39,7 +39,7 @@ const (
 type placed[T any] struct {
 	entry   T
 	pointer string
-	text    []byte // JSON of an entry that was not in the last document
+	text    string // JSON of an entry that was not in the last document
 	known   *entry // the entry if it was also in the last document, otherwise nil
 	keyed   bool   // vll and end are valid
 	valid   bool
@@ -47,12 +47,13 @@ type placed[T any] struct {
 
 // Decode decodes the intent for the named router. The error is a *MalformedError or an *InvalidError.
 func Decode(data []byte, router string) (*Intent, error) {
-	in, _, err := decode(document{text: data}, router)
+	in, _, err := decode(data, router, nil)
 	return in, err
 }
 
-func decode(d document, router string) (*Intent, []placed[End], error) {
-	tree, err := parse(d)
+// decode does not parse the entries that are in known, which maps their text to them.
+func decode(data []byte, router string, known map[string]*entry) (*Intent, []placed[End], error) {
+	tree, err := parse(data, known)
 	if err != nil {
 		return nil, nil, &MalformedError{Detail: err.Error()}
 	}
@@ -65,7 +66,7 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 		root.fail("router", "wrong_router", "this agent is %s", router)
 	}
 	generation, _ := root.integer("generation", 1, math.MaxInt64)
-	present := make([]placed[End], 0, root.length("present"))
+	var present []placed[End]
 	root.each("present", func(f *fields) { present = append(present, decodeEnd(f)) })
 	var removed []placed[Tombstone]
 	root.each("removed", func(f *fields) { removed = append(removed, decodeTombstone(f)) })
@@ -90,8 +91,7 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 
 // decodeWatch reads the settings for watching paths. If they are absent, no path is watched.
 func decodeWatch(root *fields) (watch Watch) {
-	root.read = append(root.read, "watch")
-	if _, found := root.object.get("watch"); !found {
+	if _, found := root.optional("watch"); !found {
 		return watch
 	}
 	if child, ok := root.child("watch"); ok {
@@ -125,8 +125,7 @@ func decodeTombstone(f *fields) placed[Tombstone] {
 // decodeTagOfOthers reads the tag that a released interface gets. If the member is absent or null, the
 // interface gets no tag.
 func decodeTagOfOthers(f *fields, name string, release bool) string {
-	f.read = append(f.read, name)
-	value, _ := f.object.get(name)
+	value, _ := f.optional(name)
 	if value == nil {
 		return ""
 	}
@@ -148,8 +147,8 @@ func decodeTagOfOthers(f *fields, name string, release bool) string {
 }
 
 func decodeEnd(f *fields) placed[End] {
-	if f.known != nil {
-		return placed[End]{entry: f.known.end, pointer: f.pointer, known: f.known, keyed: true, valid: true}
+	if known := f.object.known; known != nil {
+		return placed[End]{entry: known.end, pointer: f.pointer, known: known, keyed: true, valid: true}
 	}
 	before := len(*f.errors)
 	p := placed[End]{pointer: f.pointer, text: f.object.text}
@@ -176,8 +175,7 @@ func decodeEnd(f *fields) placed[End] {
 
 // decodeLabel reads the line's name for people. It returns "" if the member is absent.
 func decodeLabel(f *fields) string {
-	f.read = append(f.read, "label")
-	value, found := f.object.get("label")
+	value, found := f.optional("label")
 	if !found {
 		return ""
 	}
@@ -206,8 +204,7 @@ func decodeTesting(f *fields, encapsulation Encapsulation) bool {
 // decodeAccessOfEnd reads the customer's side of an end. The member is null for a probe, which has no
 // customer's side.
 func decodeAccessOfEnd(f *fields) Access {
-	if value, found := f.object.get("access"); found && value == nil {
-		f.read = append(f.read, "access")
+	if value, found := f.optional("access"); found && value == nil {
 		return Access{}
 	}
 	child, ok := f.child("access")
@@ -221,7 +218,7 @@ func decodeAccessOfEnd(f *fields) Access {
 // checkProbe checks an end without an access. Such an end is only for test frames, so it must be under test.
 // It must have no bandwidth profile, because there is no customer traffic to police.
 func checkProbe(f *fields, end *End) {
-	if value, found := f.object.get("access"); !found || value != nil {
+	if value, found := f.optional("access"); !found || value != nil {
 		return
 	}
 	if !end.Testing {
@@ -329,8 +326,7 @@ func decodeTransport(f *fields) Tunnel {
 // decodeOptionalNumber reads a number from 1 to highest, or returns 0 if the member is absent or null. allowed
 // reports whether the encapsulation may have the member.
 func decodeOptionalNumber(f *fields, name string, allowed bool, encapsulation string, highest int64) uint32 {
-	f.read = append(f.read, name)
-	if value, _ := f.object.get(name); value == nil {
+	if value, _ := f.optional(name); value == nil {
 		return 0
 	}
 	value, ok := f.needed(name, allowed, encapsulation)

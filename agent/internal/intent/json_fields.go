@@ -3,6 +3,7 @@ package intent
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,6 @@ import (
 // that unknown members can be refused.
 type fields struct {
 	object  object
-	known   *entry // the known entry for this object, or nil; a known entry has no members to read
 	pointer string
 	read    []string
 	errors  *[]Error
@@ -31,14 +31,16 @@ var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 // escape writes a name as an RFC 6901 reference token.
 func escape(name string) string { return escaper.Replace(name) }
 
-// get returns a member. It returns null as nil. If the member is absent, get reports an error and returns
-// false.
-func (f *fields) get(name string) (any, bool) {
-	if f.read == nil {
-		f.read = make([]string, 0, len(f.object.members))
-	}
+// optional returns a member. It returns null as nil. If the member is absent, it returns false.
+func (f *fields) optional(name string) (any, bool) {
 	f.read = append(f.read, name)
-	value, ok := f.object.get(name)
+	value, ok := f.object.members[name]
+	return value, ok
+}
+
+// get returns a member like optional. If the member is absent, get also reports an error.
+func (f *fields) get(name string) (any, bool) {
+	value, ok := f.optional(name)
 	if !ok {
 		f.fail(name, "missing", "%s is required", name)
 	}
@@ -47,15 +49,10 @@ func (f *fields) get(name string) (any, bool) {
 
 // refuseUnknown reports every member that was not read, sorted by name.
 func (f *fields) refuseUnknown() {
-	var unknown []string
-	for _, m := range f.object.members {
-		if !slices.Contains(f.read, m.name) {
-			unknown = append(unknown, m.name)
+	for _, name := range slices.Sorted(maps.Keys(f.object.members)) {
+		if !slices.Contains(f.read, name) {
+			f.fail(name, "unknown_field", "no field has this name")
 		}
-	}
-	slices.Sort(unknown)
-	for _, name := range unknown {
-		f.fail(name, "unknown_field", "no field has this name")
 	}
 }
 
@@ -99,8 +96,7 @@ func (f *fields) boolean(name string) (bool, bool) {
 
 // optionalBoolean reads a boolean member. If the member is absent, its value is false.
 func (f *fields) optionalBoolean(name string) bool {
-	f.read = append(f.read, name)
-	if _, found := f.object.get(name); !found {
+	if _, found := f.optional(name); !found {
 		return false
 	}
 	b, _ := f.boolean(name)
@@ -179,13 +175,6 @@ func (f *fields) child(name string) (*fields, bool) {
 	return &fields{object: members, pointer: f.at(name), errors: f.errors}, true
 }
 
-// length returns the length of an array, or 0 if the member is not an array.
-func (f *fields) length(name string) int {
-	value, _ := f.object.get(name)
-	array, _ := value.([]any)
-	return len(array)
-}
-
 // each reads an array of objects and calls read for each of them.
 func (f *fields) each(name string, read func(element *fields)) {
 	value, ok := f.get(name)
@@ -200,12 +189,7 @@ func (f *fields) each(name string, read func(element *fields)) {
 	at := f.at(name)
 	for i, value := range array {
 		element := &fields{pointer: at + "/" + strconv.Itoa(i), errors: f.errors}
-		switch value := value.(type) {
-		case object:
-			element.object = value
-		case *entry:
-			element.known = value
-		default:
+		if element.object, ok = value.(object); !ok {
 			*f.errors = append(*f.errors, Error{element.pointer, "type", "must be an object"})
 			continue
 		}
