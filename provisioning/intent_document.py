@@ -5,7 +5,7 @@ Pure functions: rows in, dataclasses and JSON out.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
@@ -24,12 +24,12 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class EndRow:
-    """One VLL end on the router, as in the database.
+class IntendedEnd:
+    """One VLL end, or one end of a probe, on the router.
 
-    ``local`` and ``remote`` are tunnel addresses, None for a local cross-connect. ``interface`` is None for a
-    probe, which has no access. ``confirmed_removed``: the router has confirmed that it removed this revision
-    completely. ``bandwidth``: the profile for the policers, None if the end is not policed.
+    ``confirmed_removed``: the router has confirmed that it removed this revision completely. ``members``: the
+    members of the end in the document, apart from its identity; see ``end_members``. ``release``: how to
+    release an unwanted end; None to delete it.
     """
 
     vll: UUID
@@ -37,32 +37,50 @@ class EndRow:
     revision: int
     wanted_present: bool
     confirmed_removed: bool
-    admin_up: bool
-    frame: int
-    interface: str | None
-    tagging: str
-    outer_vlan: int | None
-    inner_vlan: int | None
-    exact_match: bool
-    encapsulation: str
-    family: int | None
-    local: str | None
-    remote: str | None
-    vni: int | None
-    bandwidth: BandwidthProfile | None = None
-    # The tunnel is being tested, and the customer is not connected to it.
-    testing: bool = False
-    gre_key: int | None = None
-    # The FIB table of the tunnel.
-    table: int = 0
-    # The end takes over foreign objects without changes.
-    adopt: bool = False
-    # The port is shut down because of the far end's link.
-    uni_link_down: bool = False
-    # The label of the line for SNMP, None if the agent does not want it.
-    label: str | None = None
-    # How to release an unwanted end; None to delete it.
+    members: Mapping[str, Any]
     release: Release | None = None
+
+    @property
+    def key(self) -> "EndKey":
+        """Return the end, with its revision."""
+        return EndKey(self.vll, self.side, self.revision, self.wanted_present, self.release)
+
+
+def end_members(
+    *,
+    admin_up: bool,
+    frame: int,
+    access: Mapping[str, Any] | None,
+    transport: Mapping[str, Any],
+    gre_key: int | None = None,
+    table: int = 0,
+    bandwidth: BandwidthProfile | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the members of an end for the document.
+
+    ``access`` is None for a probe, which has no access. ``local`` and ``remote`` of ``transport`` are tunnel
+    addresses, None for a local cross-connect. ``table``: the FIB table of the tunnel. ``bandwidth``: the
+    profile for the policers, None if the end is not policed. ``more``: members that only newer agents know,
+    such as ``testing`` (the tunnel is tested, and the customer is not connected to it) or ``adopt`` (the end
+    takes over foreign objects without changes).
+
+    An agent refuses a document with a member that it does not know. So optional members are left out unless
+    they have a value.
+    """
+    addresses = {name: _canonical(transport[name]) for name in ("local", "remote")}
+    optional = {"bandwidth": bandwidth and asdict(bandwidth), **more}
+    return {
+        "admin_up": admin_up,
+        "frame": frame,
+        "access": access,
+        "transport": {**transport, **addresses, **_set(gre_key=gre_key, table=table)},
+        **_set(**optional),
+    }
+
+
+def _set(**optional: Any) -> dict[str, Any]:
+    return {name: value for name, value in optional.items() if value}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,7 +103,7 @@ class RouterIntent:
 
     router: str
     generation: int
-    present: tuple[EndRow, ...]
+    present: tuple[IntendedEnd, ...]
     removed: tuple[EndKey, ...]
     # The BFD settings for the tunnels' paths, None if no path is to be watched.
     watch: PathWatch | None = None
@@ -99,7 +117,7 @@ class RouterIntent:
             "schema": 1,
             "router": self.router,
             "generation": self.generation,
-            "present": [_present(row) for row in self.present],
+            "present": [{**_identity(row), **row.members} for row in self.present],
             "removed": [_tombstone(key) for key in self.removed],
             # Agents that do not watch paths do not know this member.
             **({} if self.watch is None else {"watch": self.watch._asdict()}),
@@ -108,19 +126,18 @@ class RouterIntent:
 
     def handed_over(self, vll: UUID) -> "RouterIntent":
         """Return this intent as it will be after the line has passed its test."""
-        present = (replace(row, testing=False) if row.vll == vll else row for row in self.present)
-        return replace(self, present=tuple(present))
+        return replace(self, present=tuple(_tested(row) if row.vll == vll else row for row in self.present))
 
     def end_keys(self) -> frozenset[EndKey]:
         """Return every end that this document names."""
-        return frozenset(map(key_of, self.present)) | frozenset(self.removed)
+        return frozenset(row.key for row in self.present) | frozenset(self.removed)
 
 
 def intent_for(
     *,
     router: str,
     generation: int,
-    rows: Iterable[EndRow],
+    rows: Iterable[IntendedEnd],
     moved_away: Iterable[EndKey] = (),
     watch: PathWatch | None = None,
 ) -> RouterIntent:
@@ -129,7 +146,7 @@ def intent_for(
     ``moved_away``: ends that have moved to another router and whose removal here is not confirmed.
     """
     ordered = sorted(rows, key=_place)
-    unwanted = [key_of(row) for row in ordered if not row.wanted_present and not row.confirmed_removed]
+    unwanted = [row.key for row in ordered if not row.wanted_present and not row.confirmed_removed]
     return RouterIntent(
         router=router,
         generation=generation,
@@ -137,11 +154,6 @@ def intent_for(
         removed=tuple(sorted([*unwanted, *moved_away], key=_place)),
         watch=watch,
     )
-
-
-def key_of(row: EndRow) -> EndKey:
-    """Return the end of this row, with its revision."""
-    return EndKey(row.vll, row.side, row.revision, row.wanted_present, row.release)
 
 
 def sha256_of(document: bytes) -> str:
@@ -154,11 +166,16 @@ def content_sha256_of(document: bytes) -> str:
     return sha256_of(document.partition(b",")[2])
 
 
-def _place(end: EndRow | EndKey) -> tuple[str, str]:
+def _tested(row: IntendedEnd) -> IntendedEnd:
+    members = {name: value for name, value in row.members.items() if name != "testing"}
+    return replace(row, members=members)
+
+
+def _place(end: IntendedEnd | EndKey) -> tuple[str, str]:
     return str(end.vll), end.side
 
 
-def _identity(row: EndRow | EndKey) -> dict[str, Any]:
+def _identity(row: IntendedEnd | EndKey) -> dict[str, Any]:
     return {"vll": str(row.vll), "end": row.side, "revision": row.revision}
 
 
@@ -167,49 +184,6 @@ def _tombstone(key: EndKey) -> dict[str, Any]:
         return _identity(key)
     tags = {name: tag for name, tag in asdict(key.release).items() if tag is not None}
     return {**_identity(key), "release": True, **tags}
-
-
-def _present(row: EndRow) -> dict[str, Any]:
-    return {
-        **_identity(row),
-        "admin_up": row.admin_up,
-        "frame": row.frame,
-        # Agents that do not support policers do not know this member.
-        **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
-        # Agents that do not support activation tests do not know this member.
-        **({"testing": True} if row.testing else {}),
-        # Agents that do not support adoption do not know this member.
-        **({"adopt": True} if row.adopt else {}),
-        # Agents that do not support link loss forwarding do not know this member.
-        **({"uni_link_down": True} if row.uni_link_down else {}),
-        # Only agents that want labels know this member.
-        **({} if row.label is None else {"label": row.label}),
-        "access": _access(row),
-        "transport": {
-            "encapsulation": row.encapsulation,
-            "family": row.family,
-            "local": _canonical(row.local),
-            "remote": _canonical(row.remote),
-            "vni": row.vni,
-            # Agents that do not support GRE keys do not know this member.
-            **({} if row.gre_key is None else {"gre_key": row.gre_key}),
-            # Agents that do not support FIB tables refuse a document with this member. They therefore
-            # create nothing in table 0.
-            **({"table": row.table} if row.table else {}),
-        },
-    }
-
-
-def _access(row: EndRow) -> dict[str, Any] | None:
-    if row.interface is None:
-        return None
-    return {
-        "interface": row.interface,
-        "tagging": row.tagging,
-        "outer_vlan": row.outer_vlan,
-        "inner_vlan": row.inner_vlan,
-        "exact_match": row.exact_match,
-    }
 
 
 def _canonical(address: str | None) -> str | None:

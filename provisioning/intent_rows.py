@@ -2,56 +2,38 @@
 
 import json
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
-from portal.core.bandwidth_profile import Policing
+from portal.core.bandwidth_profile import BandwidthProfile, Policing, bandwidth_profile
 from portal.core.line_label import line_label
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Router
-from portal.vll.models import Vll, VllEnd, VllTombstone
+from portal.vll.line_spec import ALLOCATED_END, REVISION
+from portal.vll.models import VllEnd, VllTombstone
 from portal.vll.operations.link_loss_forwarding import forwards_link_loss
-from portal.vll.policing_status import profile_of
 from portal.vll.states import AdminStatus, Handover
 from portal.vll.unconfirmed_ends import ADDS_PENDING_APPROVAL, GONE, unconfirmed_ends
-from provisioning.intent_document import EndKey, EndRow, Release
+from provisioning.intent_document import EndKey, IntendedEnd, Release, end_members
 
 _END = (
-    "side",
-    "status",
-    "status_revision",
-    "tagging",
-    "outer_vlan",
-    "inner_vlan",
-    "exact_match",
-    "tunnel_address",
-    "access_tag_before",
-    "tunnel_tag_before",
+    *(each.column for each in ALLOCATED_END if each.name not in ("port", "outer_vlan")),
+    *("side", "status", "status_revision", "access_tag_before", "tunnel_tag_before"),
 )
 # The router's capabilities, and the FIB table of its tunnels.
 _OF_ROUTER = ("policing", "line_tests", "adoption", "labels", "keeps_down", "underlay_table")
 _OF_END = ("interface", "far_address", "customer", "shut_side")
+# Agents do not need these values, because others follow from them.
+_NOT_SENT = ("svc_mtu", "transport", "decommission_at")
 _LINE = (
-    "revision",
-    "wanted_present",
-    "admin_status",
-    "encapsulation",
-    "family",
-    "vni",
-    "gre_key",
-    "frame",
-    "cir_bps",
-    "eir_bps",
-    "requested_cbs_bytes",
-    "requested_ebs_bytes",
-    "handover",
-    "lifecycle",
-    "link_loss_forwarding",
-    "description",
+    *(each.column for each in REVISION if each.name not in _NOT_SENT),
+    *("revision", "wanted_present", "handover", "lifecycle", "description", "customer_id"),
 )
+_ACCESS = ("interface", "tagging", "outer_vlan", "inner_vlan", "exact_match")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +43,7 @@ class RouterRows:
     ``moved_away``: ends that have left the router and whose removal it has not confirmed.
     """
 
-    ends: tuple[EndRow, ...]
+    ends: tuple[IntendedEnd, ...]
     moved_away: tuple[EndKey, ...]
 
 
@@ -75,36 +57,33 @@ def router_rows(router: Router) -> RouterRows:
     with connection.cursor() as cursor:
         cursor.execute(_IN_ONE.format(ends=ends[0], left=left[0]), [*ends[1], *left[1]])
         rows = cursor.fetchall()
-    wanted = [json.loads(end) for end, _ in rows if end is not None]
-    gone = [json.loads(key) for _, key in rows if key is not None]
+    wanted = [json.loads(end, object_hook=_row) for end, _ in rows if end is not None]
+    gone = [json.loads(key, object_hook=_row) for _, key in rows if key is not None]
     # An agent without adoption would refuse the whole document if it contained ends to take over or to
     # release. The agent leaves ends that are not in the document as they are, and reports them as
     # quarantined.
     return RouterRows(
-        ends=tuple(_row(end) for end in wanted if end["adoption"] or not _is_handed_over(end)),
-        moved_away=tuple(_key(key) for key in gone if key["adoption"] or not key["release"]),
+        ends=tuple(_end(row) for row in wanted if row.adoption or row.handover not in _HANDED_OVER),
+        moved_away=tuple(_key(row) for row in gone if row.adoption or not row.release),
     )
 
 
-def _is_handed_over(row: dict[str, Any]) -> bool:
-    return row["line_handover"] in (Handover.ADOPT, Handover.RELEASE)
-
-
+_HANDED_OVER = (Handover.ADOPT, Handover.RELEASE)
 _IN_ONE = """
 SELECT to_jsonb(wanted)::text, NULL FROM ({ends}) AS wanted
 UNION ALL SELECT NULL, to_jsonb(gone)::text FROM ({left}) AS gone
 """
 
 
-def end_rows(router: Router) -> list[EndRow]:
+def end_rows(router: Router) -> list[IntendedEnd]:
     """Return only the ends of ``router_rows``."""
     return list(router_rows(router).ends)
 
 
 def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
-    """Return the columns that ``_row`` reads, each under its own name."""
+    """Return the columns that ``_end`` reads, each under its own name."""
     far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
-    of_line = {f"line_{name}": F(f"vll__{name}") for name in _LINE}
+    of_line = {name: F(f"vll__{name}") for name in _LINE}
     here = VllEnd.objects.filter(port__router=router)
     ends: QuerySet[VllEnd, Any] = (
         here.exclude(vll__lifecycle__in=GONE)
@@ -147,52 +126,65 @@ def unconfirmed_keys(router: Router) -> frozenset[EndKey]:
     )
 
 
-def _key(row: dict[str, Any]) -> EndKey:
-    release = Release(row["access_tag"] or None, row["tunnel_tag"] or None) if row["release"] else None
-    return EndKey(UUID(row["vll_id"]), row["side"], row["revision"], present=False, release=release)
+def _row(columns: dict[str, Any]) -> SimpleNamespace:
+    """Return a row with its columns as attributes."""
+    return SimpleNamespace(**columns)
 
 
-def _row(row: dict[str, Any]) -> EndRow:
-    end = VllEnd(**{name: row[name] for name in _END})
-    vll = Vll(id=UUID(row["vll_id"]), **{name: row[f"line_{name}"] for name in _LINE})
-    tunnelled = vll.family is not None
-    adopt = vll.handover == Handover.ADOPT
-    return EndRow(
-        vll=vll.pk,
-        side=end.side,
-        revision=vll.revision,
-        wanted_present=vll.wanted_present,
-        confirmed_removed=end.status == VllEnd.Status.REMOVED and end.status_revision == vll.revision,
-        admin_up=vll.admin_status != AdminStatus.DOWN,
-        frame=vll.frame,
-        interface=row["interface"],
-        tagging=end.tagging,
-        outer_vlan=end.outer_vlan,
-        inner_vlan=end.inner_vlan,
-        exact_match=end.exact_match,
-        encapsulation=vll.encapsulation,
-        family=vll.family,
-        local=end.tunnel_address if tunnelled else None,
-        remote=row["far_address"] if tunnelled else None,
-        vni=vll.vni,
-        gre_key=vll.gre_key,
-        table=row["underlay_table"] if tunnelled else 0,
-        bandwidth=None if adopt else profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
-        testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
+def _key(row: Any) -> EndKey:
+    release = Release(row.access_tag or None, row.tunnel_tag or None) if row.release else None
+    return EndKey(UUID(row.vll_id), row.side, row.revision, present=False, release=release)
+
+
+def _end(row: Any) -> IntendedEnd:
+    tunnelled, adopt = row.family is not None, row.handover == Handover.ADOPT
+    policed = not adopt and Policing(row.policing or Policing.NONE).covers(Tagging(row.tagging))
+    can_be_shut = bool(row.keeps_down) and row.tagging == Tagging.UNTAGGED and row.wanted_present
+    members = end_members(
+        admin_up=row.admin_status != AdminStatus.DOWN,
+        frame=row.frame,
+        access={name: getattr(row, name) for name in _ACCESS},
+        transport={
+            "encapsulation": row.encapsulation,
+            "family": row.family,
+            "local": row.tunnel_address if tunnelled else None,
+            "remote": row.far_address if tunnelled else None,
+            "vni": row.vni,
+        },
+        gre_key=row.gre_key,
+        table=row.underlay_table if tunnelled else 0,
+        bandwidth=_profile(row) if policed else None,
+        testing=row.admin_status == AdminStatus.TESTING and bool(row.line_tests),
         adopt=adopt,
-        uni_link_down=row["shut_side"] == end.side
-        and bool(row["keeps_down"])
-        and end.tagging == Tagging.UNTAGGED
-        and vll.wanted_present
-        and forwards_link_loss(vll),
-        label=_label(vll, row["customer"]) if row["labels"] else None,
-        release=_release(end) if vll.handover == Handover.RELEASE else None,
+        uni_link_down=can_be_shut and row.shut_side == row.side and forwards_link_loss(row),
+        label=_label(row) if row.labels else None,
+    )
+    return IntendedEnd(
+        vll=UUID(row.vll_id),
+        side=row.side,
+        revision=row.revision,
+        wanted_present=row.wanted_present,
+        confirmed_removed=row.status == VllEnd.Status.REMOVED and row.status_revision == row.revision,
+        members=members,
+        release=_release(row) if row.handover == Handover.RELEASE else None,
     )
 
 
-def _label(vll: Vll, customer: str) -> str:
-    return line_label(vll.pk, description=vll.description, customer=customer, customer_id=vll.customer_id)
+def _profile(row: Any) -> BandwidthProfile:
+    return bandwidth_profile(
+        cir_bps=row.cir_bps,
+        frame=row.frame,
+        eir_bps=row.eir_bps,
+        cbs_bytes=row.requested_cbs_bytes,
+        ebs_bytes=row.requested_ebs_bytes,
+    )
 
 
-def _release(end: VllEnd) -> Release:
-    return Release(end.access_tag_before or None, end.tunnel_tag_before or None)
+def _label(row: Any) -> str:
+    return line_label(
+        UUID(row.vll_id), description=row.description, customer=row.customer, customer_id=row.customer_id
+    )
+
+
+def _release(row: Any) -> Release:
+    return Release(row.access_tag_before or None, row.tunnel_tag_before or None)

@@ -8,14 +8,14 @@ from portal.core.required_mtu import MAX_FRAME
 from portal.inventory.models import Router
 from portal.vll.models import TunnelPath, VllEnd
 from portal.vll.operations.path_probes import probes_on
-from provisioning.intent_document import EndKey, EndRow
+from provisioning.intent_document import EndKey, IntendedEnd, end_members
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeRows:
     """The wanted probes on a router, and the unwanted probes whose removal the router has not confirmed."""
 
-    present: tuple[EndRow, ...]
+    present: tuple[IntendedEnd, ...]
     removed: tuple[EndKey, ...]
 
 
@@ -46,27 +46,28 @@ def _unconfirmed(path: TunnelPath, router: Router) -> EndKey | None:
     return EndKey(path.pk, side, path.probe_revision, present=present)
 
 
-def _row(path: TunnelPath, side: str) -> EndRow:
+def _row(path: TunnelPath, side: str) -> IntendedEnd:
     transport = Transport(path.probe_transport)
     far = "z" if side == "a" else "a"
-    return EndRow(
+    members = end_members(
+        admin_up=True,
+        frame=MAX_FRAME,
+        access=None,
+        transport={
+            "encapsulation": transport.encapsulation.value,
+            "family": transport.family,
+            "local": path.router(side).loopback(path.family),
+            "remote": path.router(far).loopback(path.family),
+            "vni": PROBE_VNI,
+        },
+        table=path.router(side).underlay_table,
+        testing=True,
+    )
+    return IntendedEnd(
         vll=path.pk,
         side=side,
         revision=path.probe_revision,
         wanted_present=True,
         confirmed_removed=False,
-        admin_up=True,
-        frame=MAX_FRAME,
-        interface=None,
-        tagging="",
-        outer_vlan=None,
-        inner_vlan=None,
-        exact_match=True,
-        encapsulation=transport.encapsulation.value,
-        family=transport.family,
-        local=path.router(side).loopback(path.family),
-        remote=path.router(far).loopback(path.family),
-        vni=PROBE_VNI,
-        table=path.router(side).underlay_table,
-        testing=True,
+        members=members,
     )

@@ -6,6 +6,8 @@ reports of routers or derived values, but no decisions of people. A guard test r
 column to be in one of these lists. After a change of TRACKED, run ``manage.py makemigrations audit``.
 """
 
+from collections.abc import Iterable
+
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
@@ -26,7 +28,13 @@ from portal.inventory.models import (
 )
 from portal.notifications.models import MailOptOut, Webhook
 from portal.telemetry.models import Quarantine
+from portal.vll.line_spec import ALLOCATED_END, REVISION, Property
 from portal.vll.models import Order, Reservation, Vll, VllEnd
+
+
+def _columns(properties: Iterable[Property]) -> str:
+    return " ".join(each.column for each in properties)
+
 
 TRACKED: dict[type[models.Model], str] = {
     Customer: "id name created_at approve_up_to_bps cooling_off_s retired_at",
@@ -49,10 +57,8 @@ TRACKED: dict[type[models.Model], str] = {
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
     " ipv4 ipv6 in_service",
     ReservedVniRange: "id first last reason",
-    Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_cbs_bytes"
-    " eir_bps requested_ebs_bytes requested_transport link_loss_forwarding encapsulation family vni"
-    " gre_key frame revision wanted_present decommission_at",
-    VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
+    Vll: f"id customer description created_at lifecycle {_columns(REVISION)} revision wanted_present",
+    VllEnd: f"id vll side {_columns(ALLOCATED_END)}",
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of before"
     " after described forced",
     Reservation: "id customer slot reserved_by created_at expires_at renewals cir_bps ends",

@@ -14,8 +14,9 @@ from portal.notifications.models import Group, Mail, MailOptOut
 from portal.notifications.models.mail import MONTHLY_REPORT
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
 from portal.telemetry.router_silences import REPORTING, SILENT
+from portal.vll.line_spec import ChangeKind
 from portal.vll.models import Order, VllEnd
-from portal.vll.order_diff import ChangeKind, change_kinds
+from portal.vll.order_diff import change_kinds
 from portal.vll.states import IN_SERVICE, OrderAction
 
 # A status of a line is mailed only after it has lasted for this time. A flapping line therefore causes no

@@ -8,8 +8,8 @@ from django.conf import settings
 from portal.core.activation_test_mode import ActivationTestMode
 from portal.core.encapsulations import Encapsulation
 from portal.inventory.models import ObservedRouter, Router
+from portal.vll.line_spec import LineRevision
 from portal.vll.models import ActivationTest
-from portal.vll.revision_content import Content
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Untested:
     routers: tuple[str, ...] = ()
 
 
-def needs_test(before: Content | None, after: Content) -> bool:
+def needs_test(before: LineRevision | None, after: LineRevision) -> bool:
     """Return whether frames will take another path: the line is new, or its tunnel or its routers change.
 
     Return False if activation tests are switched off.
@@ -33,26 +33,18 @@ def needs_test(before: Content | None, after: Content) -> bool:
     return before is None or takes_another_way(before, after)
 
 
-def takes_another_way(before: Content, after: Content) -> bool:
+def takes_another_way(before: LineRevision, after: LineRevision) -> bool:
     """Return whether both routers must change the line's tunnel before frames pass again."""
-    return _way(before) != _way(after)
+    return before.tunnel != after.tunnel
 
 
-def loses_no_frame(before: Content, after: Content) -> bool:
+def loses_no_frame(before: LineRevision, after: LineRevision) -> bool:
     """Return whether the routers make the change in place, while frames flow (tests/lab/test_in_place.py)."""
-    return not takes_another_way(before, after) and _stops(before) == _stops(after)
+    same_access = all(end.access == after.ends[side].access for side, end in before.ends.items())
+    return not takes_another_way(before, after) and same_access and before.admin_status == after.admin_status
 
 
-def _stops(content: Content) -> tuple[object, ...]:
-    """Return the values that routers cannot change without an interruption of the line."""
-    picked = [
-        (end.port, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match)
-        for end in (content.a, content.z)
-    ]
-    return content.admin_status, *picked
-
-
-def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
+def untested(content: LineRevision, routers: Iterable[Router]) -> Untested | None:
     """Return why a line with this content cannot be tested between these routers, or None if it can.
 
     Read the routers with ``select_related("observed")``.
@@ -66,8 +58,3 @@ def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
 def _sends_test_frames(router: Router) -> bool:
     observed: ObservedRouter | None = getattr(router, "observed", None)
     return observed is not None and observed.line_tests
-
-
-def _way(content: Content) -> tuple[object, ...]:
-    addresses = [content.ends[side].tunnel_address for side in "az"]
-    return content.encapsulation, content.family, content.vni, content.gre_key, *addresses

@@ -27,11 +27,10 @@ from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred
 from portal.vll.cooling_off_vlans import removed_lines_named
 from portal.vll.errors import EndsAreTheSame
 from portal.vll.gre_key_rules import gre_key_families, same_tunnel
+from portal.vll.line_spec import AUTO, LineRevision, LineSpec
 from portal.vll.operations.end_validation import named_first
 from portal.vll.operations.line_request_check import (
-    AUTO,
     LineCheck,
-    LineRequest,
     check_line,
     core_loads,
     families,
@@ -41,7 +40,6 @@ from portal.vll.operations.modify_line import check_tombstones
 from portal.vll.operations.reservations import reservation_read
 from portal.vll.operations.resource_leases import Leased, same_frames
 from portal.vll.order_waits import Wait, waits_of
-from portal.vll.revision_content import Content
 
 VLANS_SHOWN = 10
 # The frames taken by interfaces that the portal does not manage: by port id, then by interface name.
@@ -115,7 +113,7 @@ class Existing:
 def feasibility_of(
     *,
     user: User,
-    request: LineRequest,
+    spec: LineSpec,
     now: datetime,
     reservation: UUID | None = None,
     line: Existing | None = None,
@@ -135,7 +133,7 @@ def feasibility_of(
     own = [leased.owner] if leased else []
     found = check_line(
         user=user,
-        request=request,
+        spec=spec,
         now=now,
         lock=False,
         owner=line.customer if line else None,
@@ -148,15 +146,15 @@ def feasibility_of(
         with found.noting():
             check_tombstones(line.leased, found.ports)
     foreign = foreign_frames(found.ports.values())
-    ends = _ends(found, request, leased, foreign)
-    _check_leases(found, request, leased, foreign)
+    ends = _ends(found, spec, leased, foreign)
+    _check_leases(found, spec, leased, foreign)
     offered: tuple[Option, ...] = ()
     capacities: list[RouterCapacity] = []
     assumed: list[Assumption] = []
     gre_keys: frozenset[Family] = frozenset()
     if found.can_end:
-        transport = likely_transport(found, request)
-        loads = core_loads(found.ports, cir_bps=request.cir_bps, transport=transport)
+        transport = likely_transport(found, spec)
+        loads = core_loads(found.ports, cir_bps=spec.cir_bps, transport=transport)
         capacities = router_capacities(ends=loads, transport=transport)
         routers = {side: port.router for side, port in found.ports.items()}
         between = line_ends(routers["a"], routers["z"])
@@ -169,7 +167,7 @@ def feasibility_of(
             routers["z"].pk,
             a_families=families(routers["a"]),
             z_families=families(routers["z"]),
-            carried_tags=request.carried_tags,
+            carried_tags=spec.carried_tags,
             policy=path_policy(),
             barred=barred(*between, Transport, gre_keys=gre_keys),
             gre_keys=gre_keys,
@@ -179,7 +177,7 @@ def feasibility_of(
         selected=found.selected,
         links=_links(found.selected, topology),
         options=offered,
-        largest_svc_mtu=_largest_svc_mtu(found, request, offered),
+        largest_svc_mtu=_largest_svc_mtu(found, spec, offered),
         ends=ends,
         routers=capacities,
         assumptions=assumed,
@@ -188,9 +186,7 @@ def feasibility_of(
     )
 
 
-def _check_leases(
-    found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
-) -> None:
+def _check_leases(found: LineCheck, spec: LineSpec, leased: Leased | None, foreign: ForeignFrames) -> None:
     """Collect the errors of the allocators: for the ends, in the order of VLAN allocation, then for the
     tunnel.
     """
@@ -199,7 +195,7 @@ def _check_leases(
     booked: dict[int, int] = {}
     own = leased.owner if leased else None
     same = any(isinstance(refusal, EndsAreTheSame) for refusal in found.refusals)
-    for side, end in named_first(request.ends):
+    for side, end in named_first(spec.ends):
         port = found.ports.get(side)
         if port is None or port.customer is None or found.tags_refused(side):
             continue
@@ -222,22 +218,24 @@ def _check_leases(
                 tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
             )
         own_bps, besides = _booked_already(leased, side, port), booked.get(port.pk, 0)
-        if request.cir_bps > own_bps:
+        if spec.cir_bps > own_bps:
             with found.noting():
                 bandwidth_check(
                     port=port,
                     side=side,
-                    cir_bps=request.cir_bps,
+                    cir_bps=spec.cir_bps,
                     own_bps=own_bps,
                     booked_besides=besides,
                 )
-            booked[port.pk] = besides + request.cir_bps - own_bps
+            booked[port.pk] = besides + spec.cir_bps - own_bps
     if found.selected is not None:
         with found.noting():
             _check_transport(found.selected, found.ports, leased.line if leased else None)
 
 
-def _check_transport(selected: SelectedTransport, ports: Mapping[str, Port], line: Content | None) -> None:
+def _check_transport(
+    selected: SelectedTransport, ports: Mapping[str, Port], line: LineRevision | None
+) -> None:
     transport = selected.transport
     has_vni = line is not None and line.vni is not None
     if transport.encapsulation.leases_vni and not has_vni and not vni_available():
@@ -253,12 +251,12 @@ def _booked_already(leased: Leased | None, side: str, port: Port) -> int:
 
 
 def _ends(
-    found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
+    found: LineCheck, spec: LineSpec, leased: Leased | None, foreign: ForeignFrames
 ) -> dict[str, EndFeasibility]:
     ends = {}
     more: dict[int, int] = defaultdict(int)
     for side, port in found.ports.items():
-        more[port.pk] += request.cir_bps - _booked_already(leased, side, port)
+        more[port.pk] += spec.cir_bps - _booked_already(leased, side, port)
     for side, port in found.ports.items():
         end = found.ends[side]
         free: list[int] = []
@@ -290,15 +288,15 @@ def _links(selected: SelectedTransport | None, topology: Topology) -> list[LinkF
     ]
 
 
-def _largest_svc_mtu(found: LineCheck, request: LineRequest, offered: tuple[Option, ...]) -> int | None:
-    eligible = [option for option in offered if request.transport in (AUTO, option.transport)]
+def _largest_svc_mtu(found: LineCheck, spec: LineSpec, offered: tuple[Option, ...]) -> int | None:
+    eligible = [option for option in offered if spec.transport in (AUTO, option.transport)]
     carried = [option.largest_svc_mtu for option in eligible if option.largest_svc_mtu is not None]
     if not carried:
         return None
     at_ports = [
         port.max_frame
         - ETHERNET_HEADER
-        - VLAN_TAG * (request.carried_tags + found.ends[side].tagging.selecting_tags)
+        - VLAN_TAG * (spec.carried_tags + found.ends[side].tagging.selecting_tags)
         for side, port in found.ports.items()
     ]
     return min(max(carried), *at_ports)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.inventory.models import Port
 from portal.underlay.tunnel_endpoints import LineEnd
-from portal.vll.revision_content import Content
+from portal.vll.line_spec import LineRevision
 
 
 def gre_key_families(
-    a: LineEnd, z: LineEnd, *, line: Content | None, ports: Mapping[str, Port]
+    a: LineEnd, z: LineEnd, *, line: LineRevision | None, ports: Mapping[str, Port]
 ) -> frozenset[Family]:
     """Return the families over which a GRE tunnel between these routers would have a key.
 
@@ -24,16 +24,16 @@ def gre_key_families(
     families = frozenset(Family)
     if line is None or line.encapsulation != Encapsulation.GRE or line.gre_key is not None:
         return families
-    stays = same_tunnel(line, line.transport, ports)
-    return families - {line.transport.family} if stays else families
+    stays = same_tunnel(line, line.allocated_transport, ports)
+    return families - {line.allocated_transport.family} if stays else families
 
 
-def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) -> bool:
+def same_tunnel(line: LineRevision, transport: Transport, ports: Mapping[str, Port]) -> bool:
     """Return whether the line keeps its tunnel and its addresses with this transport and these ports.
 
     ``ports``: the wanted ports by side. Only their routers count.
     """
     same = (line.encapsulation, line.family) == (transport.encapsulation, transport.family)
-    before = Port.objects.filter(pk__in={line.a.port, line.z.port}).values_list("pk", "router")
+    before = Port.objects.filter(pk__in={line.a_end.port, line.z_end.port}).values_list("pk", "router")
     routers = dict(before)
     return same and all(routers[end.port] == ports[side].router_id for side, end in line.ends.items())

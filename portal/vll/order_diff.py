@@ -1,63 +1,24 @@
-"""The changes of a modify order: the old and the new value of each member, and the kinds of change."""
+"""The changes of a line: the old and the new value of each property, and the kinds of change."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import models
-
+from portal.vll.line_spec import ALLOCATED_END, END, LINE, REVISION, ChangeKind, LineSpec, Property
 from portal.vll.models import Order, Vll
-from portal.vll.revision_content import LINE
 from portal.vll.states import AdminStatus, OrderState
 
-
-class ChangeKind(models.TextChoices):
-    """The kinds of changes of a line in service."""
-
-    DESCRIPTION = "description"
-    BANDWIDTH = "bandwidth"
-    SVC_MTU = "svc-mtu"
-    TRANSPORT = "transport"
-    ENCAPSULATION = "encapsulation"
-    LINK_LOSS_FORWARDING = "link-loss-forwarding"
-    VLAN = "vlan"
-    MOVE_A_END = "move-a-end"
-    MOVE_Z_END = "move-z-end"
-    SUSPEND = "suspend"
-    RESUME = "resume"
-    COOLING_OFF = "cooling-off"
-
-
-_KINDS = {
-    "description": ChangeKind.DESCRIPTION,
-    "cir_bps": ChangeKind.BANDWIDTH,
-    "requested_cbs_bytes": ChangeKind.BANDWIDTH,
-    "eir_bps": ChangeKind.BANDWIDTH,
-    "requested_ebs_bytes": ChangeKind.BANDWIDTH,
-    "svc_mtu": ChangeKind.SVC_MTU,
-    "requested_transport": ChangeKind.TRANSPORT,
-    "link_loss_forwarding": ChangeKind.LINK_LOSS_FORWARDING,
-    "encapsulation": ChangeKind.TRANSPORT,
-    "family": ChangeKind.TRANSPORT,
-    "tagging": ChangeKind.ENCAPSULATION,
-    "exact_match": ChangeKind.ENCAPSULATION,
-    "outer_vlan": ChangeKind.VLAN,
-    "inner_vlan": ChangeKind.VLAN,
-}
-# Members that follow from other members, or that the order itself shows, are not listed.
-_LINE = tuple(name for name in LINE if name not in ("frame", "decommission_at"))
-_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_address")
+_DESCRIPTION = LINE[0]
+_VLAN = next(each for each in ALLOCATED_END if each.name == "vlan")
+# An order shows the allocated VLAN at the place of the requested one.
+_OF_END = tuple(_VLAN if each.name == "outer_vlan" else each for each in ALLOCATED_END if each is not _VLAN)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One member of a line that an order changes.
-
-    ``side``: "a", "z", or "" for the line itself. ``name`` and the values are as in
-    portal.vll.revision_content.
-    """
+    """A property that changes, with its stored values. ``side``: "a", "z", or "" for the line itself."""
 
     side: str
-    name: str
+    property: Property
     before: Any
     after: Any
 
@@ -65,11 +26,24 @@ class Difference:
 def differences_of(order: Order) -> list[Difference]:
     """Return the differences that a modify order makes to its line; nothing for any other order."""
     before, after, described = order.before or {}, order.after or {}, order.described or {}
-    found = [Difference("", "description", described.get("before"), described.get("after"))]
-    found += [Difference("", name, before.get(name), after.get(name)) for name in _LINE]
+    found = [Difference("", _DESCRIPTION, described.get("before"), described.get("after"))]
+    found += [Difference("", each, before.get(each.column), after.get(each.column)) for each in REVISION]
     for side in "az":
         was, will_be = before.get(side, {}), after.get(side, {})
-        found += [Difference(side, name, was.get(name), will_be.get(name)) for name in _END]
+        found += [Difference(side, each, was.get(each.column), will_be.get(each.column)) for each in _OF_END]
+    return [each for each in found if each.before != each.after and each.property.label is not None]
+
+
+def differences_between(before: LineSpec, after: LineSpec) -> list[Difference]:
+    """Return the differences between two specifications of the same line, apart from the description."""
+    found = [
+        Difference("", each, getattr(before, each.name), getattr(after, each.name))
+        for each in LINE
+        if each is not _DESCRIPTION
+    ]
+    for side, end in before.ends.items():
+        wanted = after.ends[side]
+        found += [Difference(side, each, getattr(end, each.name), getattr(wanted, each.name)) for each in END]
     return [each for each in found if each.before != each.after]
 
 
@@ -93,10 +67,10 @@ def change_kinds(order: Order) -> list[ChangeKind]:
 
 
 def _kind(order: Order, each: Difference) -> ChangeKind | None:
-    if each.name == "port":
+    if each.property.name == "port":
         return ChangeKind.MOVE_A_END if each.side == "a" else ChangeKind.MOVE_Z_END
-    if each.name != "admin_status":
-        return _KINDS.get(each.name)
+    if each.property.name != "admin_status":
+        return each.property.change
     if (order.after or {}).get("decommission_at"):
         return ChangeKind.COOLING_OFF
     return ChangeKind.RESUME if each.after == AdminStatus.UP else ChangeKind.SUSPEND

@@ -7,10 +7,10 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.bandwidth_profile import BandwidthProfile, Policing
+from portal.core.bandwidth_profile import Policing
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import ObservedRouter
-from portal.vll.models import Vll, VllEnd
+from portal.vll.models import VllEnd
 
 _PLACES = frozenset(each.value for each in Policing)
 
@@ -34,16 +34,6 @@ _TEXTS = {
         "{router} can police ends like this one, but does not confirm that it polices this one."
     ),
 }
-
-
-def profile_of(vll: Vll, end: VllEnd, policing: Policing) -> BandwidthProfile | None:
-    """Return the profile that a router with this policing enforces at the end.
-
-    Return None if the policing does not cover the end's tagging.
-    """
-    if not policing.covers(Tagging(end.tagging)):
-        return None
-    return vll.profile
 
 
 def unpoliced(end: VllEnd) -> Unpoliced | None:

@@ -10,7 +10,7 @@ from portal.inventory.models import Router
 from portal.vll.models import Vll
 from portal.vll.operations import answers_take
 from provisioning.agent_reply_decoder import Reply, reply_decode
-from provisioning.intent_document import EndRow, RouterIntent
+from provisioning.intent_document import IntendedEnd, RouterIntent
 from provisioning.intent_generations import next_intent
 from tests.integration.stand_in_agent import StandInAgent, end_status
 
@@ -28,7 +28,7 @@ class InMemoryRouter:
     router: Router
     reachable: bool = True
     refusing: bool = False
-    built: dict[tuple[UUID, str], tuple[EndRow, int]] = field(default_factory=dict)
+    built: dict[tuple[UUID, str], tuple[IntendedEnd, int]] = field(default_factory=dict)
     on_its_way: Reply | None = None
 
     def send(self) -> None:

@@ -5,13 +5,14 @@ from typing import Any
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.vlan_tags import Tagging
+from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Vll
-from portal.vll.operations import Changes, EndRequest, order_add, order_modify
+from portal.vll.operations import order_add, order_modify
 from tests.integration.isp import GBIT, Isp
 
 
-def end(isp: Isp, port: str, tagging: str = "dot1q", outer: Any = 100, **more: Any) -> EndRequest:
-    return EndRequest(
+def end(isp: Isp, port: str, tagging: str = "dot1q", outer: Any = 100, **more: Any) -> EndSpec:
+    return EndSpec(
         port=isp.ports[port].pk,
         tagging=Tagging(tagging),
         outer_vlan=None if tagging == "untagged" else outer,
@@ -28,13 +29,13 @@ def order(isp: Isp, user: User, **changes: Any) -> Order:
         "cir_bps": GBIT,
         "transport": "auto",
         "description": "ZRH-AMS",
-        "now": clock.now(),
     }
-    return order_add(user=user, **{**ordered, **changes})
+    placing = {name: changes.pop(name) for name in ("now", "reservation", "retry_of") if name in changes}
+    return order_add(user=user, spec=LineSpec(**ordered | changes), **{"now": clock.now(), **placing})
 
 
 def modify(user: User, vll: Vll, **changes: Any) -> Order:
     """Change a line now; ``vll`` is the line as its order left it."""
-    placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
+    placed = order_modify(user=user, vll=vll, changes=changes, now=clock.now())
     vll.refresh_from_db()
     return placed

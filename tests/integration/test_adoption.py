@@ -35,7 +35,6 @@ from portal.vll.errors import (
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations import (
     Adoption,
-    Changes,
     dead_routers_settle,
     line_adopt,
     line_let_go,
@@ -43,7 +42,7 @@ from portal.vll.operations import (
     order_modify,
     order_retry,
 )
-from provisioning.intent_document import EndKey, EndRow, Release
+from provisioning.intent_document import EndKey, IntendedEnd, Release
 from provisioning.intent_rows import end_rows, router_rows
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import Isp
@@ -94,7 +93,7 @@ def adoption(line: int, **otherwise: Any) -> Adoption:
     return Adoption(found_line=line, **(ORDERED | otherwise))
 
 
-def row(isp: Isp, router: str) -> EndRow:
+def row(isp: Isp, router: str) -> IntendedEnd:
     (found,) = end_rows(isp.routers[router])
     return found
 
@@ -118,20 +117,17 @@ def test_adopted_line_is_booked_with_its_existing_values(
     assert BandwidthBooking.objects.filter(owner=vll.pk).count() == 2
     assert PortVlanLease.objects.filter(owner=vll.pk).count() == 2
     here = row(isp, "rhino")
-    assert here.adopt
-    assert here.bandwidth is None
-    assert (here.interface, here.outer_vlan, here.local, here.remote) == (
-        "host-cust1",
-        300,
-        "10.255.0.1",
-        "10.255.0.2",
-    )
+    assert here.members["adopt"]
+    assert "bandwidth" not in here.members
+    access, transport = here.members["access"], here.members["transport"]
+    assert (access["interface"], access["outer_vlan"]) == ("host-cust1", 300)
+    assert (transport["local"], transport["remote"]) == ("10.255.0.1", "10.255.0.2")
 
 
 def test_gre_address_pair_without_a_key_is_leased(isp: Isp, found: Find, nina: User) -> None:
     placed = adopt(nina, found("gre", 0))
     assert GrePairLease.objects.get().owner == placed.vll_id
-    assert row(isp, "hippo").gre_key is None
+    assert "gre_key" not in row(isp, "hippo").members["transport"]
 
 
 def test_line_is_policed_and_in_service_after_both_routers_adopt_it(
@@ -142,8 +138,8 @@ def test_line_is_policed_and_in_service_after_both_routers_adopt_it(
     vll = Vll.objects.get(pk=placed.vll_id)
     both(vll, "verified")
     here = row(isp, "rhino")
-    assert (here.adopt, here.revision) == (False, 2)
-    assert here.bandwidth is not None
+    assert ("adopt" in here.members, here.revision) == (False, 2)
+    assert here.members["bandwidth"]
     assert (vll.lifecycle, Order.objects.get().state) == ("pendingActive", "inProgress")
     both(vll, "verified")
     assert (vll.lifecycle, vll.handover, Order.objects.get().state) == ("active", "", "completed")
@@ -253,16 +249,18 @@ def test_change_keeps_the_addresses_of_the_line(isp: Isp, found: Find, nina: Use
         )
         circuit_.save()
     vll = in_service(nina, line)
-    order_modify(user=nina, vll=vll, changes=Changes(cir_bps=2 * ORDERED["cir_bps"]), now=clock.now())
+    order_modify(user=nina, vll=vll, changes={"cir_bps": 2 * ORDERED["cir_bps"]}, now=clock.now())
     here = row(isp, "rhino")
-    assert (here.local, here.remote, here.vni or here.gre_key) == ("10.9.9.1", "10.9.9.2", key)
-    assert here.testing is False
+    transport = here.members["transport"]
+    assert (transport["local"], transport["remote"]) == ("10.9.9.1", "10.9.9.2")
+    assert (transport["vni"] or transport["gre_key"]) == key
+    assert "testing" not in here.members
 
 
 def test_original_tags_are_dropped_with_their_interfaces(isp: Isp, found: Find, nina: User) -> None:
     vll = in_service(nina, found())
     moved = {"port": isp.ports["rhino:host-cust2"].pk}
-    order_modify(user=nina, vll=vll, changes=Changes(a_end=moved), now=clock.now())
+    order_modify(user=nina, vll=vll, changes={"a_end": moved}, now=clock.now())
     assert {each.side: each.access_tag_before for each in VllEnd.objects.all()} == {
         "a": "",
         "z": "vppcfg: ACME",

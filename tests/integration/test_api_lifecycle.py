@@ -7,7 +7,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.models import Order, Vll
-from portal.vll.operations import Changes, order_modify
+from portal.vll.operations import order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.router_answers import activate, refuse
 from tests.integration.test_api_v1 import body, client, post
@@ -153,12 +153,12 @@ def test_invalid_cooling_off_is_422(alice: User, vll: Vll, cooling_off: str) -> 
 
 def test_order_is_cancelled_and_failed_order_retried(isp: Isp, alice: User, vll: Vll) -> None:
     api = client(alice)
-    change = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
+    change = order_modify(user=alice, vll=vll, changes={"cir_bps": 5}, now=clock.now())
     cancelled = api.post(f"/api/v1/orders/{change.pk}/cancel")
     assert (cancelled.status_code, cancelled.json()["order"]["state"]) == (202, "pendingCancellation")
     activate(vll)
     assert codes(api.post(f"/api/v1/orders/{change.pk}/cancel")) == ["wrong-order-state"]
-    failing = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=6), now=clock.now())
+    failing = order_modify(user=alice, vll=vll, changes={"cir_bps": 6}, now=clock.now())
     refuse(vll, "a")
     activate(vll)
     again = api.post(f"/api/v1/orders/{failing.pk}/retry").json()["order"]

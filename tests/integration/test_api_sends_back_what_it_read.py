@@ -13,6 +13,7 @@ from portal.audit.tracked_tables import TRACKED
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.notifications.models import Webhook
+from portal.vll.line_spec import LineSpec
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_add
 from tests.integration.isp import GBIT, Isp
@@ -39,13 +40,14 @@ def chosen_by_us(isp: Isp, alice: User) -> Vll:
     """A line in service whose VLANs, transport and bursts the portal chose."""
     found = order_add(
         user=alice,
-        a_end=end(isp, "rhino:host-cust1", outer="any"),
-        z_end=end(isp, "hippo:host-cust1"),
-        svc_mtu=1500,
-        cir_bps=GBIT,
-        eir_bps=GBIT,
-        transport="auto",
-        description="ZRH-AMS",
+        spec=LineSpec(
+            a_end=end(isp, "rhino:host-cust1", outer="any"),
+            z_end=end(isp, "hippo:host-cust1"),
+            svc_mtu=1500,
+            cir_bps=GBIT,
+            eir_bps=GBIT,
+            description="ZRH-AMS",
+        ),
         now=clock.now(),
     ).vll
     activate(found)

@@ -13,7 +13,6 @@ from portal.underlay.errors import PathTooNarrow
 from portal.vll.errors import NotForYouToDecide, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
-    Changes,
     order_approve,
     order_cancel,
     order_modify,
@@ -131,7 +130,7 @@ class TestAChangePendingApproval:
 
     @pytest.fixture
     def change(self, alice: User, vll: Vll) -> Order:
-        changes = Changes(cir_bps=2 * GBIT, a_end={"outer_vlan": 200})
+        changes = {"cir_bps": 2 * GBIT, "a_end": {"outer_vlan": 200}}
         return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
 
     def test_line_stays_unchanged_until_approval(self, isp: Isp, nora: User, vll: Vll, change: Order) -> None:
@@ -151,7 +150,7 @@ class TestAChangePendingApproval:
     ) -> None:
         reject(nora, change)
         assert owners() == {vll.pk}
-        again = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=3 * GBIT), now=clock.now())
+        again = order_modify(user=alice, vll=vll, changes={"cir_bps": 3 * GBIT}, now=clock.now())
         order_cancel(user=alice, order=again, now=clock.now())
         vll.refresh_from_db()
         assert (vll.lifecycle, owners()) == ("active", {vll.pk})
@@ -162,5 +161,5 @@ class TestAChangePendingApproval:
     ) -> None:
         approve(nora, change)
         activate(vll)
-        less = order_modify(user=alice, vll=vll, changes=Changes(a_end={"outer_vlan": 7}), now=clock.now())
+        less = order_modify(user=alice, vll=vll, changes={"a_end": {"outer_vlan": 7}}, now=clock.now())
         assert less.state == "acknowledged"

@@ -26,7 +26,7 @@ from portal.vll.errors import (
     TunnelAddressGone,
 )
 from portal.vll.models import Order
-from portal.vll.operations import Changes, order_approve, order_modify
+from portal.vll.operations import order_approve, order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import sums_are_right
 from tests.integration.orders import end, order
@@ -79,7 +79,7 @@ def pending(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Custom
     vll = order(isp, alice, svc_mtu=1400, transport="vxlan6").vll
     activate(vll)
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
-    changes = Changes(cir_bps=2 * GBIT, svc_mtu=1504, transport="vxlan4")
+    changes = {"cir_bps": 2 * GBIT, "svc_mtu": 1504, "transport": "vxlan4"}
     return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
 
 
@@ -139,7 +139,7 @@ def test_new_link_loss_forwarding_is_checked_again(
     if so_far is None:
         pending = order(isp, alice, **whole, link_loss_forwarding=True, cir_bps=2 * GBIT)
     else:
-        changes = Changes(cir_bps=2 * GBIT, link_loss_forwarding=True)
+        changes = {"cir_bps": 2 * GBIT, "link_loss_forwarding": True}
         pending = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     assert pending.state == "held"
     if refusal is LinkLossUnsupported:

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, OrderIsOpen, WrongOrderState
+from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
     order_cancel,
@@ -16,7 +17,6 @@ from portal.vll.operations import (
     order_retry,
     order_suspend,
 )
-from portal.vll.revision_content import content_of
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, modify, order

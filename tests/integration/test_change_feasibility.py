@@ -18,7 +18,7 @@ from portal.inventory.models import ObservedRouter, Port
 from portal.vll.change_feasibility import ChangeFeasibility, change_feasibility_of
 from portal.vll.errors import EndsSwapped, NothingToChange
 from portal.vll.models import Order, Vll
-from portal.vll.operations import Changes, order_modify, order_suspend
+from portal.vll.operations import order_modify, order_suspend
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
@@ -36,7 +36,7 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 def preview(user: User, vll: Vll, **changes: Any) -> ChangeFeasibility:
     vll.refresh_from_db()
-    return change_feasibility_of(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
+    return change_feasibility_of(user=user, vll=vll, changes=changes, now=clock.now())
 
 
 def codes(found: ChangeFeasibility) -> list[str]:
@@ -72,7 +72,7 @@ def test_full_port_is_reported_with_figures_of_the_whole_line(isp: Isp, alice: U
     Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=3 * GBIT)
     (predicted,) = preview(alice, vll, cir_bps=4 * GBIT).feasibility.refusals
     with pytest.raises(PortFull) as refusal:
-        order_modify(user=alice, vll=vll, changes=Changes(cir_bps=4 * GBIT), now=clock.now())
+        order_modify(user=alice, vll=vll, changes={"cir_bps": 4 * GBIT}, now=clock.now())
     for error in (predicted, refusal.value):
         assert (error.requested_bps, error.free_bps) == (4 * GBIT, 3 * GBIT)
     assert preview(alice, vll, cir_bps=3 * GBIT).feasibility.feasible
@@ -83,7 +83,7 @@ def test_ends_of_a_line_cannot_be_swapped(isp: Isp, alice: User, vll: Vll) -> No
     swapped = {"a_end": {"port": z}, "z_end": {"port": a}}
     assert codes(preview(alice, vll, **swapped)) == ["ends-swapped"]
     with pytest.raises(EndsSwapped) as refusal:
-        order_modify(user=alice, vll=vll, changes=Changes(**swapped), now=clock.now())
+        order_modify(user=alice, vll=vll, changes=swapped, now=clock.now())
     assert "the order of A and Z makes no difference" in refusal.value.sentence
 
 
@@ -97,7 +97,7 @@ def test_more_bandwidth_waits_for_approval_and_less_does_not(
     assert not preview(alice, vll, cir_bps=1).needs_approval
 
 
-def _some_change(draw: random.Random, isp: Isp) -> Changes:
+def _some_change(draw: random.Random, isp: Isp) -> dict[str, Any]:
     def some_end() -> dict[str, Any]:
         tagging = draw.choice(["dot1q", "dot1q", "untagged", "qinq"])
         return {
@@ -121,10 +121,12 @@ def _some_change(draw: random.Random, isp: Isp) -> Changes:
         "a_end": some_end(),
         "z_end": some_end(),
     }
-    return Changes(**{name: value for name, value in every.items() if draw.random() < 0.4})
+    return {name: value for name, value in every.items() if draw.random() < 0.4}
 
 
-def _change(user: User, vll: Vll, changes: Changes, *, now: datetime, keep: bool) -> DomainError | None:
+def _change(
+    user: User, vll: Vll, changes: dict[str, Any], *, now: datetime, keep: bool
+) -> DomainError | None:
     try:
         with transaction.atomic():
             order_modify(user=user, vll=vll, changes=changes, now=now)
@@ -177,7 +179,7 @@ def test_preview_of_random_changes_agrees_with_ordering(
 
 
 def test_line_with_automatic_transport_keeps_its_transport(isp: Isp, alice: User, vll: Vll) -> None:
-    order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
+    order_modify(user=alice, vll=vll, changes={"transport": "vxlan6"}, now=clock.now())
     activate(vll)
     Vll.objects.update(requested_transport="auto")
     found = preview(alice, vll, svc_mtu=1600).feasibility

@@ -8,7 +8,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Order, Vll
-from portal.vll.operations import Changes, order_modify, order_resume, order_suspend
+from portal.vll.operations import order_modify, order_resume, order_suspend
 from portal.vll.order_diff import differences_of
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
@@ -36,13 +36,13 @@ def kinds(user: User, changed: Order) -> list[str]:
     ],
 )
 def test_change_names_its_kinds(isp: Isp, alice: User, vll: Vll, changes: Any, named: list[str]) -> None:
-    changed = order_modify(user=alice, vll=vll, changes=Changes(**changes), now=clock.now())
+    changed = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     assert kinds(alice, changed) == named
 
 
 @pytest.mark.parametrize(("side", "port"), [("a", "rhino:host-cust2"), ("z", "hippo:host-cust2")])
 def test_move_names_the_end(isp: Isp, alice: User, vll: Vll, side: str, port: str) -> None:
-    changes = Changes(**{f"{side}_end": {"port": isp.ports[port].pk}})  # type: ignore[arg-type]
+    changes = {f"{side}_end": {"port": isp.ports[port].pk}}  # type: ignore[arg-type]
     changed = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     assert kinds(alice, changed) == [f"move-{side}-end"]
     assert f"move of the {side.upper()} end" in text(signed_in(alice).get("/orders/"))
@@ -65,12 +65,12 @@ def test_changed_description_is_named_with_the_other_kinds(isp: Isp, alice: User
     vll = order(isp, alice, description="Milk").vll
     activate(vll)
     changed = order_modify(
-        user=alice, vll=vll, changes=Changes(description="Cheese", cir_bps=1000), now=clock.now()
+        user=alice, vll=vll, changes={"description": "Cheese", "cir_bps": 1000}, now=clock.now()
     )
     assert kinds(alice, changed) == ["description", "bandwidth"]
     assert (differences_of(changed)[0].before, differences_of(changed)[0].after) == ("Milk", "Cheese")
     activate(vll)
     same = order_modify(
-        user=alice, vll=vll, changes=Changes(description="Cheese", cir_bps=2000), now=clock.now()
+        user=alice, vll=vll, changes={"description": "Cheese", "cir_bps": 2000}, now=clock.now()
     )
     assert kinds(alice, same) == ["bandwidth"]

@@ -12,7 +12,7 @@ from portal.telemetry.models import Sample
 from portal.telemetry.reported_counters import CounterReport
 from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
-from portal.vll.operations import Changes, order_modify
+from portal.vll.operations import order_modify
 from tests.integration.isp import Isp
 from tests.integration.router_answers import activate, left, refuse
 from tests.integration.test_counter_ingest import ms, sample
@@ -29,7 +29,7 @@ def now() -> datetime:
 
 def move(isp: Isp, alice: User, vll: Vll, at: datetime) -> None:
     """Move end A from Rhino to Hippo."""
-    changes = Changes(a_end={"port": isp.ports["hippo:host-cust2"].pk})
+    changes = {"a_end": {"port": isp.ports["hippo:host-cust2"].pk}}
     order_modify(user=alice, vll=vll, changes=changes, now=at)
     vll.refresh_from_db()
 

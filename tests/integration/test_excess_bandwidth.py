@@ -10,7 +10,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.models import Order, Vll
-from portal.vll.operations import Changes, order_modify, order_retry
+from portal.vll.operations import order_modify, order_retry
 from provisioning.intent_document import intent_for
 from provisioning.intent_rows import end_rows
 from tests.integration.isp import GBIT, Isp
@@ -112,7 +112,7 @@ def test_higher_cir_from_excess_needs_approval(isp: Isp, alice: User, dairy: Cus
     activate(placed)
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT // 2)
     alice.refresh_from_db()
-    changed = order_modify(user=alice, vll=placed, changes=Changes(cir_bps=GBIT, eir_bps=0), now=clock.now())
+    changed = order_modify(user=alice, vll=placed, changes={"cir_bps": GBIT, "eir_bps": 0}, now=clock.now())
     assert changed.state == "held"
 
 

@@ -16,8 +16,9 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import BackboneLink, ObservedInterface, ObservedRouter, Port, Router
 from portal.vll.errors import CirOutOfRange, EndsAreTheSame
 from portal.vll.feasibility import Feasibility, feasibility_of
+from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Reservation, Vll
-from portal.vll.operations import EndRequest, LineRequest, order_add, reservation_make
+from portal.vll.operations import order_add, reservation_make
 from portal.vll.router_operations.actions import router_lock_set
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
@@ -40,7 +41,7 @@ def check(isp: Isp, user: User, reservation: Any = None, **changes: Any) -> Feas
         "transport": "auto",
         **changes,
     }
-    return feasibility_of(user=user, request=LineRequest(**values), now=clock.now(), reservation=reservation)
+    return feasibility_of(user=user, spec=LineSpec(**values), now=clock.now(), reservation=reservation)
 
 
 def codes(found: Feasibility) -> list[str]:
@@ -132,7 +133,7 @@ def _port(isp: Isp, router: str, interface: str, customer: Customer | None, **mo
     return Port.objects.create(router=isp.routers[router], interface=interface, customer=customer, **facts)
 
 
-def _some_end(draw: random.Random, isp: Isp) -> EndRequest:
+def _some_end(draw: random.Random, isp: Isp) -> EndSpec:
     name = draw.choice(["rhino:host-cust1", "hippo:host-cust1", "rhino:host-cust2", *isp.ports])
     tagging = draw.choice(["untagged", "dot1q", "dot1q", "dot1q", "qinq", "dot1ad"])
     outer: Any = draw.choice([1, 2, 100, "any", "any", 100, 4094])
@@ -143,9 +144,9 @@ def _some_end(draw: random.Random, isp: Isp) -> EndRequest:
     return end(isp, name, tagging, outer, inner_vlan=inner, exact_match=exact)
 
 
-def _some_request(draw: random.Random, isp: Isp) -> LineRequest:
+def _some_request(draw: random.Random, isp: Isp) -> LineSpec:
     transports = ["auto"] * 6 + ["vxlan4", "vxlan6", "geneve4", "gre4", "gre4", "l2xc"]
-    return LineRequest(
+    return LineSpec(
         a_end=_some_end(draw, isp),
         z_end=_some_end(draw, isp),
         svc_mtu=draw.choice([1500, 1500, 1500, 67, 68, 1504, 8942, 8943, 8950, 9000, 65536]),
@@ -157,12 +158,11 @@ def _some_request(draw: random.Random, isp: Isp) -> LineRequest:
     )
 
 
-def _order(user: User, request: LineRequest, *, now: datetime, keep: bool) -> DomainError | None:
+def _order(user: User, spec: LineSpec, *, now: datetime, keep: bool) -> DomainError | None:
     """Return the refusal or None. Only some accepted orders stay, so that ports fill up slowly."""
-    values = {name: getattr(request, name) for name in LineRequest.__slots__}
     try:
         with transaction.atomic():
-            order_add(user=user, now=now, description="", **values)
+            order_add(user=user, spec=spec, now=now)
             transaction.set_rollback(not keep)
     except DomainError as refusal:
         return refusal
@@ -186,7 +186,7 @@ def test_check_of_random_orders_agrees_with_ordering(
     for _ in range(orders):
         request = _some_request(draw, busy_isp)
         ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
-        checked = feasibility_of(user=alice, request=request, now=now)
+        checked = feasibility_of(user=alice, spec=request, now=now)
         refusal = _order(alice, request, now=now, keep=draw.random() < 0.5)
         assert checked.feasible is (refusal is None), (request, refusal, checked.refusals)
         if refusal is None:

@@ -20,8 +20,9 @@ from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.errors import GreKeysGone
 from portal.vll.feasibility import feasibility_of
 from portal.vll.line_mtu_check import lines_off_the_path
+from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
-from portal.vll.operations import LineRequest, order_approve, order_delete, order_reject
+from portal.vll.operations import order_approve, order_delete, order_reject
 from provisioning.intent_generations import router_intent
 from tests.integration.isp import GBIT, Isp, build_isp
 from tests.integration.leases import owners, sums_are_right
@@ -129,11 +130,11 @@ class TestMtu:
         assert not lines_off_the_path(topology_when_all_report())
 
     def test_check_before_an_order_counts_the_key(self, keyed: Isp, alice: User) -> None:
-        request = LineRequest(svc_mtu=1500, cir_bps=GBIT, transport="gre4", **self.whole_ports(keyed))
-        found = feasibility_of(user=alice, request=request, now=clock.now())
+        request = LineSpec(svc_mtu=1500, cir_bps=GBIT, transport="gre4", **self.whole_ports(keyed))
+        found = feasibility_of(user=alice, spec=request, now=clock.now())
         assert (found.feasible, found.largest_svc_mtu) == (True, 8950)
         lose_keys("hippo")
-        assert feasibility_of(user=alice, request=request, now=clock.now()).largest_svc_mtu == 8954
+        assert feasibility_of(user=alice, spec=request, now=clock.now()).largest_svc_mtu == 8954
 
     def test_line_without_a_key_keeps_its_mtu_when_routers_gain_keys(self, isp: Isp, alice: User) -> None:
         vll = line(isp, alice, svc_mtu=8954, **self.whole_ports(isp))

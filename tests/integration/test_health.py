@@ -12,7 +12,6 @@ from portal.diagnosis.health_queries import health_counts, in_service_counts, wi
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import (
-    Changes,
     order_approve,
     order_cancel,
     order_delete,
@@ -248,14 +247,14 @@ def test_lossless_change_keeps_the_time_since_the_line_is_up(
     alice: User, vll: Vll, changes: dict[str, Any]
 ) -> None:
     since = up_since(vll)
-    order_modify(user=alice, vll=vll, changes=Changes(**changes), now=clock.now())
+    order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     activate(vll)
     assert up_since(vll) == since
 
 
 def test_undone_lossless_change_keeps_the_time_since_the_line_is_up(alice: User, vll: Vll) -> None:
     since = up_since(vll)
-    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+    order_modify(user=alice, vll=vll, changes={"cir_bps": 2 * GBIT}, now=clock.now())
     refuse(vll, "a")
     vll.refresh_from_db()
     activate(vll)
@@ -271,7 +270,7 @@ def test_interrupting_change_restarts_the_time_since_the_line_is_up(
     alice: User, vll: Vll, changes: dict[str, Any]
 ) -> None:
     since = up_since(vll)
-    order_modify(user=alice, vll=vll, changes=Changes(**changes), now=clock.now())
+    order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     activate(vll)
     assert up_since(vll) > since
 
@@ -279,7 +278,7 @@ def test_interrupting_change_restarts_the_time_since_the_line_is_up(
 def test_line_is_up_since_a_drift_ended_despite_a_lossless_change(alice: User, vll: Vll) -> None:
     sync_move(vll.pk, False, now=clock.now())
     vll.refresh_from_db()
-    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+    order_modify(user=alice, vll=vll, changes={"cir_bps": 2 * GBIT}, now=clock.now())
     ordered = vll.orders.latest("ordered_at").ordered_at
     activate(vll)
     assert up_since(vll) > ordered

@@ -11,7 +11,7 @@ from django.db import connection
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Vll
-from portal.vll.operations import Changes, order_cancel, order_modify
+from portal.vll.operations import order_cancel, order_modify
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
@@ -51,7 +51,7 @@ def spoken_of(intent: RouterIntent, vll: Vll) -> list[bool]:
 
 def test_an_end_that_moves_away_meanwhile_is_not_both_there_and_gone(isp: Isp, alice: User, vll: Vll) -> None:
     def move() -> object:
-        changes = Changes(a_end={"port": isp.ports["hippo:host-cust2"].pk})
+        changes = {"a_end": {"port": isp.ports["hippo:host-cust2"].pk}}
         return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
 
     with after_the_first_reading(move):
@@ -61,7 +61,7 @@ def test_an_end_that_moves_away_meanwhile_is_not_both_there_and_gone(isp: Isp, a
 
 
 def test_an_end_that_comes_back_meanwhile_is_not_left_out(isp: Isp, alice: User, vll: Vll) -> None:
-    changes = Changes(a_end={"port": isp.ports["hippo:host-cust2"].pk})
+    changes = {"a_end": {"port": isp.ports["hippo:host-cust2"].pk}}
     placed = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     with after_the_first_reading(lambda: order_cancel(user=alice, order=placed, now=clock.now())):
         intent = next_intent(isp.routers["rhino"])

@@ -7,7 +7,6 @@ from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Vll
 from portal.vll.operations import (
-    Changes,
     order_cancel,
     order_delete,
     order_modify,
@@ -52,7 +51,7 @@ def test_a_change_of_rate_leaves_exactly_the_new_bookings(
     activate(vll)
     for wanted in (cir_bps, GBIT):
         before = Vll.objects.get(pk=vll.pk).cir_bps
-        changed = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=wanted), now=clock.now())
+        changed = order_modify(user=alice, vll=vll, changes={"cir_bps": wanted}, now=clock.now())
         vll.refresh_from_db()
         if ends == "called off":
             order_cancel(user=alice, order=changed, now=clock.now())

@@ -41,10 +41,9 @@ from portal.core.encapsulations import Encapsulation, Transport
 from portal.core.errors import DomainError
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import ObservedRoute, ObservedRouter, Port, Router, TunnelAddress
+from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations import (
-    Changes,
-    EndRequest,
     coolings_off_end,
     dead_routers_settle,
     order_add,
@@ -60,7 +59,7 @@ from portal.vll.operations import (
 )
 from portal.vll.router_operations.actions import router_declare_alive, router_declare_dead
 from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OrderState
-from provisioning.intent_document import EndRow
+from provisioning.intent_document import IntendedEnd
 from tests.integration.in_memory_routers import InMemoryRouter
 from tests.integration.isp import GBIT, Isp, build_isp, member
 from tests.integration.leases import owners, sums_are_right
@@ -194,8 +193,8 @@ class Histories(RuleBasedStateMachine):
             self.send_all()
         return result
 
-    def end(self, port: str, picked: dict[str, Any]) -> EndRequest:
-        return EndRequest(port=self.isp.ports[port].pk, **picked)
+    def end(self, port: str, picked: dict[str, Any]) -> EndSpec:
+        return EndSpec(port=self.isp.ports[port].pk, **picked)
 
     # Customers.
 
@@ -206,12 +205,13 @@ class Histories(RuleBasedStateMachine):
             soon,
             order_add,
             user=self.alice,
-            a_end=self.end(a, a_tags),
-            z_end=self.end(z, z_tags),
-            svc_mtu=1500,
-            cir_bps=cir_bps,
-            transport=transport,
-            description="",
+            spec=LineSpec(
+                a_end=self.end(a, a_tags),
+                z_end=self.end(z, z_tags),
+                svc_mtu=1500,
+                cir_bps=cir_bps,
+                transport=transport,
+            ),
         )
 
     @precondition(lambda self: self.at_rest(*IN_SERVICE))
@@ -248,7 +248,8 @@ class Histories(RuleBasedStateMachine):
         self.modify(vll, soon, transport=transport, cir_bps=cir_bps, **{f"{side}_end": end})
 
     def modify(self, vll: Vll, soon: bool, **changes: Any) -> None:
-        self.order(soon, order_modify, user=self.alice, vll=vll, changes=Changes(**changes))
+        wanted = {name: value for name, value in changes.items() if value is not None}
+        self.order(soon, order_modify, user=self.alice, vll=vll, changes=wanted)
 
     @precondition(lambda self: self.at_rest(*NEXT_ORDER))
     @rule(number=which, soon=usually)
@@ -395,38 +396,40 @@ class Histories(RuleBasedStateMachine):
         return found[number % len(found)]
 
 
-def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
+def not_leased(router: Router, row: IntendedEnd, cir_bps: int) -> Iterator[str]:
     """Yield the parts of an end on a router that are not leased or booked for its line."""
     keep = {
         row.vll,
         *Order.objects.filter(vll=row.vll).values_list("pk", flat=True),
         *VllTombstone.objects.filter(vll=row.vll).values_list("leases", flat=True),
     }
-    port = Port.objects.get(router=router, interface=row.interface)
-    tagged = tag_keys(
-        Tagging(row.tagging), outer=row.outer_vlan, inner=row.inner_vlan, exact_match=row.exact_match
-    )
+    access, transport = row.members["access"], row.members["transport"]
+    tagging, outer = Tagging(access["tagging"]), access["outer_vlan"]
+    port = Port.objects.get(router=router, interface=access["interface"])
+    tagged = tag_keys(tagging, outer=outer, inner=access["inner_vlan"], exact_match=access["exact_match"])
     vlans = PortVlanLease.objects.filter(port=port, owner__in=keep, side=row.side)
     if not any(lease.keys.lower <= tagged[0] and tagged[1] <= lease.keys.upper for lease in vlans):
-        yield f"{row.tagging} {row.outer_vlan} of {port} is not leased"
+        yield f"{tagging} {outer} of {port} is not leased"
     booked = BandwidthBooking.objects.filter(port=port, owner__in=keep, side=row.side)
     if sum(booking.cir_bps for booking in booked) < cir_bps:
         yield f"{cir_bps} bit/s of {port} are not booked"
-    load = end_load(cir_bps, Transport.of(Encapsulation(row.encapsulation), row.family))
+    encapsulation = Encapsulation(transport["encapsulation"])
+    load = end_load(cir_bps, Transport.of(encapsulation, transport["family"]))
     cores = CoreBooking.objects.filter(router=router, owner__in=keep, side=row.side)
     if sum(booking.load for booking in cores) < load:
         yield f"a load of {load} on {router} is not booked"
-    vnis = VniLease.objects.filter(vni=row.vni, owner__in=keep, free_at=None)
-    if row.vni is not None and not vnis.exists():
-        yield f"VNI {row.vni} is not leased"
-    keys = GreKeyLease.objects.filter(gre_key=row.gre_key, owner__in=keep, free_at=None)
-    if row.gre_key is not None and not keys.exists():
-        yield f"GRE key {row.gre_key} is not leased"
-    if row.encapsulation == Encapsulation.GRE and row.gre_key is None:
-        pair = (row.local, row.remote)
+    vni, gre_key = transport["vni"], transport.get("gre_key")
+    vnis = VniLease.objects.filter(vni=vni, owner__in=keep, free_at=None)
+    if vni is not None and not vnis.exists():
+        yield f"VNI {vni} is not leased"
+    keys = GreKeyLease.objects.filter(gre_key=gre_key, owner__in=keep, free_at=None)
+    if gre_key is not None and not keys.exists():
+        yield f"GRE key {gre_key} is not leased"
+    if encapsulation == Encapsulation.GRE and gre_key is None:
+        pair = (transport["local"], transport["remote"])
         pairs = GrePairLease.objects.filter(low__in=pair, high__in=pair, owner__in=keep, free_at=None)
         if not pairs.exists():
-            yield f"the pair of {row.local} and {row.remote} is not leased"
+            yield f"the pair of {pair[0]} and {pair[1]} is not leased"
 
 
 def test_no_resource_is_free_while_a_router_may_use_it() -> None:

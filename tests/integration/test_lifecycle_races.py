@@ -11,7 +11,6 @@ from portal.core.errors import DomainError
 from portal.vll.errors import OrderIsOpen, ReservationUnknown, StaleRevision, WrongOrderState
 from portal.vll.models import Order, Reservation, Vll
 from portal.vll.operations import (
-    Changes,
     order_approve,
     order_cancel,
     order_delete,
@@ -40,7 +39,7 @@ def winners(results: list[object]) -> list[object]:
 
 def test_one_of_16_changes_for_the_same_revision_is_accepted(isp: Isp, alice: User, vll: Vll) -> None:
     def change(number: int) -> Order:
-        changes = Changes(a_end={"outer_vlan": 200 + number}, cir_bps=GBIT + number)
+        changes = {"a_end": {"outer_vlan": 200 + number}, "cir_bps": GBIT + number}
         return order_modify(user=alice, vll=vll, changes=changes, now=clock.now(), expected_revision=1)
 
     results = at_once(16, change)
@@ -54,7 +53,7 @@ def test_concurrent_change_and_removal_never_both_succeed(isp: Isp, alice: User,
     def act(number: int) -> Order:
         if number % 2:
             return order_delete(user=alice, vll=vll, now=clock.now())
-        changes = Changes(cir_bps=2 * GBIT)
+        changes = {"cir_bps": 2 * GBIT}
         return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
 
     results = at_once(8, act)

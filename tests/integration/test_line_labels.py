@@ -68,6 +68,13 @@ def test_label_is_sent_to_routers_that_support_it_and_again_after_a_rename(
     assert notified_routers(isp) == set()
 
 
+def test_long_name_of_a_customer_is_followed_by_the_customers_number(isp: Isp, line: Vll, nora: User) -> None:
+    customer_change(customer=line.customer, name="Transcontinental Dairies", user=nora, now=clock.now())
+    label = label_on(isp, "rhino")
+    assert label is not None
+    assert f" #{line.customer_id} (ZRH-AMS)" in label
+
+
 def test_agent_that_begins_to_support_labels_gets_an_intent_once(isp: Isp, line: Vll) -> None:
     hippo = isp.routers["hippo"]
 

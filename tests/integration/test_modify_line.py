@@ -21,10 +21,10 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
+from portal.vll.line_spec import content_of
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
-from portal.vll.operations import Changes, order_delete, order_modify
+from portal.vll.operations import order_delete, order_modify
 from portal.vll.operations.convergence_requests import FIRST_PAUSE
-from portal.vll.revision_content import content_of
 from provisioning.intent_generations import router_intent
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
@@ -317,7 +317,7 @@ def test_new_description_applies_immediately_and_stays_after_a_failure(
 
 def test_change_for_an_older_revision_is_refused_with_both_numbers(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(StaleRevision) as refusal:
-        order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now(), expected_revision=7)
+        order_modify(user=alice, vll=vll, changes={"cir_bps": 5}, now=clock.now(), expected_revision=7)
     assert (refusal.value.expected, refusal.value.current) == (7, 1)
 
 

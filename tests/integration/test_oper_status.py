@@ -11,7 +11,7 @@ from portal.events.models import Event
 from portal.inventory.models import ObservedRouter
 from portal.inventory.reported_observation import Difference
 from portal.vll.models import EndMove, Order, Vll
-from portal.vll.operations import Changes, ends_observed, order_modify, stale_vlls_mark
+from portal.vll.operations import ends_observed, order_modify, stale_vlls_mark
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
@@ -98,7 +98,7 @@ def test_report_of_the_previous_state_does_not_make_a_changing_line_unknown(
 ) -> None:
     for side in "az":
         observe(isp, line, side)
-    changes = Changes(cir_bps=2 * line.cir_bps)
+    changes = {"cir_bps": 2 * line.cir_bps}
     changing = order_modify(user=alice, vll=line, changes=changes, now=clock.now())
     line.refresh_from_db()
     observe(isp, line, "a", revision=line.revision - 1, link_up=False)
@@ -115,7 +115,7 @@ def test_a_change_that_takes_long_hides_nothing(isp: Isp, alice: User, line: Vll
     for side in "az":
         observe(isp, line, side)
     late = clock.now() - timedelta(seconds=36)
-    order_modify(user=alice, vll=line, changes=Changes(cir_bps=2 * line.cir_bps), now=late)
+    order_modify(user=alice, vll=line, changes={"cir_bps": 2 * line.cir_bps}, now=late)
     observe(isp, line, "a", revision=1)
     assert line.oper_status == "op-unknown"
 

@@ -10,7 +10,7 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
 from portal.vll.errors import WrongOrderState
 from portal.vll.models import Order, Vll, VllTombstone
-from portal.vll.operations import Changes, order_cancel, order_modify
+from portal.vll.operations import order_cancel, order_modify
 from provisioning.plan_preview import RouterPlan, pending_order_preview
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp
@@ -58,7 +58,7 @@ def test_each_router_shows_its_plan_and_the_order_stays_pending(isp: Isp, alice:
 def test_a_move_pending_approval_shows_the_router_that_it_leaves(isp: Isp, alice: User, limit: None) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    changes = Changes(a_end={"port": isp.ports["hippo:host-cust2"].pk}, cir_bps=2 * GBIT)
+    changes = {"a_end": {"port": isp.ports["hippo:host-cust2"].pk}, "cir_bps": 2 * GBIT}
     pending = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     hippo, rhino = preview(pending)
     assert [row.vll for row in rhino.intent.removed] == [vll.pk]

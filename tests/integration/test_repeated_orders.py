@@ -15,6 +15,7 @@ from django.test import Client
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.errors import SimilarOrder
+from portal.vll.line_spec import LineSpec
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_add
 from tests.integration.isp import GBIT, Isp
@@ -129,12 +130,12 @@ def test_one_of_several_simultaneous_equal_orders_succeeds(isp: Isp, alice: User
         try:
             order_add(
                 user=alice,
-                a_end=end(isp, RHINO, outer="any"),
-                z_end=end(isp, HIPPO, outer="any"),
-                svc_mtu=1500,
-                cir_bps=GBIT // 10,
-                transport="auto",
-                description="",
+                spec=LineSpec(
+                    a_end=end(isp, RHINO, outer="any"),
+                    z_end=end(isp, HIPPO, outer="any"),
+                    svc_mtu=1500,
+                    cir_bps=GBIT // 10,
+                ),
                 now=clock.now(),
                 refuse_similar=True,
             )

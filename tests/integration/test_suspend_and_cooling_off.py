@@ -36,7 +36,7 @@ DAY = timedelta(days=1)
 
 def is_up(isp: Isp) -> bool:
     (row,) = end_rows(isp.routers["rhino"])
-    return row.admin_up
+    return bool(row.members["admin_up"])
 
 
 def remove(user: User, vll: Vll, cooling_off: timedelta | None = DAY) -> Order:

@@ -10,9 +10,9 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.errors import VlanCoolingOff
 from portal.vll.feasibility import feasibility_of
+from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete, reservation_make
-from portal.vll.operations.line_request_check import LineRequest
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer
@@ -71,14 +71,14 @@ def test_the_call_that_the_answer_names_frees_the_vlan(isp: Isp, alice: User, re
 
 
 def test_a_preview_and_a_reservation_say_the_same(isp: Isp, alice: User, removed: Vll) -> None:
-    request = LineRequest(
+    request = LineSpec(
         a_end=end(isp, "rhino:host-cust1"),
         z_end=end(isp, "hippo:host-cust1", outer=200),
         svc_mtu=1500,
         cir_bps=GBIT,
         transport="auto",
     )
-    found = feasibility_of(user=alice, request=request, now=clock.now())
+    found = feasibility_of(user=alice, spec=request, now=clock.now())
     assert [type(each) for each in found.refusals] == [VlanCoolingOff]
     with pytest.raises(VlanCoolingOff):
         reservation_make(user=alice, a_end=request.a_end, z_end=request.z_end, cir_bps=GBIT, now=clock.now())

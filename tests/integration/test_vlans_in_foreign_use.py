@@ -12,8 +12,9 @@ from portal.inventory.models import ObservedInterface, Port
 from portal.inventory.operations.observed_circuit_store import circuits_store
 from portal.vll.change_feasibility import change_feasibility_of
 from portal.vll.feasibility import feasibility_of
+from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
-from portal.vll.operations import Changes, LineRequest, reservation_make
+from portal.vll.operations import reservation_make
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
@@ -58,14 +59,14 @@ def at_rhino(isp: Isp, **access: Any) -> dict[str, Any]:
 
 
 def refusals(isp: Isp, user: User, ends: dict[str, Any]) -> list[str]:
-    request = LineRequest(svc_mtu=1500, cir_bps=GBIT, transport="auto", **ends)
-    found = feasibility_of(user=user, request=request, now=clock.now())
+    request = LineSpec(svc_mtu=1500, cir_bps=GBIT, transport="auto", **ends)
+    found = feasibility_of(user=user, spec=request, now=clock.now())
     return [refusal.code for refusal in found.refusals]
 
 
 def change_refusals(user: User, line: Vll, **changes: Any) -> list[str]:
     line.refresh_from_db()
-    found = change_feasibility_of(user=user, vll=line, changes=Changes(**changes), now=clock.now())
+    found = change_feasibility_of(user=user, vll=line, changes=changes, now=clock.now())
     return [refusal.code for refusal in found.feasibility.refusals]
 
 
@@ -114,8 +115,8 @@ def test_any_vlan_is_one_that_no_foreign_interface_takes(isp: Isp, alice: User, 
     reported(port, {**FRAMES["dot1q 100 exact-match"], "outer": 101}, name="host-cust1.101")
     line = order(isp, alice, **at_rhino(isp, outer="any")).vll
     assert line.ends.get(side="a").outer_vlan == 102
-    request = LineRequest(svc_mtu=1500, cir_bps=GBIT, transport="auto", **at_rhino(isp, outer="any"))
-    found = feasibility_of(user=alice, request=request, now=clock.now()).ends["a"]
+    request = LineSpec(svc_mtu=1500, cir_bps=GBIT, transport="auto", **at_rhino(isp, outer="any"))
+    found = feasibility_of(user=alice, spec=request, now=clock.now()).ends["a"]
     assert (found.vlans_free, found.vlans[:2]) == (4094 - 3, [103, 104])
 
 

@@ -11,39 +11,22 @@ from hypothesis import strategies as st
 
 from portal.core.bandwidth_profile import BandwidthProfile
 from portal.core.path_bfd import PathWatch
-from provisioning.intent_document import EndRow, Release, intent_for
+from provisioning.intent_document import IntendedEnd, Release, end_members, intent_for
 
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))
 
 
 # The end of a probe.
-NO_ACCESS = {
-    "interface": None,
-    "tagging": "",
-    "outer_vlan": None,
-    "inner_vlan": None,
-    "exact_match": True,
-}
-
-
-def rows_of(document: dict[str, Any]) -> list[EndRow]:
+def rows_of(document: dict[str, Any]) -> list[IntendedEnd]:
     """Return the rows that make the portal send this document."""
     present = [
-        EndRow(
+        IntendedEnd(
             vll=UUID(end["vll"]),
             side=end["end"],
             revision=end["revision"],
             wanted_present=True,
             confirmed_removed=False,
-            admin_up=end["admin_up"],
-            frame=end["frame"],
-            **(end["access"] or NO_ACCESS),
-            testing=end.get("testing", False),
-            adopt=end.get("adopt", False),
-            uni_link_down=end.get("uni_link_down", False),
-            label=end.get("label"),
-            **end["transport"],
-            bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
+            members=members_of(end),
         )
         for end in document["present"]
     ]
@@ -53,31 +36,37 @@ def rows_of(document: dict[str, Any]) -> list[EndRow]:
     ]
 
 
+def members_of(end: dict[str, Any]) -> dict[str, Any]:
+    required = ("encapsulation", "family", "local", "remote", "vni")
+    return end_members(
+        admin_up=end["admin_up"],
+        frame=end["frame"],
+        access=end["access"],
+        transport={name: end["transport"][name] for name in required},
+        gre_key=end["transport"].get("gre_key"),
+        table=end["transport"].get("table", 0),
+        bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
+        testing=end.get("testing", False),
+        adopt=end.get("adopt", False),
+        uni_link_down=end.get("uni_link_down", False),
+        label=end.get("label"),
+    )
+
+
 def release_of(end: dict[str, Any]) -> Release | None:
     return Release(end.get("access_tag"), end.get("tunnel_tag")) if end.get("release") else None
 
 
 def tombstone(
     vll: UUID, side: str, revision: int, *, confirmed: bool = False, release: Release | None = None
-) -> EndRow:
-    return EndRow(
+) -> IntendedEnd:
+    return IntendedEnd(
         vll=vll,
         side=side,
         revision=revision,
         wanted_present=False,
         confirmed_removed=confirmed,
-        admin_up=True,
-        frame=1522,
-        interface="host-cust1",
-        tagging="dot1q",
-        outer_vlan=100,
-        inner_vlan=None,
-        exact_match=True,
-        encapsulation="l2xc",
-        family=None,
-        local=None,
-        remote=None,
-        vni=None,
+        members={},
         release=release,
     )
 
@@ -125,7 +114,7 @@ def test_a_tombstone_stays_until_its_removal_is_confirmed() -> None:
 def test_an_ipv6_address_is_written_canonically() -> None:
     document = json.loads((VALID[0].parent / "vxlan6-qinq.json").read_text())
     shown = document["present"][0]["transport"]["local"]
-    row = rows_of(document)[0]
-    spelled_out = EndRow(**{name: getattr(row, name) for name in row.__slots__} | {"local": "FD00:0255:0::1"})
+    document["present"][0]["transport"]["local"] = "FD00:0255:0::1"
+    [spelled_out] = rows_of(document)
     sent = json.loads(intent_for(router="rhino", generation=42, rows=[spelled_out]).document())
     assert sent["present"][0]["transport"]["local"] == shown

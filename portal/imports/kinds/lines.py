@@ -8,27 +8,25 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.imports import cells
 from portal.imports.errors import LineBeingRemoved, LineIsOver, NamedNowhere
 from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, Text, names
 from portal.inventory.models import Port
 from portal.vll.errors import PortOfAnotherCustomer
-from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import EndRequest, order_add
+from portal.vll.line_spec import ANY, END, LINE, EndSpec, LineSpec, Property
+from portal.vll.models import Vll
+from portal.vll.operations import order_add
 from portal.vll.operations.end_validation import frames_named
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
-_AUTO, _ANY = "auto", "any"
-_OF_AN_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
-_OPTIONAL = ("eir_bps", "cbs_bytes", "ebs_bytes", "link_loss_forwarding")
+_UNITS: dict[str, Text] = {"bytes": _("bytes"), "bit/s": _("bit/s"), "": ""}
 _PORTS = ("a_port", "z_port")
 
 
 def _vlan(cell: str, column: str) -> Any:
     """Read a VLAN id or ``any``. The order later checks the range 1 to 4094."""
-    return _ANY if cell.casefold() == _ANY else cells.whole(cell, column)
+    return ANY if cell.casefold() == ANY else cells.whole(cell, column)
 
 
 def _lifecycle(cell: str, column: str) -> None:
@@ -39,36 +37,45 @@ def _lifecycle(cell: str, column: str) -> None:
         raise LineIsOver(lifecycle=cell, field=column)
 
 
-def _end(letter: str, port: str, vlan: str) -> tuple[Column, ...]:
-    tagging: Text = _("untagged: the whole port; dot1q: one VLAN; qinq, dot1ad: two. Empty: by the VLANs")
-    return (
-        Column(
-            name=f"{letter}_port",
-            read=cells.port,
-            meaning=_("Router and interface, with a colon between them"),
-            example=port,
-            required=True,
-        ),
-        Column(name=f"{letter}_tagging", read=cells.one_of(*Tagging), meaning=tagging, example=Tagging.DOT1Q),
-        Column(
-            name=f"{letter}_outer_vlan",
-            read=_vlan,
-            meaning=_("1 to 4094, or “any” for one that is free; empty for a whole port"),
-            example=vlan,
-        ),
-        Column(
-            name=f"{letter}_inner_vlan",
-            read=cells.whole,
-            meaning=_("1 to 4094, only with qinq and dot1ad"),
-            example="",
-        ),
-        Column(
-            name=f"{letter}_exact_match",
-            read=cells.yes_or_no,
-            meaning=_("“no” also accepts frames with further tags; empty: yes"),
-            example="yes",
-        ),
+def _reader(each: Property) -> cells.Reader:
+    if each.is_flag:
+        return cells.yes_or_no
+    if each.choices:
+        return cells.one_of(*each.choices)
+    by_name = {"port": cells.port, "outer_vlan": _vlan, "description": cells.text()}
+    by_unit = {"bytes": cells.size, "bit/s": cells.rate, "": cells.whole}
+    return by_name.get(each.name) or by_unit[each.unit]
+
+
+def _column(each: Property, *, name: str, example: str, required: bool) -> Column:
+    return Column(
+        name=name,
+        read=_reader(each),
+        meaning=each.cell_meaning,
+        unit=_UNITS[each.unit],
+        example=example,
+        required=required,
     )
+
+
+def _of_an_end(side: str, **examples: str) -> list[Column]:
+    return [
+        _column(
+            each,
+            name=f"{side}_{each.name}",
+            example=examples.get(each.name, each.cell_example),
+            required=each.name == "port",
+        )
+        for each in END
+    ]
+
+
+def _of_a_line(*, description: bool) -> list[Column]:
+    return [
+        _column(each, name=each.name, example=each.cell_example, required=each.is_required or description)
+        for each in LINE
+        if description == (each.name == "description")
+    ]
 
 
 class Lines(Kind):
@@ -89,64 +96,10 @@ class Lines(Kind):
             meaning=_("Optional check: must be the customer that owns both ports"),
             example="Alpine Dairy",
         ),
-        Column(
-            name="description",
-            read=cells.text(),
-            meaning=_("Name or reference: identifies a customer’s line when a table is sent again"),
-            example="Zürich–Amsterdam",
-            required=True,
-        ),
-        *_end("a", "rhino:TenGigabitEthernet3/0/2", "100"),
-        *_end("z", "hippo:TenGigabitEthernet3/0/2", _ANY),
-        Column(
-            name="svc_mtu",
-            read=cells.size,
-            meaning=_("The largest IP packet that is carried"),
-            unit=_("bytes"),
-            example="1500",
-            required=True,
-        ),
-        Column(
-            name="cir_bps",
-            read=cells.rate,
-            meaning=_("The bandwidth that is booked"),
-            unit=_("bit/s"),
-            example="100000000",
-            required=True,
-        ),
-        Column(
-            name="eir_bps",
-            read=cells.rate,
-            meaning=_("Excess rate, forwarded if capacity is free; empty: none"),
-            unit=_("bit/s"),
-            example="0",
-        ),
-        Column(
-            name="cbs_bytes",
-            read=cells.size,
-            meaning=_("Burst; empty: calculated from the rate"),
-            unit=_("bytes"),
-            example="",
-        ),
-        Column(
-            name="ebs_bytes",
-            read=cells.size,
-            meaning=_("Excess burst; empty: calculated from the rate"),
-            unit=_("bytes"),
-            example="",
-        ),
-        Column(
-            name="transport",
-            read=cells.one_of(_AUTO, *Transport),
-            meaning=_("How frames cross the network; empty: auto"),
-            example=_AUTO,
-        ),
-        Column(
-            name="link_loss_forwarding",
-            read=cells.yes_or_no,
-            meaning=_("“yes”: if one end loses its link, the other end’s port is taken down too; empty: no"),
-            example="no",
-        ),
+        *_of_a_line(description=True),
+        *_of_an_end("a", port="rhino:TenGigabitEthernet3/0/2", outer_vlan="100"),
+        *_of_an_end("z", port="hippo:TenGigabitEthernet3/0/2", outer_vlan=ANY),
+        *_of_a_line(description=False),
         Column(
             name="lifecycle",
             read=_lifecycle,
@@ -222,19 +175,14 @@ class _Batch(Batch):
 
     def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
         ends = {side: self._end(values, side) for side in "az"}
-        order_add(
-            user=actor.user,
+        spec = LineSpec(
             a_end=ends["a"],
             z_end=ends["z"],
-            svc_mtu=values["svc_mtu"],
-            cir_bps=values["cir_bps"],
-            transport=values.get("transport", _AUTO),
-            description=values["description"],
-            now=now,
-            **{name: values[name] for name in _OPTIONAL if name in values},
+            **{each.name: values[each.name] for each in LINE if each.name in values},
         )
+        order_add(user=actor.user, spec=spec, now=now)
 
-    def _end(self, values: RowValues, side: str) -> EndRequest:
+    def _end(self, values: RowValues, side: str) -> EndSpec:
         place = values[f"{side}_port"]
         port = self._ports.get(place)
         if port is None:
@@ -242,14 +190,8 @@ class _Batch(Batch):
         customer = values.get("customer")
         if customer is not None and port.customer is not None and port.customer.name != customer:
             raise PortOfAnotherCustomer(port=str(port), customer=customer, field=f"{side}_port")
-        outer, inner = values.get(f"{side}_outer_vlan"), values.get(f"{side}_inner_vlan")
-        return EndRequest(
-            port=port.pk,
-            tagging=_tagging(values, side),
-            outer_vlan=outer,
-            inner_vlan=inner,
-            exact_match=values.get(f"{side}_exact_match", True),
-        )
+        end = {each.name: values[f"{side}_{each.name}"] for each in END if f"{side}_{each.name}" in values}
+        return EndSpec(**end | {"port": port.pk, "tagging": _tagging(values, side)})
 
 
 def _tagging(values: RowValues, side: str) -> Tagging:
@@ -262,28 +204,16 @@ def _tagging(values: RowValues, side: str) -> Tagging:
 
 
 def _facts(line: Vll) -> dict[str, Any]:
-    facts: dict[str, Any] = {
+    facts = {each.name: getattr(line, each.column) for each in LINE}
+    facts |= {
         "customer": line.customer.name,
-        "description": line.description,
-        "svc_mtu": line.svc_mtu,
-        "cir_bps": line.cir_bps,
-        "eir_bps": line.eir_bps,
-        "link_loss_forwarding": line.link_loss_forwarding,
-        "cbs_bytes": line.requested_cbs_bytes,
-        "ebs_bytes": line.requested_ebs_bytes,
         "transport": line.transport,
         "requested_transport": line.requested_transport,
     }
     for end in line.ends.all():
-        facts |= {f"{end.side}_{name}": value for name, value in _end_facts(end).items()}
+        facts |= {f"{end.side}_{each.name}": getattr(end, each.name) for each in END if each.name != "port"}
+        facts[f"{end.side}_port"] = (end.port.router.name, end.port.interface)
     return facts
-
-
-def _end_facts(end: VllEnd) -> dict[str, Any]:
-    place = (end.port.router.name, end.port.interface)
-    return dict(
-        zip(_OF_AN_END, (place, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match), strict=True)
-    )
 
 
 def _as_requested(line: Mapping[str, Any], values: RowValues) -> dict[str, Any]:
@@ -296,6 +226,6 @@ def _as_requested(line: Mapping[str, Any], values: RowValues) -> dict[str, Any]:
     if values.get("transport") == facts["requested_transport"]:
         facts["transport"] = facts["requested_transport"]
     for side in "az":
-        if values.get(f"{side}_outer_vlan") == _ANY and facts[f"{side}_outer_vlan"] is not None:
-            facts[f"{side}_outer_vlan"] = _ANY
+        if values.get(f"{side}_outer_vlan") == ANY and facts[f"{side}_outer_vlan"] is not None:
+            facts[f"{side}_outer_vlan"] = ANY
     return facts

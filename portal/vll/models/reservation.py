@@ -30,7 +30,7 @@ class Hold(models.Model):
     expires_at = models.DateTimeField(db_index=True)
     renewals = models.PositiveSmallIntegerField(default=0)
     cir_bps = models.BigIntegerField()
-    # The leased content by side: portal.vll.revision_content.EndContent as JSON.
+    # The leased content by side: portal.vll.line_spec.AllocatedEnd as JSON.
     ends = models.JSONField()
 
     objects = TenantQuerySet.as_manager()

@@ -13,12 +13,10 @@ from portal.vll.operations.adopt_line import Adoption, line_adopt, lines_adopt
 from portal.vll.operations.attempt_log import attempt_record, attempts_forget
 from portal.vll.operations.cancel_order import order_cancel
 from portal.vll.operations.dead_router_removals import dead_routers_settle
-from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.force_order_end import order_force_end, order_force_retry
 from portal.vll.operations.line_description import vll_describe
-from portal.vll.operations.line_request_check import LineRequest, request_of
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
-from portal.vll.operations.modify_line import Changes, check_may_order, order_modify
+from portal.vll.operations.modify_line import check_may_order, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_approval import order_approve, order_reject
 from portal.vll.operations.order_plan_preview import plan_finish, plan_request
@@ -44,9 +42,6 @@ from portal.vll.operations.tunnel_paths import tunnel_paths_keep
 
 __all__ = [
     "Adoption",
-    "Changes",
-    "EndRequest",
-    "LineRequest",
     "activation_test_call_off",
     "activation_test_order",
     "activation_test_schedule",
@@ -80,7 +75,6 @@ __all__ = [
     "orders_overdue_alarm",
     "plan_finish",
     "plan_request",
-    "request_of",
     "reservation_make",
     "reservation_release",
     "reservation_renew",

@@ -18,11 +18,11 @@ from portal.events.outbox import announce, resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Findings
 from portal.vll.activation_test_rules import Untested, needs_test, untested
+from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.undo_order import order_undo
-from portal.vll.revision_content import Content, content_of
 from portal.vll.sentences import activation_test_facts, activation_test_sentence
 from portal.vll.states import AdminStatus, OrderAction
 from portal.vll.task_names import TEST_LINE
@@ -58,8 +58,8 @@ class TestPlan:
     connect the customer.
     """
 
-    first: Content
-    after: Content
+    first: LineRevision
+    after: LineRevision
     needed: bool
     why_not: Untested | None
 
@@ -87,7 +87,9 @@ class TestPlan:
             activation_test_announce(test, now=now)
 
 
-def activation_test_plan(before: Content | None, after: Content, routers: Iterable[Router]) -> TestPlan:
+def activation_test_plan(
+    before: LineRevision | None, after: LineRevision, routers: Iterable[Router]
+) -> TestPlan:
     """Return the plan for a line between ``routers`` that changes from ``before`` to ``after``."""
     needed = needs_test(before, after)
     why_not = untested(after, routers) if needed else None

@@ -26,6 +26,7 @@ from portal.vll.errors import (
     RouterSendsNoTestFrames,
     WrongActivationTestState,
 )
+from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.operations.activation_test_lifecycle import (
     Tested,
@@ -38,7 +39,6 @@ from portal.vll.operations.modify_line import check_in_service, vll_lock
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.revision_create import revise
-from portal.vll.revision_content import Content, content_of
 from portal.vll.states import AdminStatus, OrderAction
 
 # A test that takes longer is given up, because the line is more important than its test.
@@ -182,7 +182,7 @@ def _begin(test: ActivationTest, vll: Vll, *, now: datetime, retry_of: Order | N
     return test
 
 
-def _check_testable(content: Content, now: datetime) -> None:
+def _check_testable(content: LineRevision, now: datetime) -> None:
     """Check that routers can disconnect, test and reconnect the line within seconds."""
     why_not = _untested(content)
     if why_not is not None:
@@ -201,11 +201,11 @@ def _check_testable(content: Content, now: datetime) -> None:
         raise RouterDoesNotAnswer(routers=", ".join(names))
 
 
-def _untested(content: Content) -> Untested | None:
+def _untested(content: LineRevision) -> Untested | None:
     return untested(content, _routers(content).select_related("observed"))
 
 
-def _routers(content: Content) -> QuerySet[Router]:
+def _routers(content: LineRevision) -> QuerySet[Router]:
     return Router.objects.filter(ports__in={end.port for end in content.ends.values()}).distinct()
 
 

@@ -1,4 +1,4 @@
-"""Order a new VLL: check the request, lease its resources and write the rows.
+"""Order a new VLL: check the specification, lease its resources and write the rows.
 
 Tasks then configure the routers.
 """
@@ -15,11 +15,11 @@ from portal.accounts.models import User
 from portal.core.compiled_insert import insert
 from portal.core.postgres_pipeline import pipelined
 from portal.vll.errors import SimilarOrder
+from portal.vll.line_spec import LINE, AllocatedEnd, LineRevision, LineSpec
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
 from portal.vll.operations.convergence_requests import converge_routers
-from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line
+from portal.vll.operations.line_request_check import Accepted, check_line
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.reservations import reservation_take
 from portal.vll.operations.resource_leases import (
@@ -31,7 +31,6 @@ from portal.vll.operations.resource_leases import (
 )
 from portal.vll.operations.similar_orders import CONFIRM_WITHIN, similar_orders
 from portal.vll.queries import with_ends
-from portal.vll.revision_content import Content, EndContent
 from portal.vll.states import AdminStatus, Handover, OrderAction
 
 
@@ -39,27 +38,17 @@ from portal.vll.states import AdminStatus, Handover, OrderAction
 def order_add(
     *,
     user: User,
-    a_end: EndRequest,
-    z_end: EndRequest,
-    svc_mtu: int,
-    cir_bps: int,
-    transport: str,
-    description: str,
+    spec: LineSpec,
     now: datetime,
     reservation: uuid.UUID | None = None,
     retry_of: Order | None = None,
-    eir_bps: int = 0,
-    cbs_bytes: int | None = None,
-    ebs_bytes: int | None = None,
-    link_loss_forwarding: bool = False,
     refuse_similar: bool = False,
 ) -> Order:
     """Accept an order for a new VLL. Raises a DomainError, and changes nothing, if a rule forbids the order.
 
-    ``svc_mtu`` and bursts are in bytes, rates in bit/s. The portal chooses bursts that are None.
-    ``transport``: ``auto`` or the value of a Transport. One transaction checks the rules and the MTU of the
-    path, leases the resources, and writes the VLL with its ends, the order, an event and outbox rows. The VLL
-    of the returned order has the same related objects loaded as a row of ``queries.vlls``.
+    One transaction checks the rules and the MTU of the path, leases the resources, and writes the VLL with
+    its ends, the order, an event and outbox rows. The VLL of the returned order has the same related objects
+    loaded as a row of ``queries.vlls``.
 
     With ``refuse_similar``, an order that equals another order of the last hour raises SimilarOrder.
 
@@ -67,38 +56,27 @@ def order_add(
     of the reservation. No other order can take a lease before the VLL does. An order above the customer's
     limit waits for approval.
     """
-    request = LineRequest(
-        a_end=a_end,
-        z_end=z_end,
-        svc_mtu=svc_mtu,
-        cir_bps=cir_bps,
-        transport=transport,
-        eir_bps=eir_bps,
-        cbs_bytes=cbs_bytes,
-        ebs_bytes=ebs_bytes,
-        link_loss_forwarding=link_loss_forwarding,
-    )
     taken = None if reservation is None else reservation_take(user=user, reservation=reservation, now=now)
     leased = taken.leased if taken else None
     reserved = [end.port for end in leased.ends.values()] if leased else []
     own = [taken.pk] if taken else []
-    found = check_line(user=user, request=request, now=now, lock=True, more_ports=reserved, own=own)
-    accepted = found.accepted(request)
+    found = check_line(user=user, spec=spec, now=now, lock=True, more_ports=reserved, own=own)
+    accepted = found.accepted(spec)
     # The ports are locked. If two equal orders arrive together, the second one finds the first.
     if refuse_similar:
         since = now - CONFIRM_WITHIN
-        if similar := similar_orders(customer=accepted.customer, request=request, since=since):
+        if similar := similar_orders(customer=accepted.customer, spec=spec, since=since):
             raise SimilarOrder(order=str(similar[0]), count=len(similar))
     vll_id = uuid.uuid4()
     ends = ends_lease(
-        ends=request.ends, ports=accepted.ports, cir_bps=cir_bps, owner=vll_id, leased=leased, now=now
+        ends=spec.ends, ports=accepted.ports, cir_bps=spec.cir_bps, owner=vll_id, leased=leased, now=now
     )
     tunnel = transport_lease(accepted=accepted, owner=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, tunnel=tunnel)
     test = activation_test_plan(None, content, (port.router for port in accepted.ports.values()))
-    pending_approval = needs_approval(user, accepted.customer, cir_bps + eir_bps)
+    pending_approval = needs_approval(user, accepted.customer, spec.peak_bps)
     with pipelined():
-        vll = vll_create(vll_id, accepted, test.first, description, now)
+        vll = vll_create(vll_id, accepted, test.first, now)
         order = order_acknowledge(
             vll=vll,
             action=OrderAction.ADD,
@@ -123,22 +101,16 @@ def order_add(
 def content_for(
     accepted: Accepted,
     *,
-    ends: dict[str, EndContent],
+    ends: dict[str, AllocatedEnd],
     tunnel: LeasedTunnel,
     admin_status: str = AdminStatus.UP,
-) -> Content:
+) -> LineRevision:
     """Return the request and its allocations as the content of a revision."""
-    request, selected = accepted.request, accepted.selected
+    spec, selected = accepted.spec, accepted.selected
     family = selected.transport.family
-    with_addresses = {side: replace(end, tunnel_address=tunnel.addresses[side]) for side, end in ends.items()}
-    return Content(
-        svc_mtu=request.svc_mtu,
-        cir_bps=request.cir_bps,
-        eir_bps=request.eir_bps,
-        requested_cbs_bytes=request.cbs_bytes,
-        requested_ebs_bytes=request.ebs_bytes,
-        requested_transport=request.transport,
-        link_loss_forwarding=request.link_loss_forwarding,
+    a_end, z_end = (replace(ends[side], tunnel_address=tunnel.addresses[side]) for side in "az")
+    return LineRevision(
+        **{each.name: getattr(spec, each.name) for each in LINE},
         encapsulation=selected.transport.encapsulation.value,
         family=None if family is None else family.value,
         vni=tunnel.vni,
@@ -146,15 +118,15 @@ def content_for(
         frame=selected.frame,
         admin_status=admin_status,
         decommission_at=None,
-        **with_addresses,
+        a_end=a_end,
+        z_end=z_end,
     )
 
 
 def vll_create(
     vll_id: uuid.UUID,
     accepted: Accepted,
-    content: Content,
-    description: str,
+    content: LineRevision,
     now: datetime,
     *,
     handover: str = Handover.NONE,
@@ -168,20 +140,16 @@ def vll_create(
     vll = Vll(
         id=vll_id,
         customer=accepted.customer,
-        description=description,
+        description=content.description,
         created_at=now,
         handover=handover,
-        **content.line,
+        **content.columns,
     )
     more = of_ends or {}
     ends = [
-        VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end), **more.get(side, {}))
+        VllEnd(vll=vll, side=side, port=accepted.ports[side], **end.columns, **more.get(side, {}))
         for side, end in content.ends.items()
     ]
     insert(vll)
     insert(*ends)
     return with_ends(vll, ends)
-
-
-def _columns(end: EndContent) -> dict[str, Any]:
-    return {name: getattr(end, name) for name in EndContent.__slots__ if name != "port"}

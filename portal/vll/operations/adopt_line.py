@@ -18,11 +18,11 @@ from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, fo
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.adoption_differences import AdoptionDifference, FoundPorts, adoption_differences
 from portal.vll.errors import AdoptionWhileFrozen, FoundLineOdd, FoundLineUnknown, RouterAdoptsNothing
+from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order
 from portal.vll.operations.add_line import content_for, vll_create
 from portal.vll.operations.convergence_requests import converge_routers
-from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.line_request_check import LineRequest, check_line
+from portal.vll.operations.line_request_check import check_line
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.ports_of_found_lines import found_port
@@ -126,17 +126,18 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
     assert found.transport is not None  # noqa: S101 - as above
     ends = {"a": found.a, "z": found.z}
     _require_adopting(ends, now)
-    request = LineRequest(
+    spec = LineSpec(
+        description=adoption.description,
         a_end=_end_request(found.a, adoption.customer, user, now),
         z_end=_end_request(found.z, adoption.customer, user, now),
         svc_mtu=adoption.svc_mtu,
         cir_bps=adoption.cir_bps,
         transport=found.transport.value,
     )
-    accepted = check_line(user=user, request=request, now=now, lock=True).accepted(request)
+    accepted = check_line(user=user, spec=spec, now=now, lock=True).accepted(spec)
     owner = uuid.uuid4()
     leased = ends_lease(
-        ends=request.ends,
+        ends=spec.ends,
         ports=accepted.ports,
         cir_bps=adoption.cir_bps,
         owner=owner,
@@ -150,9 +151,7 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
         side: {"access_tag_before": end.tag, "tunnel_tag_before": end.tunnel_tag or ""}
         for side, end in ends.items()
     }
-    vll = vll_create(
-        owner, accepted, content, adoption.description, now, handover=Handover.ADOPT, of_ends=tags
-    )
+    vll = vll_create(owner, accepted, content, now, handover=Handover.ADOPT, of_ends=tags)
     order = order_acknowledge(
         vll=vll,
         action=OrderAction.ADD,
@@ -184,9 +183,9 @@ def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
     return seen is not None and seen.adoption == "allowed" and seen.reported_at >= now - FRESH
 
 
-def _end_request(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> EndRequest:
+def _end_request(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> EndSpec:
     assert end.tagging is not None  # noqa: S101 - otherwise the line would have hindrances
-    return EndRequest(
+    return EndSpec(
         port=found_port(end, customer=customer, user=user, now=now).pk,
         tagging=end.tagging,
         outer_vlan=end.outer_vlan,

@@ -7,6 +7,7 @@ from django.db import transaction
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.vll.errors import NotAllowedToOrder, WrongOrderState
+from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.force_order_end import may_have_what_was_forced
@@ -14,7 +15,6 @@ from portal.vll.operations.removal_steps import removal_values
 from portal.vll.operations.resource_leases import leases_release, leases_settle
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move
-from portal.vll.revision_content import Content, content_of
 from portal.vll.states import IN_SERVICE_ACTIONS, Handover, Lifecycle, OrderAction, OrderState
 
 
@@ -56,14 +56,14 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
     return order
 
 
-def content_before_removal(vll: Vll) -> Content:
+def content_before_removal(vll: Vll) -> LineRevision:
     """Return the content of a line as it was before its removal was ordered."""
     if vll.decommission_at is None:
         return content_of(vll)
     # Orders to undo the removal may be newer than the removal. They were cancelled or failed, so they changed
     # nothing.
     for order in vll.orders.filter(action=OrderAction.MODIFY).order_by("-ordered_at", "-id"):
-        before, after = (Content.from_json(kept or {}) for kept in (order.before, order.after))
+        before, after = (LineRevision.from_json(kept or {}) for kept in (order.before, order.after))
         if before.decommission_at is None and after.decommission_at is not None:
             return before
     raise ValueError(f"no order of {vll.pk} began its cooling-off")
@@ -73,7 +73,7 @@ def fall_back(order: Order, vll: Vll, *, now: datetime) -> None:
     """Write the content from before a modify order as the next revision, so that both ends return to their
     verified state.
     """
-    revise(vll, Content.from_json(order.before or {}), now=now)
+    revise(vll, LineRevision.from_json(order.before or {}), now=now)
     Order.objects.filter(pk=order.pk).update(revision=vll.revision)
     order.refresh_from_db()
 

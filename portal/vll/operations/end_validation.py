@@ -1,7 +1,6 @@
 """Find the port of a requested end, and check the end. Nothing is leased yet."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from django.db.models import QuerySet
@@ -23,40 +22,10 @@ from portal.vll.errors import (
     RouterHasNoAgent,
     RouterInMaintenance,
 )
-from portal.vll.revision_content import EndContent
+from portal.vll.line_spec import EndSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndRequest:
-    """One end as ordered. ``outer_vlan`` "any" lets the portal choose."""
-
-    port: int
-    tagging: Tagging
-    outer_vlan: int | Literal["any"] | None = None
-    inner_vlan: int | None = None
-    exact_match: bool = True
-
-    @property
-    def requested_outer_vlan(self) -> int | None:
-        """Return the requested VLAN, or None for "any"."""
-        return None if self.outer_vlan == "any" else self.outer_vlan
-
-
-def end_request_of(end: EndContent) -> EndRequest:
-    """Return the request that would order this end again. A VLAN that the portal chose stays "any"."""
-    outer: int | Literal["any"] | None = end.requested_outer_vlan
-    if end.tagging is not Tagging.UNTAGGED and outer is None:
-        outer = "any"
-    return EndRequest(
-        port=end.port,
-        tagging=end.tagging,
-        outer_vlan=outer,
-        inner_vlan=end.inner_vlan,
-        exact_match=end.exact_match,
-    )
-
-
-def check_end(end: EndRequest, *, side: str) -> None:
+def check_end(end: EndSpec, *, side: str) -> None:
     """Check that the VLANs fit the tagging. Raises the errors of ``portal.core.vlan_tags``."""
     outer = MIN_VLAN if end.outer_vlan == "any" else end.outer_vlan
     try:
@@ -119,13 +88,13 @@ def customer_of(user: User, ports: Mapping[str, Port]) -> Customer:
     return customer
 
 
-def check_distinct(ports: Mapping[str, Port], a_end: EndRequest, z_end: EndRequest) -> None:
+def check_distinct(ports: Mapping[str, Port], a_end: EndSpec, z_end: EndSpec) -> None:
     """Refuse two ends that both select some frames of the same port."""
     if ports["a"].pk == ports["z"].pk and _overlap(a_end, z_end):
         raise EndsAreTheSame(port=str(ports["a"]))
 
 
-def _overlap(a_end: EndRequest, z_end: EndRequest) -> bool:
+def _overlap(a_end: EndSpec, z_end: EndSpec) -> bool:
     if Tagging.UNTAGGED in (a_end.tagging, z_end.tagging):
         return True
     one, other = (
@@ -152,7 +121,7 @@ def frames_named(
     return tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
 
 
-def named_first(ends: Mapping[str, EndRequest]) -> list[tuple[str, EndRequest]]:
+def named_first(ends: Mapping[str, EndSpec]) -> list[tuple[str, EndSpec]]:
     """Return the ends in the order of VLAN allocation. An end with "any" comes last, and avoids the other
     end's VLAN.
     """

@@ -13,97 +13,52 @@ from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_refusals
 from portal.allocation.errors import RouterFull
 from portal.allocation.router_packet_capacity import end_load
+from portal.core.bandwidth_profile import MAX_BURST
 from portal.core.encapsulations import AUTO_TUNNELS, Family, Transport
 from portal.core.errors import DomainError
-from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG, carried_frame, uni_frame
-from portal.core.vlan_tags import carried_tags
-from portal.inventory.models import Port, Router
+from portal.core.required_mtu import carried_frame, uni_frame
+from portal.core.vlan_tags import Tagging
+from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router
 from portal.underlay.errors import TransportRefused
 from portal.underlay.topology_cache import current_topology, line_ends, path_policy
 from portal.underlay.transport_selection import SelectedTransport, select_transport
 from portal.underlay.tunnel_endpoints import barred
-from portal.vll.errors import CirOutOfRange, FrameTooLargeForPort, PortUnknown
+from portal.vll.errors import (
+    BurstOutOfRange,
+    CirOutOfRange,
+    EirOutOfRange,
+    ExcessBurstWithoutRate,
+    FrameTooLargeForPort,
+    LinkLossNeedsUni,
+    LinkLossNeedsWholePorts,
+    LinkLossPortInUse,
+    LinkLossUnsupported,
+    PeakAbovePort,
+    PortUnknown,
+)
 from portal.vll.gre_key_rules import gre_key_families
-from portal.vll.operations.bandwidth_profile_rules import profile_refusals
+from portal.vll.line_spec import AUTO, EndSpec, LineRevision, LineSpec
 from portal.vll.operations.end_validation import (
-    EndRequest,
     check_distinct,
     check_end,
     check_owner,
     check_router,
     customer_of,
-    end_request_of,
     ports_of,
 )
-from portal.vll.operations.link_loss_order_rules import link_loss_refusals
-from portal.vll.revision_content import Content
 
-AUTO = "auto"
 # 1 Tbit/s: faster than any port.
-MAX_CIR_BPS = 10**12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineRequest:
-    """A requested line.
-
-    ``svc_mtu`` and bursts are in bytes, rates in bit/s. The portal chooses bursts that are None.
-    ``transport``: ``auto`` or the value of a Transport.
-    """
-
-    a_end: EndRequest
-    z_end: EndRequest
-    svc_mtu: int
-    cir_bps: int
-    transport: str
-    eir_bps: int = 0
-    cbs_bytes: int | None = None
-    ebs_bytes: int | None = None
-    link_loss_forwarding: bool = False
-
-    @property
-    def ends(self) -> dict[str, EndRequest]:
-        """Return the ends by their side."""
-        return {"a": self.a_end, "z": self.z_end}
-
-    @property
-    def carried_tags(self) -> int:
-        """Return the number of tags inside the tunnel."""
-        return carried_tags((end.tagging, end.exact_match) for end in self.ends.values())
-
-    @property
-    def largest_uni_frame(self) -> int:
-        """Return the size in bytes of the largest frame at the UNI whose tagging has more tags.
-
-        ``svc_mtu`` may be out of range.
-        """
-        tags = self.carried_tags + max(end.tagging.selecting_tags for end in self.ends.values())
-        return self.svc_mtu + ETHERNET_HEADER + VLAN_TAG * tags
-
-
-def request_of(content: Content) -> LineRequest:
-    """Return the request that would order this content again."""
-    return LineRequest(
-        a_end=end_request_of(content.a),
-        z_end=end_request_of(content.z),
-        svc_mtu=content.svc_mtu,
-        cir_bps=content.cir_bps,
-        transport=content.requested_transport,
-        eir_bps=content.eir_bps,
-        cbs_bytes=content.requested_cbs_bytes,
-        ebs_bytes=content.requested_ebs_bytes,
-        link_loss_forwarding=content.link_loss_forwarding,
-    )
+MAX_RATE_BPS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A request that breaks no rule, with the resolved values; ``ports`` by side.
+    """A specification that breaks no rule, with the resolved values; ``ports`` by side.
 
     ``passed_over``: the full router cores that made ``auto`` replace the line's transport, if any.
     """
 
-    request: LineRequest
+    spec: LineSpec
     customer: Customer
     ports: dict[str, Port]
     selected: SelectedTransport
@@ -114,7 +69,7 @@ class Accepted:
 class LineCheck:
     """The result of a check: ``refusals`` in the order of the rules, ``ports`` that the user may see."""
 
-    ends: Mapping[str, EndRequest]
+    ends: Mapping[str, EndSpec]
     refusals: list[DomainError] = field(default_factory=list)
     ports: dict[str, Port] = field(default_factory=dict)
     customer: Customer | None = None
@@ -148,22 +103,22 @@ class LineCheck:
         assert self.customer is not None  # noqa: S101 - no rule was broken, so every rule was checked
         return self.customer
 
-    def accepted(self, request: LineRequest) -> Accepted:
-        """Return the accepted request; raise the first refusal if there is any."""
+    def accepted(self, spec: LineSpec) -> Accepted:
+        """Return the accepted specification; raise the first refusal if there is any."""
         customer = self.owned()
         assert self.selected is not None  # noqa: S101 - as above
-        return Accepted(request, customer, self.ports, self.selected, tuple(self.passed_over))
+        return Accepted(spec, customer, self.ports, self.selected, tuple(self.passed_over))
 
 
 def check_line(
     *,
     user: User,
-    request: LineRequest,
+    spec: LineSpec,
     now: datetime,
     lock: bool,
     owner: Customer | None = None,
-    line: Content | None = None,
-    in_service: Content | None = None,
+    line: LineRevision | None = None,
+    in_service: LineRevision | None = None,
     preferred: Transport | None = None,
     unchanged_path: SelectedTransport | None = None,
     more_ports: Iterable[int] = (),
@@ -179,8 +134,8 @@ def check_line(
     """
     found = check_ports(
         user=user,
-        ends=request.ends,
-        cir_bps=request.cir_bps,
+        ends=spec.ends,
+        cir_bps=spec.cir_bps,
         lock=lock,
         owner=owner,
         more_ports=more_ports,
@@ -188,36 +143,29 @@ def check_line(
     )
     fits_a_frame = False
     with found.noting():
-        carried_frame(request.svc_mtu, carried_tags=request.carried_tags)
+        carried_frame(spec.svc_mtu, carried_tags=spec.carried_tags)
         fits_a_frame = True
     if found.can_end:
         if unchanged_path is not None and unchanged_path.gre_key and not _both_have_gre_keys(found.ports):
             unchanged_path = None
         if fits_a_frame:
             with found.noting():
-                found.selected = _selected(found, request, line, preferred, unchanged_path, own, now)
-        transport = likely_transport(found, request)
-        found.refusals += _check_cores(found.ports, request.cir_bps, transport, own)
+                found.selected = _selected(found, spec, line, preferred, unchanged_path, own, now)
+        transport = likely_transport(found, spec)
+        found.refusals += _check_cores(found.ports, spec.cir_bps, transport, own)
     for side, port in found.ports.items() if fits_a_frame else ():
         with found.noting():
-            _check_frame(port, side, request)
-    found.refusals += profile_refusals(
-        cir_bps=request.cir_bps,
-        eir_bps=request.eir_bps,
-        cbs_bytes=request.cbs_bytes,
-        ebs_bytes=request.ebs_bytes,
-        frame=request.largest_uni_frame,
-        ports=found.ports,
-    )
-    if request.link_loss_forwarding:
-        found.refusals += link_loss_refusals(ends=request.ends, ports=found.ports, in_service=in_service)
+            _check_frame(port, side, spec)
+    found.refusals += _profile_refusals(spec, found.ports)
+    if spec.link_loss_forwarding:
+        found.refusals += _link_loss_refusals(spec, found.ports, in_service)
     return found
 
 
 def check_ports(
     *,
     user: User,
-    ends: Mapping[str, EndRequest],
+    ends: Mapping[str, EndSpec],
     cir_bps: int,
     lock: bool,
     owner: Customer | None = None,
@@ -232,8 +180,8 @@ def check_ports(
     found = LineCheck(ends)
     least = settings.LONGLINE_MIN_CIR_BPS
     with found.noting():
-        if not least <= cir_bps <= MAX_CIR_BPS and cir_bps != booked_bps:
-            raise CirOutOfRange(value=cir_bps, minimum=least, maximum=MAX_CIR_BPS)
+        if not least <= cir_bps <= MAX_RATE_BPS and cir_bps != booked_bps:
+            raise CirOutOfRange(value=cir_bps, minimum=least, maximum=MAX_RATE_BPS)
     for side, end in ends.items():
         with found.noting():
             check_end(end, side=side)
@@ -257,57 +205,57 @@ def check_ports(
     return found
 
 
-def _check_frame(port: Port, side: str, request: LineRequest) -> None:
-    frame = uni_frame(request.svc_mtu, tagging=request.ends[side].tagging, carried_tags=request.carried_tags)
+def _check_frame(port: Port, side: str, spec: LineSpec) -> None:
+    frame = uni_frame(spec.svc_mtu, tagging=spec.ends[side].tagging, carried_tags=spec.carried_tags)
     if frame > port.max_frame:
         raise FrameTooLargeForPort(
             field=f"{side}_end.port",
             port=str(port),
             frame=frame,
             max_frame=port.max_frame,
-            largest_svc_mtu=request.svc_mtu - (frame - port.max_frame),
+            largest_svc_mtu=spec.svc_mtu - (frame - port.max_frame),
         )
 
 
 def _selected(
     found: LineCheck,
-    request: LineRequest,
-    line: Content | None,
+    spec: LineSpec,
+    line: LineRevision | None,
     preferred: Transport | None,
     unchanged_path: SelectedTransport | None,
     own: Collection[UUID],
     now: datetime,
 ) -> SelectedTransport:
-    """Return the transport for the request.
+    """Return the transport for the line.
 
     A line with ``auto`` keeps its transport while the routers' cores suffice for it. Otherwise ``auto``
     chooses again: the cheapest transport that fits, apart from GRE. GRE may be cheaper, but ``auto`` takes
     GRE only if nothing else fits.
     """
-    if request.transport != AUTO:
-        return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)
+    if spec.transport != AUTO:
+        return unchanged_path or carried_by(found.ports, spec, Transport(spec.transport), line, now)
     if unchanged_path is not None or preferred is not None:
         try:
-            kept = unchanged_path or carried_by(found.ports, request, preferred, line, now)
+            kept = unchanged_path or carried_by(found.ports, spec, preferred, line, now)
         except TransportRefused:
             pass  # auto chooses below
         else:
-            full = _check_cores(found.ports, request.cir_bps, kept.transport, own)
+            full = _check_cores(found.ports, spec.cir_bps, kept.transport, own)
             if not full:
                 return kept
             found.passed_over = full
-    return carried_by(found.ports, request, None, line, now)
+    return carried_by(found.ports, spec, None, line, now)
 
 
-def likely_transport(found: LineCheck, request: LineRequest) -> Transport:
+def likely_transport(found: LineCheck, spec: LineSpec) -> Transport:
     """Return the transport that the check selected.
 
     If no transport fits, return the requested one, or the first that auto tries.
     """
     if found.selected is not None:
         return found.selected.transport
-    if request.transport != AUTO:
-        return Transport(request.transport)
+    if spec.transport != AUTO:
+        return Transport(spec.transport)
     local = found.ports["a"].router_id == found.ports["z"].router_id
     return Transport.L2XC if local else AUTO_TUNNELS[0]
 
@@ -325,12 +273,12 @@ def _both_have_gre_keys(ports: Mapping[str, Port]) -> bool:
 
 def carried_by(
     ports: Mapping[str, Port],
-    request: LineRequest,
+    spec: LineSpec,
     transport: Transport | None,
-    line: Content | None,
+    line: LineRevision | None,
     now: datetime,
 ) -> SelectedTransport:
-    """Return the transport that carries the request between these ports.
+    """Return the transport that carries the line between these ports.
 
     ``transport`` None lets ``auto`` choose. ``line``: the present content of the line; None for a new line.
     Raises a TransportRefused.
@@ -344,8 +292,8 @@ def carried_by(
         z_router.pk,
         a_families=families(a_router),
         z_families=families(z_router),
-        svc_mtu=request.svc_mtu,
-        carried_tags=request.carried_tags,
+        svc_mtu=spec.svc_mtu,
+        carried_tags=spec.carried_tags,
         requested=transport,
         policy=path_policy(),
         barred=barred(*between, Transport, gre_keys=gre_keys),
@@ -364,3 +312,63 @@ def core_loads(ports: Mapping[str, Port], *, cir_bps: int, transport: Transport)
         side: EndLoad(router=port.router, load=end_load(cir_bps, transport, weights_of(port.router)))
         for side, port in ports.items()
     }
+
+
+def _profile_refusals(spec: LineSpec, ports: Mapping[str, Port]) -> Iterator[DomainError]:
+    """Return the refusals of the excess rate and the bursts.
+
+    A bucket that is smaller than the largest frame at a UNI never has enough tokens for this frame (RFC 2698,
+    section 3), so all such frames would be lost. CIR plus EIR must not exceed the speed of a port, even if
+    the port has no other bookings.
+    """
+    if not 0 <= spec.eir_bps <= MAX_RATE_BPS:
+        yield EirOutOfRange(value=spec.eir_bps, minimum=0, maximum=MAX_RATE_BPS)
+    elif too_slow := next((port for port in ports.values() if port.speed_bps < spec.peak_bps), None):
+        yield PeakAbovePort(
+            port=str(too_slow),
+            peak_bps=spec.peak_bps,
+            speed_bps=too_slow.speed_bps,
+            field="eir_bps" if spec.eir_bps else "cir_bps",
+        )
+    frame = spec.largest_uni_frame
+    for name, burst in (("cbs_bytes", spec.cbs_bytes), ("ebs_bytes", spec.ebs_bytes)):
+        if burst is not None and not frame <= burst <= MAX_BURST:
+            yield BurstOutOfRange(field=name, value=burst, minimum=frame, maximum=MAX_BURST)
+    if spec.ebs_bytes is not None and spec.eir_bps == 0:
+        yield ExcessBurstWithoutRate(value=spec.ebs_bytes)
+
+
+def _link_loss_refusals(
+    spec: LineSpec, ports: Mapping[str, Port], in_service: LineRevision | None
+) -> Iterator[DomainError]:
+    """Return all obstacles to forwarding link losses between these ports.
+
+    The rules use the routers' reports when the line is ordered and when the order is approved. They do not
+    use reports about a port where the line forwards losses already (``in_service``). An agent checks its VPP
+    again before it takes a port down.
+    """
+    for side, end in spec.ends.items():
+        if end.tagging is not Tagging.UNTAGGED:
+            yield LinkLossNeedsWholePorts(field="link_loss_forwarding", side=side.upper())
+    for side, port in ports.items():
+        if port.kind != Port.Kind.UNI:
+            yield LinkLossNeedsUni(field="link_loss_forwarding", port=str(port))
+        goes_on = (
+            in_service is not None
+            and in_service.link_loss_forwarding
+            and in_service.ends[side].port == port.pk
+        )
+        if goes_on or not port.router.has_agent:
+            continue
+        if not ObservedRouter.objects.filter(router=port.router_id, link_loss_forwarding=True).exists():
+            yield LinkLossUnsupported(field="link_loss_forwarding", router=port.router.name)
+        if (use := _other_use(port)) is not None:
+            yield LinkLossPortInUse(field="link_loss_forwarding", port=str(port), interface=use)
+
+
+def _other_use(port: Port) -> str | None:
+    """Return the name of a foreign sub-interface or Linux interface on the port."""
+    seen = ObservedInterface.objects.filter(router=port.router_id)
+    sub = seen.filter(name__startswith=f"{port.interface}.").order_by("name").values_list("name", flat=True)
+    paired = seen.filter(name=port.interface).exclude(linux_cp="").values_list("linux_cp", flat=True)
+    return sub.first() or paired.first()

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -25,37 +24,16 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
+from portal.vll.line_spec import LineRevision, LineSpec, content_of
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
 from portal.vll.operations.add_line import content_for
-from portal.vll.operations.end_validation import EndRequest, end_request_of
 from portal.vll.operations.line_description import describe_locked
-from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line, request_of
+from portal.vll.operations.line_request_check import Accepted, check_line
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
 from portal.vll.operations.revision_create import revise
-from portal.vll.revision_content import Content, EndContent, content_of
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """The wanted changes; None leaves a value unchanged. ``svc_mtu`` in bytes, rates in bit/s.
-
-    The changes of an end are the members of EndRequest that change: ``{"outer_vlan": 200}``, ``{"port":
-    12}``. The changes of ``bursts`` are ``cbs_bytes`` and ``ebs_bytes``, where None lets the portal choose
-    again.
-    """
-
-    description: str | None = None
-    svc_mtu: int | None = None
-    cir_bps: int | None = None
-    eir_bps: int | None = None
-    bursts: Mapping[str, int | None] = field(default_factory=dict)
-    transport: str | None = None
-    link_loss_forwarding: bool | None = None
-    a_end: Mapping[str, Any] | None = None
-    z_end: Mapping[str, Any] | None = None
 
 
 @transaction.atomic
@@ -63,13 +41,14 @@ def order_modify(
     *,
     user: User,
     vll: Vll,
-    changes: Changes,
+    changes: Mapping[str, Any],
     now: datetime,
     expected_revision: int | None = None,
     retry_of: Order | None = None,
 ) -> Order:
     """Order a change of ``vll``. Its present values stay leased until both ends have verified the new ones.
 
+    ``changes``: the members of LineSpec that change, as for ``LineSpec.changed``.
     A new description counts immediately, because routers only use it as a label. Raises NotAllowedToOrder,
     StaleRevision, OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved,
     ChangeWhileFrozen, and all refusals of a new order.
@@ -78,8 +57,8 @@ def order_modify(
     check_in_service(vll)
     before = content_of(vll)
     described = None
-    if changes.description not in (None, vll.description):
-        described = {"before": vll.description, "after": changes.description}
+    if changes.get("description", vll.description) != vll.description:
+        described = {"before": vll.description, "after": changes["description"]}
     order_id = uuid.uuid4()
     after, found = _content_after(user, vll, before, changes, order_id, now)
     if described is not None:
@@ -131,8 +110,8 @@ def check_may_order(user: User, vll: Vll) -> None:
 def order_change(
     vll: Vll,
     *,
-    before: Content,
-    after: Content,
+    before: LineRevision,
+    after: LineRevision,
     actor: str,
     now: datetime,
     pk: uuid.UUID | None = None,
@@ -165,7 +144,7 @@ def order_change(
     return order
 
 
-def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) -> None:
+def order_carry_out(order: Order, vll: Vll, after: LineRevision, *, now: datetime) -> None:
     """Make the routers build the content of a modify order. A line on a new path is tested first.
 
     Raises ChangeWhileFrozen if a router is frozen and the line needs another tunnel.
@@ -178,41 +157,41 @@ def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) ->
     test.note(vll, order, now=now)
 
 
-def _routers(*contents: Content) -> QuerySet[Router]:
+def _routers(*contents: LineRevision) -> QuerySet[Router]:
     ports = {end.port for content in contents for end in content.ends.values()}
     return Router.objects.filter(ports__in=ports).distinct()
 
 
-def _frozen_router(before: Content, after: Content) -> str | None:
+def _frozen_router(before: LineRevision, after: LineRevision) -> str | None:
     return _routers(before, after).exclude(frozen_since=None).values_list("name", flat=True).first()
 
 
 def _content_after(
-    user: User, vll: Vll, before: Content, changes: Changes, order_id: uuid.UUID, now: datetime
-) -> tuple[Content, Accepted | None]:
-    """Lease the missing resources; return the VLL's next content and the accepted request."""
-    request = request_after(before, changes)
-    if request == request_of(before):
+    user: User, vll: Vll, before: LineRevision, changes: Mapping[str, Any], order_id: uuid.UUID, now: datetime
+) -> tuple[LineRevision, Accepted | None]:
+    """Lease the missing resources; return the VLL's next content and the accepted specification."""
+    spec = before.spec.changed(changes)
+    if spec == before.spec:
         return before, None
-    check_not_swapped(before, request)
+    check_not_swapped(before, spec)
     accepted = check_line(
         user=user,
-        request=request,
+        spec=spec,
         now=now,
         lock=True,
         owner=vll.customer,
         line=before,
         in_service=before,
-        preferred=Transport(vll.transport) if changes.transport is None else None,
-        unchanged_path=unchanged_path(before, request),
+        preferred=Transport(vll.transport) if "transport" not in changes else None,
+        unchanged_path=unchanged_path(before, spec),
         own=[vll.pk],
-    ).accepted(request)
+    ).accepted(spec)
     leased = leased_by(vll, before)
     check_tombstones(leased, accepted.ports)
     ends = ends_lease(
-        ends=request.ends,
+        ends=spec.ends,
         ports=accepted.ports,
-        cir_bps=request.cir_bps,
+        cir_bps=spec.cir_bps,
         owner=order_id,
         leased=leased,
         now=now,
@@ -223,74 +202,38 @@ def _content_after(
     return content, accepted
 
 
-def request_after(before: Content, changes: Changes) -> LineRequest:
-    """Return the complete request for the line after ``changes``."""
-    return LineRequest(
-        a_end=_end_after(before.a, changes.a_end),
-        z_end=_end_after(before.z, changes.z_end),
-        svc_mtu=before.svc_mtu if changes.svc_mtu is None else changes.svc_mtu,
-        cir_bps=before.cir_bps if changes.cir_bps is None else changes.cir_bps,
-        transport=before.requested_transport if changes.transport is None else changes.transport,
-        link_loss_forwarding=(
-            before.link_loss_forwarding
-            if changes.link_loss_forwarding is None
-            else changes.link_loss_forwarding
-        ),
-        **_excess_after(before, changes),
-    )
-
-
-def leased_by(vll: Vll, before: Content) -> Leased:
+def leased_by(vll: Vll, before: LineRevision) -> Leased:
     """Return the leases of the line while its content is ``before``."""
     return Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
 
 
-def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
-    """Return the EIR and the bursts of the request. If the changes set the EIR to 0 and do not name an EBS,
-    the EBS is dropped.
-    """
-    eir_bps = before.eir_bps if changes.eir_bps is None else changes.eir_bps
-    bursts = {
-        "cbs_bytes": before.requested_cbs_bytes,
-        "ebs_bytes": before.requested_ebs_bytes if eir_bps else None,
-    }
-    return {"eir_bps": eir_bps, **bursts, **changes.bursts}
-
-
-def waits_for_approval(
-    user: User, customer: Customer, before: Content | LineRequest, after: Content | LineRequest
-) -> bool:
+def waits_for_approval(user: User, customer: Customer, before: LineSpec, after: LineSpec) -> bool:
     """Return whether the NOC must approve this change. Only more bandwidth needs approval."""
-    more = after.cir_bps > before.cir_bps or _peak(after) > _peak(before)
-    return more and needs_approval(user, customer, _peak(after))
+    more = after.cir_bps > before.cir_bps or after.peak_bps > before.peak_bps
+    return more and needs_approval(user, customer, after.peak_bps)
 
 
-def _peak(line: Content | LineRequest) -> int:
-    return line.cir_bps + line.eir_bps
-
-
-def _why_other_transport(before: Content, after: Content, found: Accepted | None) -> dict[str, Any]:
+def _why_other_transport(before: LineRevision, after: LineRevision, found: Accepted | None) -> dict[str, Any]:
     """Return why the line gets another transport that no user requested, for the line's history."""
-    if found is None or before.transport == after.transport or not found.passed_over:
+    if found is None or before.allocated_transport == after.allocated_transport or not found.passed_over:
         return {}
     routers = [full.router for full in found.passed_over]
-    return {"transport": after.transport, "passed_over": before.transport, "full_routers": routers}
+    return {
+        "transport": after.allocated_transport,
+        "passed_over": before.allocated_transport,
+        "full_routers": routers,
+    }
 
 
-def _end_after(end: EndContent, changes: Mapping[str, Any] | None) -> EndRequest:
-    return replace(end_request_of(end), **(changes or {}))
-
-
-def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport | None:
+def unchanged_path(before: LineRevision, spec: LineSpec) -> SelectedTransport | None:
     """Return the transport that carries the line now, if the change has no new demands on the underlay.
 
     Otherwise return None.
     """
-    current = request_of(before)
-    same_ports = all(request.ends[side].port == end.port for side, end in current.ends.items())
-    same_size = (request.svc_mtu, request.carried_tags) == (current.svc_mtu, current.carried_tags)
-    if same_ports and same_size and request.transport == current.transport:
-        return SelectedTransport(before.transport, before.frame, gre_key=before.gre_key is not None)
+    same_ports = all(spec.ends[side].port == end.port for side, end in before.ends.items())
+    same_size = (spec.svc_mtu, spec.carried_tags) == (before.svc_mtu, before.carried_tags)
+    if same_ports and same_size and spec.transport == before.transport:
+        return SelectedTransport(before.allocated_transport, before.frame, gre_key=before.gre_key is not None)
     return None
 
 
@@ -300,11 +243,11 @@ def check_in_service(vll: Vll) -> None:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
 
 
-def check_not_swapped(before: Content, request: LineRequest) -> None:
+def check_not_swapped(before: LineRevision, spec: LineSpec) -> None:
     """Refuse a change that swaps the ports of the two ends. Raises EndsSwapped."""
-    if before.a.port != before.z.port and (request.a_end.port, request.z_end.port) == (
-        before.z.port,
-        before.a.port,
+    if before.a_end.port != before.z_end.port and (spec.a_end.port, spec.z_end.port) == (
+        before.z_end.port,
+        before.a_end.port,
     ):
         raise EndsSwapped
 
@@ -319,35 +262,3 @@ def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
             continue
         if VllTombstone.objects.filter(vll=leased.owner, side=side, router=port.router_id).exists():
             raise StillBeingRemoved(field=f"{side}_end.port", router=port.router.name)
-
-
-def changes_of(order: Order) -> Changes:
-    """Return the changes that a modify order requested, so they can be requested again."""
-    before, after = (request_of(Content.from_json(kept or {})) for kept in (order.before, order.after))
-    return Changes(
-        svc_mtu=_if_other(before.svc_mtu, after.svc_mtu),
-        cir_bps=_if_other(before.cir_bps, after.cir_bps),
-        eir_bps=_if_other(before.eir_bps, after.eir_bps),
-        bursts={
-            name: getattr(after, name)
-            for name in ("cbs_bytes", "ebs_bytes")
-            if getattr(after, name) != getattr(before, name)
-        },
-        transport=_if_other(before.transport, after.transport),
-        link_loss_forwarding=_if_other(before.link_loss_forwarding, after.link_loss_forwarding),
-        a_end=_end_changes(before.a_end, after.a_end),
-        z_end=_end_changes(before.z_end, after.z_end),
-    )
-
-
-def _if_other(before: Any, after: Any) -> Any:
-    return None if before == after else after
-
-
-def _end_changes(before: EndRequest, after: EndRequest) -> dict[str, Any] | None:
-    changed = {
-        name: getattr(after, name)
-        for name in EndRequest.__slots__
-        if getattr(after, name) != getattr(before, name)
-    }
-    return changed or None

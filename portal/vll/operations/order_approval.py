@@ -12,14 +12,14 @@ from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.gre_pair_leases import usable_gre_addresses
 from portal.vll.errors import GreKeysGone, NotForYouToDecide, TunnelAddressGone, WrongOrderState
+from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import unapproved_order_end
 from portal.vll.operations.convergence_requests import converge_routers_of
-from portal.vll.operations.line_request_check import Accepted, check_line, core_loads, request_of
+from portal.vll.operations.line_request_check import Accepted, check_line, core_loads
 from portal.vll.operations.modify_line import order_carry_out
 from portal.vll.operations.order_plan_preview import plan_check
 from portal.vll.operations.state_compare_and_swap import order_move
-from portal.vll.revision_content import Content, content_of
 from portal.vll.states import OrderAction, OrderState
 
 
@@ -46,7 +46,7 @@ def approved_order_continue(order: Order, *, actor: str, now: datetime) -> Order
     if order.action == OrderAction.ADD:
         in_service, content = None, content_of(vll)
     else:
-        in_service, content = (Content.from_json(kept or {}) for kept in (order.before, order.after))
+        in_service, content = (LineRevision.from_json(kept or {}) for kept in (order.before, order.after))
     _check_again(vll, content, in_service, own=(vll.pk, order.pk), now=now)
     order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor, approved_at=now)
     if order.action == OrderAction.ADD:
@@ -83,18 +83,18 @@ def _pending_approval(order: Order, action: str) -> tuple[Order, Vll]:
 
 
 def _check_again(
-    vll: Vll, content: Content, in_service: Content | None, *, own: Collection[UUID], now: datetime
+    vll: Vll, content: LineRevision, in_service: LineRevision | None, *, own: Collection[UUID], now: datetime
 ) -> None:
     """Check the order again with its leased resources, because anything may have changed meanwhile.
 
     The check uses the permissions of the NOC. It does not matter whether the customer's users have lost
     permissions since the order.
     """
-    request = replace(request_of(content), transport=content.transport.value)
+    spec = replace(content.spec, transport=content.allocated_transport.value)
     noc = User(noc_role=User.NocRole.NOC)
     found = check_line(
         user=noc,
-        request=request,
+        spec=spec,
         now=now,
         lock=True,
         owner=vll.customer,
@@ -102,16 +102,16 @@ def _check_again(
         in_service=in_service,
         own=own,
     )
-    accepted = found.accepted(request)
+    accepted = found.accepted(spec)
     _check_tunnel_addresses(content, accepted)
     # The leases still exist. The routers may have fewer cores than at the time of the booking.
-    loads = core_loads(accepted.ports, cir_bps=content.cir_bps, transport=content.transport)
-    cores_check(ends=loads, transport=content.transport)
+    loads = core_loads(accepted.ports, cir_bps=content.cir_bps, transport=content.allocated_transport)
+    cores_check(ends=loads, transport=content.allocated_transport)
 
 
-def _check_tunnel_addresses(content: Content, accepted: Accepted) -> None:
+def _check_tunnel_addresses(content: LineRevision, accepted: Accepted) -> None:
     """Check that the tunnel can still use its leased addresses. Raises GreKeysGone, TunnelAddressGone."""
-    family = content.transport.family
+    family = content.allocated_transport.family
     if family is None:
         return
     routers = {side: port.router for side, port in accepted.ports.items()}

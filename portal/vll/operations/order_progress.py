@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.inventory.models import Router
+from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.activation_test_lifecycle import activation_test_not_possible, activation_test_send
 from portal.vll.operations.force_order_end import forced_settle
@@ -19,7 +20,6 @@ from portal.vll.operations.router_answers import EndAnswer, stored_answers
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move, sync_move
 from portal.vll.operations.tombstones import tombstones_settle
 from portal.vll.operations.undo_order import order_undo
-from portal.vll.revision_content import content_of
 from portal.vll.states import (
     IN_SERVICE,
     IN_SERVICE_ACTIONS,

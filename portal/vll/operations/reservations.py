@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,19 +22,18 @@ from portal.vll.errors import (
     ReservationUnknown,
     TooManyReservations,
 )
+from portal.vll.line_spec import AllocatedEnd, EndSpec
 from portal.vll.models import Reservation
 from portal.vll.models.reservation import MAX_RENEWALS, MAX_RESERVATIONS
-from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.line_request_check import check_ports, core_loads
 from portal.vll.operations.resource_leases import Leased, ends_lease, leases_release
-from portal.vll.revision_content import EndContent
 
 LASTS = timedelta(seconds=900)
 
 
 @transaction.atomic
 def reservation_make(
-    *, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int, now: datetime
+    *, user: User, a_end: EndSpec, z_end: EndSpec, cir_bps: int, now: datetime
 ) -> Reservation:
     """Reserve these frames and ``cir_bps`` (bit/s) on both ports for 900 s.
 
@@ -54,7 +53,7 @@ def reservation_make(
         created_at=now,
         expires_at=now + LASTS,
         cir_bps=cir_bps,
-        ends={side: asdict(end) for side, end in contents.items()},
+        ends={side: end.as_json() for side, end in contents.items()},
     )
     _cores_reserve(found.ports, cir_bps=cir_bps, owner=pk)
     _announce("hold.made", reservation, now=now, actor=user.username)
@@ -149,7 +148,7 @@ def reservation_read(*, user: User, reservation: uuid.UUID, now: datetime) -> Le
 
 
 def _leased(row: Reservation) -> Leased:
-    ends = {side: EndContent.from_json(row.ends[side]) for side in "az"}
+    ends = {side: AllocatedEnd.from_json(row.ends[side]) for side in "az"}
     return Leased(owner=row.pk, cir_bps=row.cir_bps, ends=ends)
 
 

@@ -41,10 +41,10 @@ from portal.core.vlan_tags import Frames
 from portal.inventory.models import Port
 from portal.vll.cooling_off_vlans import removed_lines_named
 from portal.vll.gre_key_rules import same_tunnel
+from portal.vll.line_spec import AllocatedEnd, EndSpec, LineRevision
 from portal.vll.models import TombstoneTunnel
-from portal.vll.operations.end_validation import EndRequest, named_first
+from portal.vll.operations.end_validation import named_first
 from portal.vll.operations.line_request_check import Accepted, core_loads
-from portal.vll.revision_content import Content, EndContent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +53,20 @@ class Leased:
 
     owner: UUID
     cir_bps: int
-    ends: Mapping[str, EndContent]
-    line: Content | None = None
+    ends: Mapping[str, AllocatedEnd]
+    line: LineRevision | None = None
 
 
 def ends_lease(
     *,
-    ends: Mapping[str, EndRequest],
+    ends: Mapping[str, EndSpec],
     ports: Mapping[str, Port],
     cir_bps: int,
     owner: UUID,
     leased: Leased | None,
     now: datetime,
     adopted: bool = False,
-) -> dict[str, EndContent]:
+) -> dict[str, AllocatedEnd]:
     """Lease VLANs and bandwidth on both ports for ``owner``, as far as ``leased`` does not include them.
 
     ``adopted``: the routers have both ends already, as interfaces that the portal does not manage yet. The
@@ -80,7 +80,7 @@ def ends_lease(
     for side, end in named_first(ends):
         port, before = ports[side], leased.ends[side] if leased else None
         if before is not None and side not in new:
-            outer = before.outer_vlan
+            outer = before.vlan
         else:
             with removed_lines_named(port):
                 outer = vlan_lease(
@@ -95,26 +95,18 @@ def ends_lease(
                     foreign=foreign.get(port.pk, {}),
                     own=leased.owner if leased else None,
                     # The customer's equipment on that port uses the line's present VLAN.
-                    preferred={before.outer_vlan} if before and before.outer_vlan else preferred,
+                    preferred={before.vlan} if before and before.vlan else preferred,
                 )
         preferred = preferred if outer is None else {outer}
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0
         if cir_bps > booked:
             bandwidth_book(port=port, owner=owner, side=side, cir_bps=cir_bps, own_bps=booked)
-        contents[side] = EndContent(
-            port=port.pk,
-            tagging=end.tagging,
-            requested_outer_vlan=end.requested_outer_vlan,
-            outer_vlan=outer,
-            inner_vlan=end.inner_vlan,
-            exact_match=end.exact_match,
-            tunnel_address=None,
-        )
+        contents[side] = end.allocated(vlan=outer)
     return {side: contents[side] for side in ends}
 
 
 def _free_at_the_other_end(
-    ends: Mapping[str, EndRequest],
+    ends: Mapping[str, EndSpec],
     ports: Mapping[str, Port],
     leased: Leased | None,
     foreign: Mapping[int, Mapping[str, Frames]],
@@ -183,12 +175,12 @@ def cores_lease(*, accepted: Accepted, owner: UUID, own: Collection[UUID]) -> No
     Call it after all other leases of an order.
     """
     transport = accepted.selected.transport
-    ends = core_loads(accepted.ports, cir_bps=accepted.request.cir_bps, transport=transport)
+    ends = core_loads(accepted.ports, cir_bps=accepted.spec.cir_bps, transport=transport)
     cores_book(ends=ends, transport=transport, owner=owner, own=own)
 
 
 def leases_settle(
-    content: Content,
+    content: LineRevision,
     *,
     owner: UUID,
     spare: UUID,
@@ -208,7 +200,7 @@ def leases_settle(
     gre_pair_settle(wanted=content.gre_pair, kept=_kept_gre_pairs(), **arguments)
 
 
-def _ports_settle(content: Content, *, owner: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
+def _ports_settle(content: LineRevision, *, owner: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
     """Settle the leases of ports and their routers.
 
     Bandwidth comes first: it locks the ports, as an order does before it leases VLANs. The routers' sums come
@@ -224,7 +216,7 @@ def _ports_settle(content: Content, *, owner: UUID, spare: UUID, leftover: Mappi
     loads = core_loads(
         {side: ports[end.port] for side, end in content.ends.items()},
         cir_bps=content.cir_bps,
-        transport=content.transport,
+        transport=content.allocated_transport,
     )
     cores_settle(
         owner=owner,
@@ -301,7 +293,7 @@ def _rest() -> timedelta:
     return timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
 
 
-def same_frames(before: EndContent, end: EndRequest) -> bool:
+def same_frames(before: AllocatedEnd, end: EndSpec) -> bool:
     """Return whether the existing lease also fits this request; "any" keeps the present VLAN."""
     requested = end.requested_outer_vlan
     return (before.port, before.tagging, before.inner_vlan, before.exact_match) == (
@@ -309,8 +301,8 @@ def same_frames(before: EndContent, end: EndRequest) -> bool:
         end.tagging,
         end.inner_vlan,
         end.exact_match,
-    ) and requested in (None, before.outer_vlan)
+    ) and requested in (None, before.vlan)
 
 
-def _keys(end: EndContent) -> tuple[int, int]:
-    return tag_keys(end.tagging, outer=end.outer_vlan, inner=end.inner_vlan, exact_match=end.exact_match)
+def _keys(end: AllocatedEnd) -> tuple[int, int]:
+    return tag_keys(end.tagging, outer=end.vlan, inner=end.inner_vlan, exact_match=end.exact_match)

@@ -8,14 +8,13 @@ from django.db.models import QuerySet
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, WrongOrderState
+from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.activation_test_on_demand import activation_test_order
 from portal.vll.operations.add_line import order_add
-from portal.vll.operations.line_request_check import request_of
-from portal.vll.operations.modify_line import changes_of, order_modify
+from portal.vll.operations.modify_line import order_modify
 from portal.vll.operations.suspend_line import order_resume, order_suspend
 from portal.vll.operations.terminate_line import order_delete, order_restore
-from portal.vll.revision_content import Content, content_of
 from portal.vll.states import CALLED_OFF, AdminStatus, Handover, OrderAction, OrderState
 
 
@@ -45,26 +44,11 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
         return retries.get()
     if order.action == OrderAction.MODIFY:
         return _change_again(user, order, vll, now)
-    request = request_of(content_of(vll))
-    return order_add(
-        user=user,
-        a_end=request.a_end,
-        z_end=request.z_end,
-        svc_mtu=request.svc_mtu,
-        cir_bps=request.cir_bps,
-        transport=request.transport,
-        eir_bps=request.eir_bps,
-        cbs_bytes=request.cbs_bytes,
-        ebs_bytes=request.ebs_bytes,
-        link_loss_forwarding=request.link_loss_forwarding,
-        description=vll.description,
-        now=now,
-        retry_of=order,
-    )
+    return order_add(user=user, spec=content_of(vll).spec, now=now, retry_of=order)
 
 
 def _change_again(user: User, order: Order, vll: Vll, now: datetime) -> Order:
-    before, after = (Content.from_json(kept or {}) for kept in (order.before, order.after))
+    before, after = (LineRevision.from_json(kept or {}) for kept in (order.before, order.after))
     if after.decommission_at is not None:
         lasts = after.decommission_at - order.ordered_at
         return order_delete(user=user, vll=vll, now=now, cooling_off=lasts, retry_of=order)
@@ -73,4 +57,6 @@ def _change_again(user: User, order: Order, vll: Vll, now: datetime) -> Order:
     if after.admin_status != before.admin_status:
         again = order_resume if after.admin_status == AdminStatus.UP else order_suspend
         return again(user=user, vll=vll, now=now, retry_of=order)
-    return order_modify(user=user, vll=vll, changes=changes_of(order), now=now, retry_of=order)
+    return order_modify(
+        user=user, vll=vll, changes=before.spec.changes_to(after.spec), now=now, retry_of=order
+    )

@@ -7,9 +7,9 @@ from django.db import transaction
 
 from portal.accounts.models import User
 from portal.vll.errors import WrongLifecycle
+from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.modify_line import order_change, vll_lock
-from portal.vll.revision_content import content_of
 from portal.vll.states import AdminStatus, Lifecycle
 
 

@@ -16,6 +16,7 @@ from portal.vll.errors import (
     OrderIsOpen,
     WrongLifecycle,
 )
+from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import cancel_locked, content_before_removal
 from portal.vll.operations.convergence_requests import converge_routers_of
@@ -23,7 +24,6 @@ from portal.vll.operations.modify_line import order_change, vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values
 from portal.vll.operations.state_compare_and_swap import lifecycle_move
-from portal.vll.revision_content import content_of
 from portal.vll.states import (
     IN_SERVICE,
     TERMINAL_ORDER_STATES,

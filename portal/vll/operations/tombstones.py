@@ -10,10 +10,10 @@ from portal.allocation.gre_pair_leases import is_pair
 from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.core.each_row import each_row
 from portal.inventory.models import Router
+from portal.vll.line_spec import LineRevision
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
 from portal.vll.operations.resource_leases import leases_release, tunnels_cool_down
 from portal.vll.operations.router_answers import EndAnswer
-from portal.vll.revision_content import Content
 
 
 def tombstone_create(
@@ -22,8 +22,8 @@ def tombstone_create(
     side: str,
     router_id: int,
     revision: int,
-    before: Content | None,
-    after: Content | None,
+    before: LineRevision | None,
+    after: LineRevision | None,
     let_go_of: VllEnd | None = None,
 ) -> VllTombstone:
     """Record that an end left this router, with every tunnel of the line that the router may have.

@@ -20,6 +20,7 @@ from portal.core.quantities import (
     whole_size,
     written_back,
 )
+from portal.vll.line_spec import ANY
 
 _WHOLE = re.compile(r"[+-]?\d+")
 
@@ -106,9 +107,6 @@ def refused(error: DomainError) -> ValidationError:
     """Return the form's error for a text that cannot be read. Its code is ``ambiguous`` or ``invalid``."""
     code = "ambiguous" if isinstance(error, QuantityAmbiguous) else "invalid"
     return ValidationError(error.sentence, code=code)
-
-
-ANY = "any"
 
 
 class OuterVlanField(forms.CharField):

@@ -7,10 +7,10 @@ from django.http import QueryDict
 from portal.accounts.models import User
 from portal.core.vlan_tags import Tagging
 from portal.core.whole_number import whole_number
-from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import Changes, EndRequest
-from portal.web.lines.bandwidth_form import approval_help, rate_initial
-from portal.web.orders.order_form import OrderForm, unjudged
+from portal.vll.line_spec import ANY, END, LINE, EndSpec
+from portal.vll.models import Vll
+from portal.web.lines.bandwidth_form import approval_help
+from portal.web.orders.order_form import OrderForm, end_initial, line_initial, unjudged
 from portal.web.page.versioned_save import OUTDATED, digest, it_is_now
 
 
@@ -26,7 +26,8 @@ class ChangeForm(OrderForm):
     def __init__(
         self, *, user: User, vll: Vll, data: QueryDict | None = None, written: QueryDict | None = None
     ) -> None:
-        initial = _initial(vll) if written is None else unjudged(written)
+        ends = {f"{end.side}_end": end_initial(end) for end in vll.ends.all()}
+        initial = {**ends, "line": line_initial(vll)} if written is None else unjudged(written)
         super().__init__(user=user, data=data, initial=initial, owner=vll.customer_id)
         self._now = {end.side: end for end in vll.ends.all()}
         if not user.is_noc:
@@ -62,58 +63,21 @@ class ChangeForm(OrderForm):
         written: str = self.line.cleaned_data["description"]
         return None if digest(written) == self.described else written
 
-    def changes(self) -> Changes:
+    def changes(self) -> dict[str, Any]:
         """Return all values of the form, changed or not. The operation finds the differences."""
-        wanted = self.wanted()
-        return Changes(
-            description=self._description(),
-            svc_mtu=wanted["svc_mtu"],
-            cir_bps=wanted["cir_bps"],
-            eir_bps=wanted["eir_bps"],
-            bursts={name: wanted[name] for name in ("cbs_bytes", "ebs_bytes")},
-            transport=wanted["transport"],
-            link_loss_forwarding=wanted["link_loss_forwarding"],
-            a_end=self._members("a", wanted["a_end"]),
-            z_end=self._members("z", wanted["z_end"]),
-        )
+        spec, description = self.spec(), self._description()
+        line = {each.name: getattr(spec, each.name) for each in LINE if each.name != "description"}
+        ends = {f"{side}_end": self._members(side, end) for side, end in spec.ends.items()}
+        return line | ends | ({} if description is None else {"description": description})
 
-    def _members(self, side: str, end: EndRequest) -> dict[str, Any]:
+    def _members(self, side: str, end: EndSpec) -> dict[str, Any]:
         """Return the values of an end in the form.
 
         If the portal chose the current VLAN, and the user changes neither port nor VLAN, the VLAN is
         requested as "any". The VLAN then remains the portal's choice.
         """
-        members = {name: getattr(end, name) for name in EndRequest.__slots__}
+        members = {each.name: getattr(end, each.name) for each in END}
         now = self._now[side]
         if now.requested_outer_vlan is None and (end.port, end.outer_vlan) == (now.port_id, now.outer_vlan):
-            members["outer_vlan"] = None if end.tagging == Tagging.UNTAGGED else "any"
+            members["outer_vlan"] = None if end.tagging == Tagging.UNTAGGED else ANY
         return members
-
-
-def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
-    ends = {f"{end.side}_end": _end(end) for end in vll.ends.all()}
-    line = {
-        "description": vll.description,
-        **rate_initial("cir", vll.cir_bps),
-        **(rate_initial("eir", vll.eir_bps) if vll.eir_bps else {}),
-        "cbs_bytes": vll.requested_cbs_bytes,
-        "ebs_bytes": vll.requested_ebs_bytes,
-        "svc_mtu": vll.svc_mtu,
-        "transport": vll.requested_transport,
-        "link_loss_forwarding": vll.link_loss_forwarding,
-    }
-    return {**ends, "line": line}
-
-
-def _end(end: VllEnd) -> dict[str, Any]:
-    """Return the initial values of an end, with its current VLAN.
-
-    The VLAN is shown even if the portal chose it, because the customer's equipment uses it.
-    """
-    return {
-        "port": end.port_id,
-        "tagging": end.tagging,
-        "outer_vlan": end.outer_vlan,
-        "inner_vlan": end.inner_vlan,
-        "more_tags": not end.exact_match,
-    }

@@ -16,7 +16,6 @@ from portal.vll import queries
 from portal.vll.errors import NothingToChange
 from portal.vll.models import Vll
 from portal.vll.operations import (
-    Changes,
     order_cancel,
     order_modify,
     order_restore,
@@ -97,9 +96,9 @@ def _change(user: User, vll: Vll, form: ChangeForm) -> str:
     try:
         order_modify(user=user, vll=vll, changes=changes, now=clock.now(), expected_revision=form.revision)
     except NothingToChange:
-        if changes.description is None or changes.description == vll.description:
+        if changes.get("description", vll.description) == vll.description:
             raise
-        vll_describe(user=user, vll=vll, description=changes.description, now=clock.now())
+        vll_describe(user=user, vll=vll, description=changes["description"], now=clock.now())
         return _("The new description is saved.")
     return _("The change is ordered.")
 
@@ -174,7 +173,7 @@ def bandwidth(request: SignedInRequest, vll: Vll) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
     form = OtherBandwidthForm(data, cir_bps=vll.cir_bps, customer=vll.customer)
     if form.is_valid():
-        changes = Changes(cir_bps=form.cleaned_data["cir_bps"])
+        changes = {"cir_bps": form.cleaned_data["cir_bps"]}
         try:
             order_modify(user=request.user, vll=vll, changes=changes, now=clock.now())
         except DomainError as error:

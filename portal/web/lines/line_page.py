@@ -16,6 +16,7 @@ from portal.telemetry.line_end_drops import end_drops
 from portal.telemetry.monthly_figures import months_of
 from portal.telemetry.policer_counts import policed
 from portal.vll import queries
+from portal.vll.line_spec import LINE
 from portal.vll.models import Vll
 from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
@@ -42,6 +43,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "bandwidth": OtherBandwidthForm(None, cir_bps=vll.cir_bps, customer=vll.customer),
         "diagnosable": vll.lifecycle not in TERMINAL_LIFECYCLES,
         "profile": vll.profile,
+        "flags": [(each, getattr(vll, each.column)) for each in LINE if each.is_flag],
         "orders": vll.orders.order_by("-ordered_at", "-id")[:_ORDERS_SHOWN],
         "history": vll_history(vll) if request.user.is_noc else [],
         "tests": vll.activation_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],

@@ -20,6 +20,7 @@ from portal.core.errors import DomainError
 from portal.inventory.models import Port
 from portal.inventory.port_link_state import with_link_speed
 from portal.vll import queries
+from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, PlanResult
 from portal.vll.operations import (
     order_approve,
@@ -30,7 +31,6 @@ from portal.vll.operations import (
 )
 from portal.vll.operations.force_order_end import may_be_ended
 from portal.vll.operations.order_plan_preview import PlanState, plan_of, state_of
-from portal.vll.revision_content import Content, content_of
 from portal.vll.states import OrderState
 from portal.web.fields.base import TablerForm
 from portal.web.lines.paths import LinePath, line_path
@@ -116,14 +116,14 @@ class PlanPart:
 
 def needs_of(order: Order, *, now: datetime) -> Needs:
     """Return the resources that the line needs if the order is approved."""
-    content = Content.from_json(order.after) if order.after else content_of(order.vll)
+    content = LineRevision.from_json(order.after) if order.after else content_of(order.vll)
     rows = with_link_speed(Port.objects.select_related("router"))
     found = rows.in_bulk({end.port for end in content.ends.values()})
     ports = {side: found[end.port] for side, end in content.ends.items()}
     path = line_path(
         a=ports["a"].router,
         z=ports["z"].router,
-        transport=content.transport,
+        transport=content.allocated_transport,
         gre_key=content.gre_key is not None,
         frame=content.frame,
         now=now,

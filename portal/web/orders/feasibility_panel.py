@@ -14,8 +14,8 @@ from portal.core.encapsulations import Transport
 from portal.core.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.vll.change_feasibility import change_feasibility_of
 from portal.vll.feasibility import Feasibility, feasibility_of
+from portal.vll.line_spec import AUTO, LineSpec
 from portal.vll.models import Vll
-from portal.vll.operations.line_request_check import AUTO, LineRequest
 from portal.vll.operations.order_record import needs_approval
 from portal.web.lines.change_form import ChangeForm
 from portal.web.lines.paths import LinePath, line_path
@@ -25,12 +25,12 @@ from portal.web.orders.order_form import OrderForm, Problem
 
 def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
     """Return the context for the preview of a new line."""
-    request, now = form.line_request(), clock.now()
-    found = feasibility_of(user=user, request=request, now=now, reservation=form.reservation_id)
+    spec, now = form.spec(), clock.now()
+    found = feasibility_of(user=user, spec=spec, now=now, reservation=form.reservation_id)
     ends = [found.ends[side] for side in "az" if side in found.ends]
     customer = ends[0].port.customer if ends else None
-    approval = customer is not None and needs_approval(user, customer, request.cir_bps + request.eir_bps)
-    return _context(found, form, request, now) | {"needs_approval": approval}
+    approval = customer is not None and needs_approval(user, customer, spec.peak_bps)
+    return _context(found, form, spec, now) | {"needs_approval": approval}
 
 
 def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
@@ -43,21 +43,21 @@ def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[s
     found = change_feasibility_of(
         user=user, vll=vll, changes=form.changes(), now=now, expected_revision=form.revision
     )
-    return _context(found.feasibility, form, found.request, now) | {
+    return _context(found.feasibility, form, found.spec, now) | {
         "change": found,
-        "diff_rows": diff_rows_between(found.before, found.request, vlans=vlans),
+        "diff_rows": diff_rows_between(found.before, found.spec, vlans=vlans),
         "needs_approval": found.needs_approval,
     }
 
 
-def _context(found: Feasibility, form: OrderForm, request: LineRequest, now: datetime) -> dict[str, Any]:
+def _context(found: Feasibility, form: OrderForm, spec: LineSpec, now: datetime) -> dict[str, Any]:
     for refusal in found.refusals:
         form.refuse(refusal)
     return {
         "feasibility": found,
         "reasons": _each_once(form.problems()),
-        "line_request": request,
-        "path": _path(found, request, now),
+        "line_request": spec,
+        "path": _path(found, spec, now),
     }
 
 
@@ -66,16 +66,16 @@ def _each_once(problems: Iterable[Problem]) -> list[Problem]:
     return list({problem.html_id or problem.text: problem for problem in problems}.values())
 
 
-def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath | None:
+def _path(found: Feasibility, spec: LineSpec, now: datetime) -> LinePath | None:
     """Return the path of the ordered line; None if it is unknown.
 
     If the line was refused, return the path that was checked and refused.
     """
-    transport = found.selected.transport if found.selected else _checked_transport(found, request)
+    transport = found.selected.transport if found.selected else _checked_transport(found, spec)
     if transport is None or len(found.ends) < len("az"):
         return None
     try:
-        frame = carried_frame(request.svc_mtu, carried_tags=request.carried_tags)
+        frame = carried_frame(spec.svc_mtu, carried_tags=spec.carried_tags)
     except SvcMtuOutOfRange:
         return None
     routers = {side: end.port.router for side, end in found.ends.items()}
@@ -89,9 +89,9 @@ def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath |
     )
 
 
-def _checked_transport(found: Feasibility, request: LineRequest) -> Transport | None:
-    if request.transport != AUTO:
-        return Transport(request.transport)
+def _checked_transport(found: Feasibility, spec: LineSpec) -> Transport | None:
+    if spec.transport != AUTO:
+        return Transport(spec.transport)
     # Choose the transport with the largest MTU, because the refusal is about that transport.
     carrying = [option for option in found.options if option.largest_svc_mtu is not None]
     best = max(carrying, key=lambda option: option.largest_svc_mtu or 0, default=None)

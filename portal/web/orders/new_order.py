@@ -1,5 +1,6 @@
 """The page to order a VLL."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -131,10 +132,15 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
     if not form.is_valid():
         return None
     try:
-        wanted = form.wanted()
-        wanted["description"] = wanted["description"] or form.proposed_name()
-        again = "again" in request.POST
-        return order_add(user=request.user, now=clock.now(), refuse_similar=not again, **wanted)
+        spec = form.spec()
+        spec = replace(spec, description=spec.description or form.proposed_name())
+        return order_add(
+            user=request.user,
+            spec=spec,
+            now=clock.now(),
+            reservation=form.reservation_id,
+            refuse_similar="again" not in request.POST,
+        )
     except DomainError as error:
         for refusal in _reasons(error, form, request):
             form.refuse(refusal)
@@ -147,7 +153,7 @@ def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) ->
     An order raises only the first refusal. The function gets the other refusals from a feasibility check.
     """
     found = feasibility_of(
-        user=request.user, request=form.line_request(), now=clock.now(), reservation=form.reservation_id
+        user=request.user, spec=form.spec(), now=clock.now(), reservation=form.reservation_id
     )
     same = [refusal for refusal in found.refusals if refusal.field == refused.field]
     return same if refused.sentence in [refusal.sentence for refusal in same] else [refused]

@@ -21,21 +21,15 @@ from portal.core.vlan_tags import MAX_VLAN, Tagging
 from portal.core.whole_number import whole_number
 from portal.vll import queries
 from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff
+from portal.vll.line_spec import ANY, AUTO, END, LINE, EndSpec, LineSpec, Property
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import EndRequest, LineRequest
 from portal.web.fields.base import LookupField, TablerForm
-from portal.web.fields.numbers import ANY, OuterVlanField, RateField, SizeField, WholeNumberField
+from portal.web.fields.numbers import OuterVlanField, RateField, SizeField, WholeNumberField
 from portal.web.lines.bandwidth_form import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
 from portal.web.lines.line_names import name_after
 from portal.web.orders.port_choice import PortField, orderable_ports, port_offer
 from portal.web.orders.reservation_rows import ShownReservation, shown_reservation
 from portal.web.page.row_id import row_id
-
-AUTO = "auto"
-_LINE = (
-    *("description", "svc_mtu", "cir_bps", "transport", "eir_bps", "cbs_bytes", "ebs_bytes"),
-    "link_loss_forwarding",
-)
 
 TAGGINGS = [
     (Tagging.DOT1Q, _("One VLAN")),
@@ -55,11 +49,22 @@ TRANSPORTS = [
 ]
 
 
+# A line like another line gets its own name, and bursts that the portal chooses.
+_NOT_COPIED = ("description", "cbs_bytes", "ebs_bytes")
+
+
+def texts_of(name: str, properties: tuple[Property, ...] = LINE) -> dict[str, Any]:
+    """Return the label and the help of the form field for a property of a line (or of an end)."""
+    [found] = [each for each in properties if each.name == name]
+    label = found.label if found.form_label is None else found.form_label
+    return {"label": label, "help_text": found.form_help}
+
+
 class EndForm(TablerForm):
     """The part of the form for one end of a line: the port, and the frames of the port."""
 
     port = PortField(
-        label=_("Port"),
+        **texts_of("port", END),
         coerce=int,
         error_messages={
             "required": _("Choose a port."),
@@ -68,23 +73,17 @@ class EndForm(TablerForm):
             ),
         },
     )
-    tagging = forms.ChoiceField(label=_("What it carries"), choices=TAGGINGS, initial=Tagging.DOT1Q)
-    outer_vlan = OuterVlanField(
-        label=_("Outer VLAN"),
-        initial=ANY,
-        help_text=_("1–4094, or “any” for a free one, the same at both ends where possible"),
-    )
+    tagging = forms.ChoiceField(**texts_of("tagging", END), choices=TAGGINGS, initial=Tagging.DOT1Q)
+    outer_vlan = OuterVlanField(**texts_of("outer_vlan", END), initial=ANY)
     inner_vlan = WholeNumberField(
-        label=_("Inner VLAN"),
+        **texts_of("inner_vlan", END),
         required=False,
-        help_text=_("1–4094"),
         error_messages={"invalid": _("Enter a VLAN id from 1 to 4094.")},
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
     )
     more_tags = forms.BooleanField(
-        label=_("Also accept frames with further tags"),
+        **texts_of("exact_match", END),
         required=False,
-        help_text=_("The further tag takes 4 bytes of the MTU."),
     )
 
     # Not shown if the select contains all ports.
@@ -105,12 +104,12 @@ class EndForm(TablerForm):
         port: PortField = self.fields["port"]  # type: ignore[assignment]
         return dict(port.ports.filter(pk__in=ports).values_list("pk", "router__site__name"))
 
-    def request(self) -> EndRequest:
-        """Return the request for this end. The form must be valid."""
+    def spec(self) -> EndSpec:
+        """Return the ordered end. The form must be valid."""
         end = self.cleaned_data
         # Without JavaScript, the proposed VLAN "any" remains in the form even for a whole port.
         nothing_meant = end["tagging"] == Tagging.UNTAGGED and end["outer_vlan"] == ANY
-        return EndRequest(
+        return EndSpec(
             port=end["port"],
             tagging=Tagging(end["tagging"]),
             outer_vlan=None if nothing_meant else end["outer_vlan"],
@@ -125,15 +124,13 @@ class LineForm(BandwidthForm):
     rates = ("cir", "eir")
 
     description = forms.CharField(
-        label=_("Name or reference"),
+        **texts_of("description"),
         required=False,
         max_length=100,
-        help_text=_("If left empty, the line is named after its sites"),
     )
     svc_mtu = SizeField(
-        label=_("Largest packet (MTU)"),
+        **texts_of("svc_mtu"),
         initial=1500,
-        help_text=_("In bytes: 1500 is usual on the Internet; the path may carry more"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={
             "required": _("Enter the size of the largest packet."),
@@ -144,44 +141,27 @@ class LineForm(BandwidthForm):
             ),
         },
     )
-    transport = forms.ChoiceField(
-        label=_("Transport"),
-        choices=TRANSPORTS,
-        initial=AUTO,
-        help_text=_("Automatic picks the cheapest transport that fits the packet size and the routers"),
-    )
+    transport = forms.ChoiceField(**texts_of("transport"), choices=TRANSPORTS, initial=AUTO)
 
     eir = RateField(
-        label=_("Excess bandwidth (EIR)"),
+        **texts_of("eir_bps"),
         required=False,
-        help_text=_("Forwarded beyond the bandwidth if capacity is free; not reserved"),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
     )
     eir_unit = forms.TypedChoiceField(
         label=_("Unit of the excess"), coerce=int, choices=UNITS, initial=MBIT, required=False
     )
     cbs_bytes = SizeField(
-        label=_("Committed burst (CBS)"),
+        **texts_of("cbs_bytes"),
         required=False,
-        help_text=_("In bytes; empty for 10 ms at the bandwidth"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
     )
     ebs_bytes = SizeField(
-        label=_("Excess burst (EBS)"),
+        **texts_of("ebs_bytes"),
         required=False,
-        help_text=_("In bytes; empty for 10 ms at the excess bandwidth"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
-    )
-
-    link_loss_forwarding = forms.BooleanField(
-        label=_("Forward a lost link to the other end"),
-        required=False,
-        help_text=_(
-            "When your equipment at one end loses its link, the port at the other end is taken down too, so "
-            "that your equipment there notices. Between two whole ports only."
-        ),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -190,18 +170,33 @@ class LineForm(BandwidthForm):
             mine = permissions.orderable_customers(user)
             # Computed only when it is shown. Most of these forms only process a request.
             self.fields["cir"].help_text = cast(str, SimpleLazyObject(lambda: approval_help(mine)))
-        # Only the NOC can choose the transport. Other users see the field only if the line already has a
-        # chosen transport.
-        if not user.is_noc and self["transport"].value() in (None, AUTO):
-            self.fields["transport"].widget = forms.HiddenInput()
+        # Only the NOC can choose some values. Other users see such a field only if the line already has a
+        # chosen value.
+        for each in LINE:
+            if each.noc_chooses and not user.is_noc and self[each.name].value() in (None, each.default):
+                self.fields[each.name].widget = forms.HiddenInput()
+
+    @property
+    def flags(self) -> list[forms.BoundField]:
+        """The fields of the properties that are on or off."""
+        return [self[each.name] for each in LINE if each.is_flag]
 
     @property
     def has_optional_values(self) -> bool:
         """Whether a field in the collapsed part of the form has a value or an error."""
-        names = ("eir", "cbs_bytes", "ebs_bytes", "transport", "link_loss_forwarding")
-        fields = [self[name] for name in names]
+        fields = [self[_FIELDS.get(each.name, each.name)] for each in LINE if not each.is_required]
         plain = (None, "", "0", AUTO, False)
-        return any(field.value() not in plain or field.errors for field in fields if not field.is_hidden)
+        return any(
+            field.value() not in plain or field.errors
+            for field in fields
+            if field.name != "description" and not field.is_hidden
+        )
+
+
+# The last fields of the form. They look alike.
+LineForm.base_fields |= {
+    each.name: forms.BooleanField(**texts_of(each.name), required=False) for each in LINE if each.is_flag
+}
 
 
 # Fields whose names in the form differ from their names in the REST API.
@@ -276,26 +271,16 @@ class OrderForm:
         """Return whether all three parts are valid. All parts are validated, so that all errors are shown."""
         return all([self.a_end.is_valid(), self.z_end.is_valid(), self.line.is_valid()])
 
-    def wanted(self) -> dict[str, Any]:
-        """Return those arguments of ``order_add`` that come from the form. The form must be valid."""
-        line = self.line.cleaned_data
-        return {
-            "a_end": self.a_end.request(),
-            "z_end": self.z_end.request(),
-            **{name: line[name] for name in _LINE},
-            "reservation": self.reservation_id,
-        }
+    def spec(self) -> LineSpec:
+        """Return the ordered line. The form must be valid."""
+        line = {each.name: self.line.cleaned_data[each.name] for each in LINE}
+        return LineSpec(a_end=self.a_end.spec(), z_end=self.z_end.spec(), **line)
 
     def proposed_name(self) -> str:
         """Return a name made of the sites of both ends. The form must be valid."""
         ports = [form.cleaned_data["port"] for form in (self.a_end, self.z_end)]
         sites = self.a_end.sites_of(ports)
         return name_after([sites[port] for port in ports], user=self._user)
-
-    def line_request(self) -> LineRequest:
-        """Return the request for a feasibility check. The form must be valid."""
-        besides = ("description", "reservation")
-        return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
     def refuse(self, error: DomainError) -> None:
         """Add an error of the operation to the field that it names.
@@ -368,7 +353,7 @@ def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
 
 def reservation_initial(reserved: ShownReservation) -> dict[str, dict[str, Any]]:
     """Return the initial values for an order with the ports, VLANs and bandwidth of a reservation."""
-    ends = {f"{end.side}_end": _end_initial(end) for end in reserved.ends}
+    ends = {f"{end.side}_end": end_initial(end) for end in reserved.ends}
     return {**ends, "line": rate_initial("cir", reserved.row.cir_bps)}
 
 
@@ -377,15 +362,16 @@ def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
     The VLANs are not copied, because they are in use.
     """
-    ends = {f"{end.side}_end": _end_initial(end) | _any_vlan(end) for end in vll.ends.all()}
-    line = {
-        **rate_initial("cir", vll.cir_bps),
-        **(rate_initial("eir", vll.eir_bps) if vll.eir_bps else {}),
-        "svc_mtu": vll.svc_mtu,
-        "transport": vll.requested_transport,
-        "link_loss_forwarding": vll.link_loss_forwarding,
-    }
-    return {**ends, "line": line}
+    ends = {f"{end.side}_end": end_initial(end) | _any_vlan(end) for end in vll.ends.all()}
+    line = line_initial(vll)
+    return {**ends, "line": {name: line[name] for name in line if name not in _NOT_COPIED}}
+
+
+def line_initial(vll: Vll) -> dict[str, Any]:
+    """Return the initial values of the fields of a LineForm: the values that were ordered for the line."""
+    line = {each.name: getattr(vll, each.column) for each in LINE}
+    cir, eir = line.pop("cir_bps"), line.pop("eir_bps")
+    return line | rate_initial("cir", cir) | (rate_initial("eir", eir) if eir else {})
 
 
 def port_initial(*, port: str, vlan: str) -> dict[str, dict[str, Any]]:
@@ -418,7 +404,11 @@ def _any_vlan(end: VllEnd) -> dict[str, str]:
     return {} if end.tagging == Tagging.UNTAGGED else {"outer_vlan": ANY}
 
 
-def _end_initial(end: VllEnd) -> dict[str, Any]:
+def end_initial(end: VllEnd) -> dict[str, Any]:
+    """Return the initial values of an end, with its current VLAN.
+
+    The VLAN is shown even if the portal chose it, because the customer's equipment uses it.
+    """
     values = {name: getattr(end, name) for name in ("tagging", "outer_vlan", "inner_vlan")}
     return {"port": end.port_id, "more_tags": not end.exact_match, **values}
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.inventory.models import Port
+from portal.vll.line_spec import AllocatedEnd
 from portal.vll.models import Reservation, VllEnd
 from portal.vll.models.reservation import MAX_RENEWALS
 
@@ -25,15 +26,8 @@ def shown_reservation(row: Reservation, user: User) -> ShownReservation:
     return ShownReservation(
         row=row,
         ends=[
-            VllEnd(
-                side=side,
-                port=ports[row.ends[side]["port"]],
-                **{
-                    name: row.ends[side][name]
-                    for name in ("tagging", "outer_vlan", "inner_vlan", "exact_match")
-                },
-            )
-            for side in "az"
+            VllEnd(side=side, port=ports[end.port], **end.columns)
+            for side, end in ((side, AllocatedEnd.from_json(row.ends[side])) for side in "az")
         ],
         renewals_left=MAX_RENEWALS - row.renewals,
         may_order=permissions.may_order(user, row.customer),

@@ -88,7 +88,9 @@ def _done(request: SignedInRequest, form: OrderForm) -> bool:
         case "make", None:
             if not form.is_valid():
                 return False
-            wanted = form.wanted()
-            content = {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")}
-            form.use_reservation(reservation_make(user=request.user, now=now, **content).pk)
+            spec = form.spec()
+            made = reservation_make(
+                user=request.user, a_end=spec.a_end, z_end=spec.z_end, cir_bps=spec.cir_bps, now=now
+            )
+            form.use_reservation(made.pk)
     return True

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 from portal.diagnosis.checks import CheckState
 from portal.diagnosis.health import HealthState, known_health
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.order_diff import ChangeKind, change_kinds
+from portal.vll.order_diff import change_kinds
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
 
 
@@ -114,26 +114,10 @@ ACTIONS: dict[str, str] = {
 }
 
 
-CHANGES = {
-    ChangeKind.DESCRIPTION: gettext_noop("name"),
-    ChangeKind.BANDWIDTH: gettext_noop("bandwidth"),
-    ChangeKind.SVC_MTU: gettext_noop("packet size"),
-    ChangeKind.TRANSPORT: gettext_noop("transport"),
-    ChangeKind.ENCAPSULATION: gettext_noop("encapsulation"),
-    ChangeKind.LINK_LOSS_FORWARDING: gettext_noop("link loss forwarding"),
-    ChangeKind.VLAN: gettext_noop("VLAN"),
-    ChangeKind.MOVE_A_END: gettext_noop("move of the A end"),
-    ChangeKind.MOVE_Z_END: gettext_noop("move of the Z end"),
-    ChangeKind.SUSPEND: gettext_noop("suspend"),
-    ChangeKind.RESUME: gettext_noop("resume"),
-    ChangeKind.COOLING_OFF: gettext_noop("stop before removal"),
-}
-
-
 @register.filter
 def changes(order: Order) -> str:
     """Return the kinds of changes of a modify order, such as ``bandwidth, VLAN``; "" for other orders."""
-    return ", ".join(_(CHANGES[kind]) for kind in change_kinds(order))
+    return ", ".join(str(kind.label) for kind in change_kinds(order))
 
 
 def _look(name: str, value: Any) -> Look:

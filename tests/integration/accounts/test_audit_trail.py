@@ -22,7 +22,7 @@ from portal.celery import app
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.vll.models import Reservation, Vll
-from portal.vll.operations import Changes, order_delete, order_modify, order_reject
+from portal.vll.operations import order_delete, order_modify, order_reject
 from portal.web.noc.history import actor
 from tests.integration.accounts.codes import with_totp
 from tests.integration.isp import GBIT, Isp
@@ -157,7 +157,7 @@ class TestWhatIsRecorded:
     ) -> None:
         activate(vll)
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
-        pending = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+        pending = order_modify(user=alice, vll=vll, changes={"cir_bps": 2 * GBIT}, now=clock.now())
         order_reject(user=nora, order=pending, reason="No capacity before May", now=clock.now())
         inserted = next(c for c in of(pending) if c.operation == "insert")
         assert (inserted.after["before"]["cir_bps"], inserted.after["after"]["cir_bps"]) == (GBIT, 2 * GBIT)

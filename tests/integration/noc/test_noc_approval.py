@@ -14,7 +14,7 @@ from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
-from portal.vll.operations import Changes, order_approve, order_modify, order_reject, plan_request
+from portal.vll.operations import order_approve, order_modify, order_reject, plan_request
 from portal.vll.operations.order_plan_preview import GIVEN_UP, PlanState, state_of
 from provisioning.plan_preview import plan_make
 from tests.integration.certificates import certificates
@@ -157,7 +157,7 @@ def test_list_of_orders_reads_all_orderers_together(
 def test_change_shows_only_differences(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    changed = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+    changed = order_modify(user=alice, vll=vll, changes={"cir_bps": 2 * GBIT}, now=clock.now())
     shown = text(signed_in(nora).get(f"/noc/orders/{changed.pk}/"))
     assert "Bandwidth (CIR) 1 Gbit/s 2 Gbit/s" in shown
     assert "Outer VLAN" not in shown

@@ -14,7 +14,7 @@ from portal.underlay.path_mtu import path_check
 from portal.underlay.topology_cache import current_topology
 from portal.vll.errors import LinesAffected, RouterInMaintenance, RouterIsDrained
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import Changes, order_modify, order_suspend
+from portal.vll.operations import order_modify, order_suspend
 from portal.vll.router_operations.actions import router_maintenance_set
 from portal.vll.router_operations.drain import (
     DrainStep,
@@ -117,7 +117,7 @@ def test_each_line_has_a_step_and_the_drain_ends_after_the_last_line(
     assert steps(router) == {"ZRH-AMS": DrainStep.MOVE}
     assert not drain_progress(router).is_drained
     moved = {"port": isp.ports["hippo:host-cust2"].pk}
-    order_modify(user=nora, vll=vll, changes=Changes(a_end=moved), now=clock.now())
+    order_modify(user=nora, vll=vll, changes={"a_end": moved}, now=clock.now())
     progress = drain_progress(router)
     assert (progress.carrying, progress.leaving, progress.is_drained) == (0, 1, False)
     activate(vll)

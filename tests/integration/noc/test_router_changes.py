@@ -12,7 +12,7 @@ from portal.inventory.models import Router
 from portal.inventory.operations import router_change
 from portal.vll.errors import LoopbackInUse, UnderlayTableInUse
 from portal.vll.models import Vll
-from portal.vll.operations import Changes, order_modify
+from portal.vll.operations import order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import order
@@ -76,7 +76,7 @@ def test_underlay_table_that_vpp_cannot_have_is_refused(isp: Isp, nora: User) ->
 def test_loopback_is_removed_after_the_lines_change_their_ip_version(
     isp: Isp, alice: User, nora: User, vll: Vll
 ) -> None:
-    order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
+    order_modify(user=alice, vll=vll, changes={"transport": "vxlan6"}, now=clock.now())
     activate(vll)
     assert change(isp, nora, loopback4="10.255.9.9").loopback4 == "10.255.9.9"
 

@@ -8,7 +8,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll
-from portal.vll.operations import Changes, order_modify
+from portal.vll.operations import order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -129,7 +129,7 @@ def test_move_to_a_port_with_a_taken_vlan_selects_no_other_vlan_silently(
 
 
 def test_move_by_the_api_keeps_the_vlan_where_it_is_free(isp: Isp, alice: User, with_our_vlans: Vll) -> None:
-    changes = Changes(z_end={"port": isp.ports["hippo:host-cust2"].pk})
+    changes = {"z_end": {"port": isp.ports["hippo:host-cust2"].pk}}
     isp_vlans = {
         "a_end": end(isp, "rhino:host-cust2", outer=4000),
         "z_end": end(isp, "hippo:host-cust2", outer=4000),

@@ -9,7 +9,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.models import Order, Vll
-from portal.vll.operations import Changes, order_modify
+from portal.vll.operations import order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, refuse
@@ -204,7 +204,7 @@ def test_line_in_cooling_off_can_be_removed_immediately(alice: User, vll: Vll) -
 
 
 def test_open_change_is_cancelled(alice: User, vll: Vll) -> None:
-    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
+    order_modify(user=alice, vll=vll, changes={"cir_bps": 5}, now=clock.now())
     assert "Cancel this order" in shown(alice, vll)
     assert "Change order Cancelling" in text(press(alice, vll, "cancel"))
     activate(vll)
@@ -212,7 +212,7 @@ def test_open_change_is_cancelled(alice: User, vll: Vll) -> None:
 
 
 def test_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
-    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
+    order_modify(user=alice, vll=vll, changes={"cir_bps": 5}, now=clock.now())
     refuse(vll, "a")
     assert "Both ends are going back to the last verified configuration." in shown(alice, vll)
     activate(vll)

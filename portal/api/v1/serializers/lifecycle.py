@@ -5,18 +5,13 @@ from typing import Any
 from rest_framework import serializers
 
 from portal.api.v1.partial_update import REQUESTED
-from portal.api.v1.serializers.bandwidth_profile import EIR_HELP, burst_field
-from portal.api.v1.serializers.orders import AUTO, LINK_LOSS_HELP, OuterVlanField
-from portal.api.v1.serializers.strict_fields import (
-    MAX_SAFE_INTEGER,
-    StrictBooleanField,
-    StrictCharField,
-    StrictIntegerField,
-    StrictSerializer,
-)
-from portal.core.encapsulations import Transport
+from portal.api.v1.serializers.orders import property_fields
+from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
 from portal.core.vlan_tags import Tagging
-from portal.vll.operations import Changes
+from portal.vll.line_spec import END, LINE
+
+# The schema has the ordered values of a line in this order.
+_ORDERED = ("requested_transport", "requested_cbs_bytes", "requested_ebs_bytes")
 
 
 class EndChangeSerializer(StrictSerializer):
@@ -26,12 +21,8 @@ class EndChangeSerializer(StrictSerializer):
     value.
     """
 
-    port = StrictIntegerField(required=False, min_value=1, max_value=MAX_SAFE_INTEGER)
-    tagging = serializers.ChoiceField(required=False, choices=[t.value for t in Tagging])
-    outer_vlan = OuterVlanField(required=False, allow_null=True)
-    requested_outer_vlan = OuterVlanField(required=False, allow_null=True)
-    inner_vlan = StrictIntegerField(required=False, allow_null=True)
-    exact_match = StrictBooleanField(required=False)
+    def get_fields(self) -> dict[str, Any]:
+        return property_fields(END, changes=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = _as_ordered(attrs)
@@ -45,21 +36,12 @@ class VllChangeSerializer(StrictSerializer):
     ``transport``, ``cbs_bytes`` and ``ebs_bytes``: in the document of a line, they are the ordered values.
     """
 
-    description = StrictCharField(required=False, allow_blank=True, max_length=100)
-    a_end = EndChangeSerializer(required=False)
-    z_end = EndChangeSerializer(required=False)
-    svc_mtu = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER)
-    cir_bps = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER)
-    cbs_bytes = burst_field("CBS", required=False)
-    eir_bps = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER, help_text=EIR_HELP)
-    ebs_bytes = burst_field("EBS", required=False)
-    transport = serializers.ChoiceField(choices=[AUTO, *[t.value for t in Transport]], required=False)
-    requested_transport = serializers.ChoiceField(
-        choices=[AUTO, *[t.value for t in Transport]], required=False
-    )
-    requested_cbs_bytes = burst_field("CBS", required=False)
-    requested_ebs_bytes = burst_field("EBS", required=False)
-    link_loss_forwarding = StrictBooleanField(required=False, help_text=LINK_LOSS_HELP)
+    def get_fields(self) -> dict[str, Any]:
+        fields = property_fields(LINE, changes=True)
+        ends = {"a_end": EndChangeSerializer(required=False), "z_end": EndChangeSerializer(required=False)}
+        ordered = {name: fields.pop(name) for name in _ORDERED}
+        flags = {each.name: fields.pop(each.name) for each in LINE if each.is_flag}
+        return {"description": fields.pop("description"), **ends, **fields, **ordered, **flags}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return _as_ordered(attrs)
@@ -68,13 +50,6 @@ class VllChangeSerializer(StrictSerializer):
     def only_describes(self) -> bool:
         """Whether the request changes only the description. Routers do not need to know the description."""
         return set(self.validated_data) == {"description"}
-
-    @property
-    def changes(self) -> Changes:
-        """The changes, for the operation."""
-        members = dict(self.validated_data)
-        bursts = {name: members.pop(name) for name in ("cbs_bytes", "ebs_bytes") if name in members}
-        return Changes(**members, bursts=bursts)
 
 
 def _as_ordered(attrs: dict[str, Any]) -> dict[str, Any]:

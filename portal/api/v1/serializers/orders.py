@@ -1,12 +1,13 @@
 """Orders in requests and responses."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.bandwidth_profile import EIR_HELP, burst_field
+from portal.api.v1.partial_update import REQUESTED
 from portal.api.v1.serializers.event_data import FactsField
 from portal.api.v1.serializers.strict_fields import (
     MAX_SAFE_INTEGER,
@@ -16,18 +17,11 @@ from portal.api.v1.serializers.strict_fields import (
     StrictSerializer,
     StrictUuidField,
 )
-from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
+from portal.vll.line_spec import END, LINE, ChangeKind, EndSpec, LineSpec, Property
 from portal.vll.models import Order
-from portal.vll.operations import EndRequest
-from portal.vll.order_diff import ChangeKind, change_kinds
+from portal.vll.order_diff import change_kinds
 from portal.vll.queries import orderers_may_order
-
-AUTO = "auto"
-LINK_LOSS_HELP = (
-    "Whether the line shuts the port at one end while the other end has lost its link. Only for whole ports."
-)
-
 
 OUTER_VLAN: dict[str, Any] = {
     "oneOf": [
@@ -61,78 +55,71 @@ def ordered_outer_vlan(*, requested: int | None, allocated: int | None) -> int |
     return "any" if requested is None and allocated is not None else requested
 
 
+def property_fields(properties: Iterable[Property], *, changes: bool = False) -> dict[str, Any]:
+    """Return the fields of a request for properties of a line or an end, keyed by their names.
+
+    ``changes``: each value is optional. If the document of a line has the ordered value as ``requested_x``,
+    next to the allocated value ``x``, the request may also use this name.
+    """
+    fields = {}
+    for each in properties:
+        fields[each.name] = _field(each, changes)
+        if changes and each.column.startswith(REQUESTED):
+            fields[each.column] = _field(each, changes)
+    return fields
+
+
+def _field(each: Property, changes: bool) -> serializers.Field[Any, Any, Any, Any]:
+    more: dict[str, Any] = {}
+    if each.api_help_in_changes or not changes:
+        more["help_text"] = each.api_help
+    if changes:
+        more["required"] = False
+    elif not each.is_required:
+        more |= {"required": False, "default": each.default}
+    if each.default is None:
+        more["allow_null"] = True
+    if each.is_flag:
+        return StrictBooleanField(**more)
+    if each.choices:
+        return serializers.ChoiceField(choices=each.choices, **more)
+    if each.name == "outer_vlan":
+        return OuterVlanField(**more)
+    if each.name == "description":
+        return StrictCharField(allow_blank=True, max_length=100, **more)
+    if each.least is not None:
+        more |= {"min_value": each.least, "max_value": MAX_SAFE_INTEGER}
+    return StrictIntegerField(**more)
+
+
 class EndSerializer(StrictSerializer):
     """One end of an order."""
 
-    port = StrictIntegerField(
-        min_value=1, max_value=MAX_SAFE_INTEGER, help_text="The `id` of one of your ports."
-    )
-    tagging = serializers.ChoiceField(
-        choices=[t.value for t in Tagging],
-        help_text="The frames that belong to the line: `untagged` for the whole port, `dot1q` for one VLAN,"
-        " `qinq` or `dot1ad` for an outer and an inner VLAN.",
-    )
-    outer_vlan = OuterVlanField(
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text='`"any"` lets the portal choose a free VLAN. Left out or null for a whole port.',
-    )
-    inner_vlan = StrictIntegerField(
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="From 1 to 4094; only for `qinq` and `dot1ad`.",
-    )
-    exact_match = StrictBooleanField(
-        required=False, default=True, help_text="False also accepts frames with further tags."
-    )
+    def get_fields(self) -> dict[str, Any]:
+        return property_fields(END)
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {"end": EndRequest(**{**attrs, "tagging": Tagging(attrs["tagging"])})}
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        return EndSpec(**attrs | {"tagging": Tagging(attrs["tagging"])})
 
 
 class OrderAddSerializer(StrictSerializer):
     """An order for a new line. Sizes in bytes, rates in bit/s."""
 
-    description = StrictCharField(
-        required=False, default="", allow_blank=True, max_length=100, help_text="Your name for the line."
-    )
-    a_end = EndSerializer()
-    z_end = EndSerializer()
-    svc_mtu = StrictIntegerField(
-        min_value=0,
-        max_value=MAX_SAFE_INTEGER,
-        help_text="The largest IP packet that the line must carry, in bytes.",
-    )
-    cir_bps = StrictIntegerField(
-        min_value=0,
-        max_value=MAX_SAFE_INTEGER,
-        help_text="The rate that is reserved for you in both directions, in bit/s.",
-    )
-    cbs_bytes = burst_field("CBS", required=False, default=None)
-    eir_bps = StrictIntegerField(
-        required=False, default=0, min_value=0, max_value=MAX_SAFE_INTEGER, help_text=EIR_HELP
-    )
-    ebs_bytes = burst_field("EBS", required=False, default=None)
-    transport = serializers.ChoiceField(
-        choices=[AUTO, *[t.value for t in Transport]],
-        required=False,
-        default=AUTO,
-        help_text="The encapsulation of frames in the network. `auto` lets the portal choose one that carries"
-        " `svc_mtu`.",
-    )
-    link_loss_forwarding = StrictBooleanField(required=False, default=False, help_text=LINK_LOSS_HELP)
-    hold = StrictUuidField(
-        source="reservation",
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="The `id` of a reservation. The order takes over its VLANs and bandwidth.",
-    )
+    def get_fields(self) -> dict[str, Any]:
+        fields = property_fields(LINE)
+        hold = StrictUuidField(
+            source="reservation",
+            required=False,
+            allow_null=True,
+            default=None,
+            help_text="The `id` of a reservation. The order takes over its VLANs and bandwidth.",
+        )
+        ends = {"a_end": EndSerializer(), "z_end": EndSerializer()}
+        return {"description": fields.pop("description"), **ends, **fields, "hold": hold}
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        reservation = attrs.pop("reservation")
+        return {"spec": LineSpec(**attrs), "reservation": reservation}
 
 
 # All requests share one instance: it keeps no state, and constructing an instance takes longer than using it.

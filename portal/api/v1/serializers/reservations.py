@@ -8,10 +8,9 @@ from rest_framework import serializers
 from portal.api.v1.serializers.orders import EndSerializer, OuterVlanField, ordered_outer_vlan
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
 from portal.core.vlan_tags import Tagging
+from portal.vll.line_spec import END
 from portal.vll.models import Reservation
 from portal.vll.models.reservation import MAX_RENEWALS
-
-_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
 
 
 @extend_schema_serializer(component_name="HoldMake")
@@ -21,9 +20,6 @@ class ReservationMakeSerializer(StrictSerializer):
     a_end = EndSerializer()
     z_end = EndSerializer()
     cir_bps = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
 
 
 @extend_schema_serializer(component_name="HeldEnd")
@@ -76,4 +72,4 @@ class ReservationSerializer(serializers.ModelSerializer[Reservation]):
 
 def _end(kept: dict[str, Any]) -> dict[str, Any]:
     requested = ordered_outer_vlan(requested=kept["requested_outer_vlan"], allocated=kept["outer_vlan"])
-    return {**{name: kept[name] for name in _END}, "requested_outer_vlan": requested}
+    return {**{each.name: kept[each.name] for each in END}, "requested_outer_vlan": requested}

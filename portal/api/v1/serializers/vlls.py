@@ -9,6 +9,7 @@ from portal.api.v1.serializers.event_data import FactsField
 from portal.api.v1.serializers.orders import OUTER_VLAN, ordered_outer_vlan
 from portal.api.v1.serializers.precomputed_reads import PrecomputedReads
 from portal.diagnosis.health import Health, HealthState, known_health
+from portal.vll.line_spec import END, LINE
 from portal.vll.models import Vll, VllEnd
 from portal.vll.path_status import PathStatus, Unwatched, path_status
 from portal.vll.policing_status import unpoliced, unpoliced_text
@@ -61,7 +62,7 @@ class VllEndSerializer(PrecomputedReads, serializers.ModelSerializer[VllEnd]):
             "outer_vlan",
             "requested_outer_vlan",
             "inner_vlan",
-            "exact_match",
+            *(each.name for each in END if each.is_flag),
             "tunnel_address",
             "status",
             "status_revision",
@@ -129,7 +130,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
             "eir_bps",
             "ebs_bytes",
             "requested_ebs_bytes",
-            "link_loss_forwarding",
+            *(each.name for each in LINE if each.is_flag),
             "policed",
             "path",
             "revision",

@@ -26,11 +26,13 @@ from portal.core.replica import from_replica, will_be_streamed
 from portal.diagnosis.health import Health, healths_of
 from portal.telemetry.monthly_figures import month_of
 from portal.vll import queries
+from portal.vll.line_spec import END, LINE
 from portal.vll.models import Vll, VllEnd
 
 # A function that calls the given read function. It may run the function on a replica.
 _Read = Callable[[Callable[[], Any]], Any]
-_OF_AN_END = ("port", "site", "tagging", "outer_vlan", "inner_vlan", "exact_match")
+_OF_A_LINE = tuple(each.column for each in LINE if each.exported)
+_OF_AN_END = tuple(each.name for each in END if each.name != "port")
 
 
 class VllsCsvView(generics.ListAPIView[Vll]):
@@ -93,8 +95,8 @@ def _rows(lines: QuerySet[Vll], read: _Read) -> Iterator[list[object]]:
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
         *("health", "health_cause", "admin_status", "oper_status", "in_sync", "transport", "vni", "gre_key"),
-        *("svc_mtu", "cir_bps", "eir_bps", "link_loss_forwarding"),
-        *(f"{side}_{fact}" for side in "az" for fact in _OF_AN_END),
+        *_OF_A_LINE,
+        *(f"{side}_{fact}" for side in "az" for fact in ("port", "site", *_OF_AN_END)),
     ]
     for part in parts_of(lines, NewestVllFirst.ordering, read=read):
         healths = read(partial(healths_of, part))
@@ -117,15 +119,13 @@ def _row(vll: Vll, health: Health | None) -> list[object]:
         vll.transport,
         vll.vni,
         vll.gre_key,
-        vll.svc_mtu,
-        vll.cir_bps,
-        vll.eir_bps,
-        vll.link_loss_forwarding,
+        *(getattr(vll, name) for name in _OF_A_LINE),
         *(fact for end in vll.ends.all() for fact in _end(end)),
     ]
 
 
 def _end(end: VllEnd) -> tuple[object, ...]:
-    """Return the values of an end in the order of the columns ``_OF_AN_END``."""
-    site = end.port.router.site.name
-    return str(end.port), site, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match
+    """Return the values of an end: its port, its site, and its allocated values in the order of
+    ``_OF_AN_END``.
+    """
+    return str(end.port), end.port.router.site.name, *(getattr(end, name) for name in _OF_AN_END)

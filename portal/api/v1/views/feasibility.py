@@ -12,7 +12,6 @@ from portal.api.v1.serializers.feasibility import feasibility_json
 from portal.api.v1.serializers.orders import OrderAddSerializer, requested_order
 from portal.core import clock
 from portal.vll.feasibility import feasibility_of
-from portal.vll.operations import LineRequest
 
 
 class ValidateView(APIView):
@@ -28,8 +27,5 @@ class ValidateView(APIView):
         The check changes nothing. The response has all reasons against the order.
         """
         order = requested_order(request.data)
-        line = LineRequest(**{name: order[name] for name in LineRequest.__slots__})
-        found = feasibility_of(
-            user=caller(request), request=line, now=clock.now(), reservation=order["reservation"]
-        )
+        found = feasibility_of(user=caller(request), now=clock.now(), **order)
         return Response(feasibility_json(found))

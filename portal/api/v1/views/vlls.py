@@ -109,7 +109,9 @@ class VllView(ConditionalRetrieveView[Vll]):
             body = VllChangeSerializer(data=changes)
             check(body)
             if not body.only_describes:
-                changed = order_modify(user=caller(request), vll=vll, changes=body.changes, now=clock.now())
+                changed = order_modify(
+                    user=caller(request), vll=vll, changes=body.validated_data, now=clock.now()
+                )
                 return accepted(request, changed)
             vll_describe(user=caller(request), vll=vll, now=clock.now(), **body.validated_data)
             document = self.get_serializer(self.get_queryset().get(pk=vll.pk)).data
