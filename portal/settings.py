@@ -102,7 +102,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.language_middleware.OwnLanguageMiddleware",
-    "portal.api.language.ApiLanguageMiddleware",
+    "portal.api.rest.language.ApiLanguageMiddleware",
     "portal.core.reader_zone.ReaderZoneMiddleware",
     "portal.accounts.second_factor.SecondFactorMiddleware",
     "portal.audit.actor.AuditMiddleware",
@@ -331,16 +331,16 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "portal.api.v1.authentication.BearerTokenAuthentication",
+        "portal.api.rest.authentication.BearerTokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["portal.api.parsers.BoundedJSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["portal.api.v1.list_filters.StrictFilterBackend"],
-    "DEFAULT_THROTTLE_CLASSES": ["portal.api.v1.throttling.PerTokenAndUser"],
+    "DEFAULT_PARSER_CLASSES": ["portal.api.rest.parsers.BoundedJSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["portal.api.rest.list_filters.StrictFilterBackend"],
+    "DEFAULT_THROTTLE_CLASSES": ["portal.api.rest.throttling.PerTokenAndUser"],
     "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
-    "EXCEPTION_HANDLER": "portal.api.v1.exception_handler.exception_handler",
+    "EXCEPTION_HANDLER": "portal.api.rest.exception_handler.exception_handler",
     "UNAUTHENTICATED_USER": None,
     # No path has several formats, so the format is not a parameter of the URL.
     "URL_FORMAT_OVERRIDE": None,
@@ -369,7 +369,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "AUTHENTICATION_WHITELIST": ["portal.api.v1.authentication.BearerTokenAuthentication"],
+    "AUTHENTICATION_WHITELIST": ["portal.api.rest.authentication.BearerTokenAuthentication"],
     "POSTPROCESSING_HOOKS": [
         "portal.api.openapi.spectacular_hooks.readable_by_generators",
         "portal.api.openapi.examples.add_examples",

@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
+from portal.api.rest.idempotency import answers_sweep
 from portal.api.task_names import SWEEP_ANSWERS
-from portal.api.v1.idempotency import answers_sweep
 from portal.core import clock
 
 

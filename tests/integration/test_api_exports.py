@@ -12,9 +12,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Customer, Membership, User
-from portal.api.v1 import streaming_limit
-from portal.api.v1.pagination import NewestVllFirst, parts_of
-from portal.api.v1.streaming_limit import limited, owners_of
+from portal.api.rest import csv_response
+from portal.api.rest.csv_response import limited, owners_of
+from portal.api.rest.pagination import NewestVllFirst, parts_of
 from portal.core import clock
 from portal.telemetry.models import OperInterval
 from portal.vll.models import Vll
@@ -170,7 +170,7 @@ def test_abandoned_export_frees_its_slot(lines: list[Vll], alice: User, lines_re
 @pytest.mark.django_db(transaction=True)
 def test_failed_export_frees_its_slot(lines: list[Vll], alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr("portal.api.v1.views.exports._end", lambda _: 1 / 0)
+        broken.setattr("portal.api.v1.exports._end", lambda _: 1 / 0)
         first = begun(alice)
         with pytest.raises(ZeroDivisionError):
             list(first)
@@ -192,7 +192,7 @@ def test_export_collected_during_another_begin_causes_no_deadlock(monkeypatch: p
             gc.collect()
             return super().__len__()
 
-    monkeypatch.setattr(streaming_limit, "_under_way", Collecting())
+    monkeypatch.setattr(csv_response, "_under_way", Collecting())
     ring: list[Any] = [limited(iter(["a"]), owners={"customer 1"})]
     ring.append(ring)
     del ring

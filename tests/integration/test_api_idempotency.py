@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from portal.accounts.models import User
 from portal.api.models import KeptAnswer
-from portal.api.v1.idempotency import answers_sweep
+from portal.api.rest.idempotency import answers_sweep
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Router
@@ -199,7 +199,7 @@ def test_response_and_effect_commit_together(isp: Isp, alice: User, monkeypatch:
         raise RuntimeError("killed before the commit")
 
     with monkeypatch.context() as patched:
-        patched.setattr("portal.api.v1.idempotency._keep", raise_error)
+        patched.setattr("portal.api.rest.idempotency._keep", raise_error)
         with pytest.raises(RuntimeError):
             post(alice, body(isp), "k-1")
     assert (Order.objects.count(), KeptAnswer.objects.count()) == (0, 0)

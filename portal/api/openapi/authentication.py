@@ -6,7 +6,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 
 class BearerTokenScheme(OpenApiAuthenticationExtension):
-    target_class = "portal.api.v1.authentication.BearerTokenAuthentication"
+    target_class = "portal.api.rest.authentication.BearerTokenAuthentication"
     # Generators of Go clients name a type after this name. "token" would collide with the schema "Token".
     name = "bearerToken"
 

@@ -9,9 +9,9 @@ from rest_framework.permissions import SAFE_METHODS
 
 from portal.accounts.models import Scope
 from portal.api.openapi.problem_details import problem_responses
-from portal.api.v1.etags import ConditionalRetrieveView
-from portal.api.v1.permission_classes import IsNoc, IsNocAdmin
-from portal.api.v1.serializers.strict_fields import StrictSerializer
+from portal.api.rest.etags import ConditionalRetrieveView
+from portal.api.rest.permission_classes import IsNoc, IsNocAdmin
+from portal.api.rest.strict_fields import StrictSerializer
 from portal.api.v1.views.inventory_crud import InventoryListView, NocOnly, NocWrites
 
 _HEADERS = {

@@ -2,38 +2,28 @@
 
 from django.urls import path
 
-from portal.api.v1.views import (
+from portal.api.v1 import (
     activation_tests,
     audit_history,
     certificates,
     diagnosis,
-    enrol,
     exports,
     feasibility,
     found_lines,
     imports,
-    inventory,
     jobs,
-    lifecycle,
     line_figures,
-    losses,
     mail_preferences,
     netbox,
-    order_plans,
-    orders,
     people,
     pools,
-    port_throughput,
-    quarantine,
     reservations,
     router_actions,
-    router_calibration,
-    schema,
     team,
     tokens,
-    vlls,
     webhooks,
 )
+from portal.api.v1.views import inventory, lifecycle, order_plans, orders, quarantine, schema, vlls
 
 app_name = "api-v1"
 urlpatterns = [
@@ -111,9 +101,9 @@ urlpatterns = [
     ),
     path("ports", inventory.PortsView.as_view(), name="ports"),
     path("ports/<int:pk>", inventory.PortView.as_view(), name="port"),
-    path("ports/<int:pk>/throughput", port_throughput.PortThroughputView.as_view(), name="port-throughput"),
+    path("ports/<int:pk>/throughput", line_figures.PortThroughputView.as_view(), name="port-throughput"),
     path("ports/<int:pk>/history", audit_history.PortHistoryView.as_view(), name="port-history"),
-    path("enroll", enrol.EnrolView.as_view(), name="enroll"),
+    path("enroll", certificates.EnrolView.as_view(), name="enroll"),
     path("sites", inventory.SitesView.as_view(), name="sites"),
     path("sites/<int:pk>", inventory.SiteView.as_view(), name="site"),
     path("sites/<int:pk>/history", audit_history.SiteHistoryView.as_view(), name="site-history"),
@@ -122,7 +112,7 @@ urlpatterns = [
     path("routers/<int:pk>/actions", router_actions.RouterActionsView.as_view(), name="router-actions"),
     path(
         "routers/<int:pk>/calibration",
-        router_calibration.RouterCalibrationView.as_view(),
+        router_actions.RouterCalibrationView.as_view(),
         name="router-calibration",
     ),
     path("routers/<int:pk>/enrolment", certificates.EnrolmentView.as_view(), name="router-enrolment"),
@@ -132,11 +122,11 @@ urlpatterns = [
     path("routers/<int:pk>/revocation", certificates.RevocationView.as_view(), name="router-revocation"),
     path("routers/<int:pk>/drain", router_actions.RouterDrainView.as_view(), name="router-drain"),
     path("routers/<int:pk>/ends", router_actions.RouterEndsView.as_view(), name="router-ends"),
-    path("routers/<int:pk>/losses", losses.RouterLossesView.as_view(), name="router-losses"),
+    path("routers/<int:pk>/losses", line_figures.RouterLossesView.as_view(), name="router-losses"),
     path("routers/<int:pk>/history", audit_history.RouterHistoryView.as_view(), name="router-history"),
     path("links", inventory.LinksView.as_view(), name="links"),
     path("links/<int:pk>", inventory.LinkView.as_view(), name="link"),
-    path("links/<int:pk>/losses", losses.LinkLossesView.as_view(), name="link-losses"),
+    path("links/<int:pk>/losses", line_figures.LinkLossesView.as_view(), name="link-losses"),
     path("links/<int:pk>/history", audit_history.LinkHistoryView.as_view(), name="link-history"),
     path("customers", inventory.CustomersView.as_view(), name="customers"),
     path("customers/<int:pk>", inventory.CustomerView.as_view(), name="customer"),

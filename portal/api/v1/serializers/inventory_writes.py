@@ -10,7 +10,7 @@ from django.core.validators import RegexValidator, URLValidator
 from rest_framework import serializers
 
 from portal.accounts.models import Customer
-from portal.api.v1.serializers.strict_fields import (
+from portal.api.rest.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
     StrictCharField,

@@ -4,9 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from portal.api.v1.partial_update import REQUESTED
+from portal.api.rest.partial_update import REQUESTED
+from portal.api.rest.strict_fields import StrictCharField, StrictSerializer
 from portal.api.v1.serializers.orders import property_fields
-from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
 from portal.core.vlan_tags import Tagging
 from portal.vll.line_spec import END, LINE
 

@@ -5,8 +5,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.event_data import FactsField
-from portal.api.v1.serializers.strict_fields import StrictSerializer, StrictUuidField
+from portal.api.rest.event_data import FactsField
+from portal.api.rest.strict_fields import StrictSerializer, StrictUuidField
 from portal.core import clock
 from portal.vll.models import PlanResult
 from portal.vll.operations.order_plan_preview import PlanState, state_of

@@ -7,9 +7,9 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.partial_update import REQUESTED
-from portal.api.v1.serializers.event_data import FactsField
-from portal.api.v1.serializers.strict_fields import (
+from portal.api.rest.event_data import FactsField
+from portal.api.rest.partial_update import REQUESTED
+from portal.api.rest.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
     StrictCharField,

@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
+from portal.api.rest.strict_fields import StrictCharField, StrictSerializer
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_decisions import given_up_at
 from portal.telemetry.sample_quarantine_preview import MonthPreview, span_of

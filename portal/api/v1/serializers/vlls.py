@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.event_data import FactsField
+from portal.api.rest.event_data import FactsField
 from portal.api.v1.serializers.orders import OUTER_VLAN, ordered_outer_vlan
 from portal.api.v1.serializers.precomputed_reads import PrecomputedReads
 from portal.diagnosis.health import Health, HealthState, known_health

@@ -14,9 +14,9 @@ from portal.accounts.models import Customer
 from portal.accounts.team import memberships_lock
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
-from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.list_filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
-from portal.api.v1.permission_classes import IsNocAdmin, ProvesIdentity, caller
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.list_filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
+from portal.api.rest.permission_classes import IsNocAdmin, ProvesIdentity, caller
 from portal.api.v1.serializers.inventory import (
     CustomerSerializer,
     LinkSerializer,

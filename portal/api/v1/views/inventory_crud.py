@@ -14,12 +14,12 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.serializers import Serializer
 
-from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
-from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.partial_update import changed_members
-from portal.api.v1.permission_classes import caller
-from portal.api.v1.serializers.strict_fields import validated
+from portal.api.rest.etags import ConditionalRetrieveView, etag_of, if_match
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.partial_update import changed_members
+from portal.api.rest.permission_classes import caller
+from portal.api.rest.strict_fields import validated
 from portal.core import clock
 
 

@@ -12,14 +12,14 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.v1.etags import if_match
-from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.permission_classes import IsNoc, IsNocAdmin, caller
+from portal.api.rest.etags import if_match
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, caller
+from portal.api.rest.strict_fields import validated
 from portal.api.v1.serializers.lifecycle import ForceEndSerializer, RejectionSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.order_plans import ApprovalSerializer
 from portal.api.v1.serializers.orders import OrderSerializer
-from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock

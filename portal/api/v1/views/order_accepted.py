@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from portal.api.v1.permission_classes import caller
+from portal.api.rest.permission_classes import caller
 from portal.api.v1.serializers.orders import OrderSerializer
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.diagnosis.health import with_order

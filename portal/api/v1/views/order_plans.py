@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.permission_classes import IsNoc, caller
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.permission_classes import IsNoc, caller
 from portal.api.v1.serializers.order_plans import PlanSerializer
 from portal.api.v1.views.lifecycle import OrderActionView
 from portal.core import clock

@@ -3,11 +3,11 @@
 from django.db.models import QuerySet
 from rest_framework.permissions import IsAuthenticated
 
-from portal.api.v1.etags import ConditionalRetrieveView
-from portal.api.v1.list_filters import OrderFilters
-from portal.api.v1.pagination import NewestOrderFirst
-from portal.api.v1.permission_classes import caller
-from portal.api.v1.replica_lists import ReplicaListView
+from portal.api.rest.etags import ConditionalRetrieveView
+from portal.api.rest.list_filters import OrderFilters
+from portal.api.rest.pagination import NewestOrderFirst
+from portal.api.rest.permission_classes import caller
+from portal.api.rest.replica_lists import ReplicaListView
 from portal.api.v1.serializers.orders import OrderSerializer
 from portal.vll import queries
 from portal.vll.models import Order

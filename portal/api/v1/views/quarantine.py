@@ -10,16 +10,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.list_filters import QuarantineFilters
-from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permission_classes import IsNoc, caller
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.list_filters import QuarantineFilters
+from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.permission_classes import IsNoc, caller
+from portal.api.rest.strict_fields import validated
 from portal.api.v1.serializers.quarantine import (
     DiscardSerializer,
     QuarantinedLineSerializer,
     QuarantineSerializer,
 )
-from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_decisions import quarantine_accept, quarantine_discard

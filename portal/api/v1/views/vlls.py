@@ -13,24 +13,25 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.openapi.latency import LATENCY
-from portal.api.openapi.throughput import INSTANT, THROUGHPUT
-from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
-from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.list_filters import VllFilters
-from portal.api.v1.pagination import NewestVllFirst
-from portal.api.v1.partial_update import changed_members
-from portal.api.v1.permission_classes import caller
-from portal.api.v1.replica_lists import ReplicaListView
+from portal.api.rest.etags import ConditionalRetrieveView, etag_of, if_match
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.list_filters import VllFilters
+from portal.api.rest.pagination import NewestVllFirst
+from portal.api.rest.partial_update import changed_members
+from portal.api.rest.permission_classes import caller
+from portal.api.rest.replica_lists import ReplicaListView
+from portal.api.rest.strict_fields import check, validated
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer, OrderAddedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer, requested_order
-from portal.api.v1.serializers.strict_fields import check, validated
-from portal.api.v1.serializers.throughput import (
+from portal.api.v1.serializers.vlls import VllSerializer
+from portal.api.v1.throughput import (
+    INSTANT,
+    THROUGHPUT,
     UNITS,
     LatencyQuerySerializer,
     ThroughputQuerySerializer,
 )
-from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
 from portal.core.replica import from_replica

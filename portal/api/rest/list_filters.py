@@ -1,0 +1,276 @@
+"""The filters of each list.
+
+Unknown filters are refused: if the portal ignored a filter, the client would get too many rows.
+"""
+
+from datetime import UTC, date
+from enum import StrEnum
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
+from rest_framework.mixins import ListModelMixin
+from rest_framework.request import Request
+
+from portal.accounts.models import Membership
+from portal.allocation.models import LAST_GRE_KEY
+from portal.api.rest.language import in_readers_language
+from portal.api.rest.pagination import CURSOR, LIMIT
+from portal.api.rest.permission_classes import caller
+from portal.api.rest.strict_fields import MAX_SAFE_INTEGER
+from portal.core import clock
+from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
+from portal.inventory.found_lines import (
+    Oddity,
+    Standing,
+    circuits_named,
+    circuits_touching,
+    circuits_where,
+)
+from portal.inventory.models import BackboneLink, Router
+from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
+from portal.telemetry.models import Quarantine
+from portal.telemetry.monthly_figures import in_service_in
+from portal.telemetry.time_spans import last_month
+from portal.vll.models import Vll, VllEnd
+from portal.vll.search import vlls_found
+from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
+
+LARGEST_VNI = 2**24 - 1
+
+
+class StrictFilterBackend(DjangoFilterBackend):
+    """Extends django-filter's backend: unknown names and empty values are refused instead of ignored."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        of_pages = {CURSOR, LIMIT} if view.pagination_class else set()
+        if not isinstance(view, ListModelMixin):
+            return queryset
+        filters = getattr(view, "filterset_class", None)
+        known = {*of_pages, *(filters.base_filters if filters else ())}
+        with in_readers_language():
+            if errors := _errors(request, known):
+                raise ValidationError({name: [text] for name, text in errors.items()}, code="unknown_filter")
+            narrowed: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        return narrowed
+
+
+def _errors(request: Request, known: set[str]) -> dict[str, str]:
+    errors = {}
+    for name, values in request.query_params.lists():
+        if name not in known:
+            names = ", ".join(sorted(known))
+            errors[name[:100]] = _("There is no such filter here. Choose from: %(names)s.") % {"names": names}
+        elif len(values) > 1 or not values[0]:
+            errors[name] = _("Give one value.")
+    return errors
+
+
+@extend_schema_field({"type": "boolean"})
+class BooleanFilter(django_filters.TypedChoiceFilter):
+    """A filter with the values ``true`` and ``false``."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        choices = [("true", "true"), ("false", "false")]
+        super().__init__(choices=choices, coerce=lambda text: text == "true", **kwargs)
+
+
+class WholeNumberField(forms.IntegerField):
+    """A field that accepts only digits. Django's own field also accepts ``7.0`` and spaces."""
+
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, str) and value and not (value.isascii() and value.isdigit()):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
+
+
+class WholeNumberFilter(django_filters.Filter):
+    field_class = WholeNumberField
+
+
+def whole_number(minimum: int, maximum: int, *, about: str = "", **kwargs: Any) -> django_filters.Filter:
+    """Return a filter by a whole number from ``minimum`` to ``maximum``. The schema contains these bounds."""
+    schema = {"type": "integer", "minimum": minimum, "maximum": maximum, "description": about}
+    kind = extend_schema_field(schema)(type("BoundedNumberFilter", (WholeNumberFilter,), {}))
+    return kind(min_value=minimum, max_value=maximum, **kwargs)
+
+
+def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
+    """Return a filter by a text of 1 to 100 characters."""
+    schema = {"type": "string", "minLength": 1, "maxLength": 100, "description": about}
+    kind = extend_schema_field(schema)(type("BoundedTextFilter", (django_filters.CharFilter,), {}))
+    return kind(max_length=100, strip=False, **kwargs)
+
+
+def choices_of(kind: type[StrEnum]) -> list[tuple[str, str]]:
+    """Return the values of the enumeration as choices. The labels equal the values, because programs read
+    them.
+    """
+    return [(each.value, each.value) for each in kind]
+
+
+class Filters(django_filters.FilterSet):
+    """The base class of the filters of a list. A filter with ``method="found"`` searches with
+    ``portal.inventory.search``.
+    """
+
+    def found(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return found(rows, value)
+
+
+class VllFilters(Filters):
+    lifecycle = django_filters.ChoiceFilter(choices=Lifecycle.choices)
+    oper_status = django_filters.ChoiceFilter(choices=OperStatus.choices)
+    in_sync = BooleanFilter()
+    port = whole_number(1, MAX_SAFE_INTEGER, method="at_port", about="The id of a port at either end.")
+    router = text(method="at_router", about="The name of a router at either end.")
+    customer = text(field_name="customer__name", about="A customer's name.")
+    vni = whole_number(1, LARGEST_VNI, about="The VNI of the line.")
+    gre_key = whole_number(1, LAST_GRE_KEY, about="The GRE key of the line.")
+    vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="An outer or inner VLAN of either end.")
+    q = text(
+        method="found",
+        about="Part of a description (below three characters: the beginning of a word) or of a port's name;"
+        " a VNI, a GRE key, a VLAN; the id of a VLL or an order.",
+    )
+
+    def at_port(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
+        return rows.filter(_with_end(port=value))
+
+    def at_router(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
+        return rows.filter(_with_end(port__router__name=value))
+
+    def at_vlan(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
+        return rows.filter(_with_end(Q(outer_vlan=value) | Q(inner_vlan=value)))
+
+    def found(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
+        return rows.filter(vlls_found(value, user=caller(self.request)))
+
+
+class MonthField(forms.RegexField):
+    """A calendar month (UTC), such as ``2026-10``. The month must have begun. Default: the last complete
+    month.
+
+    The value is the first day of the month.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(regex=r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])\Z", **kwargs)
+        self.error_messages["invalid"] = gettext_lazy("Write a month as in 2026-10.")
+
+    def clean(self, value: Any) -> date:
+        written = super().clean(value)
+        if not written:
+            return last_month(clock.now())
+        first = date.fromisoformat(f"{written}-01")
+        if first > clock.now().astimezone(UTC).date():
+            raise forms.ValidationError(_("That month has not begun."), code="invalid")
+        return first
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "pattern": "^[0-9]{4}-[0-9]{2}$",
+        "description": "A month such as 2026-10; by default the last complete month.",
+    }
+)
+class MonthFilter(django_filters.Filter):
+    field_class = MonthField
+
+
+class MonthFilters(VllFilters):
+    month = MonthFilter(method="in_service_in")
+
+    def in_service_in(self, rows: QuerySet[Vll], name: str, value: date) -> QuerySet[Vll]:
+        return in_service_in(rows, value)
+
+
+class OrderFilters(Filters):
+    state = django_filters.ChoiceFilter(choices=OrderState.choices)
+    action = django_filters.ChoiceFilter(choices=OrderAction.choices)
+    vll = django_filters.UUIDFilter(field_name="vll")
+
+
+class PortFilters(Filters):
+    router = text(field_name="router__name", about="A router's name.")
+    site = text(field_name="router__site__name", about="A site's name.")
+    q = text(
+        method="found",
+        about="Part of the name of an interface, router or site, or of a description.",
+    )
+
+
+class SiteFilters(Filters):
+    q = text(method="found", about="Part of the name.")
+
+
+class CustomerFilters(Filters):
+    retired = BooleanFilter(field_name="retired_at", lookup_expr="isnull", exclude=True)
+    q = text(method="found", about="Part of the name.")
+
+
+class MemberFilters(Filters):
+    customer = text(field_name="customer__name", about="A customer's name.")
+    role = django_filters.ChoiceFilter(choices=Membership.Role.choices)
+
+
+class InvitationFilters(Filters):
+    customer = text(field_name="customer__name", about="A customer's name.")
+
+
+class RouterFilters(Filters):
+    site = text(field_name="site__name", about="A site's name.")
+    status = django_filters.ChoiceFilter(choices=RouterStatus.choices, method="with_status")
+    q = text(method="found", about="Part of the name of a router or site.")
+
+    def with_status(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
+        return routers_with_status(rows, value)
+
+
+class QuarantineFilters(Filters):
+    state = django_filters.ChoiceFilter(choices=Quarantine.State.choices)
+    router = text(field_name="router__name", about="A router's name.")
+
+
+class FoundLineFilters(Filters):
+    router = text(method="touching", about="The name of a router at either end.")
+    key = whole_number(1, LAST_GRE_KEY, about="The VNI or GRE key of the line.")
+    standing = django_filters.ChoiceFilter(choices=choices_of(Standing), method="with_standing")
+    odd = django_filters.ChoiceFilter(choices=choices_of(Oddity), method="with_oddity")
+    q = text(method="named", about="Part of the name of a router or an interface at either end, or of a tag.")
+
+    def touching(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return circuits_touching(rows, value)
+
+    def with_standing(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return circuits_where(rows, lambda line: line.standing == value)
+
+    def with_oddity(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return circuits_where(rows, lambda line: any(each.code == value for each in line.odd))
+
+    def named(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return circuits_named(rows, value)
+
+
+class LinkFilters(Filters):
+    router = text(method="touching", about="The name of a router at either end.")
+    in_service = BooleanFilter()
+    q = text(method="found", about="Part of the name of a router or an interface at either end.")
+
+    def touching(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
+        return links_touching(rows, value)
+
+
+def _with_end(*conditions: Q, **more: Any) -> Exists:
+    """Return a condition for VLLs that have an end with these conditions.
+
+    This is a subquery, because a join would list a VLL twice if both of its ends match.
+    """
+    return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

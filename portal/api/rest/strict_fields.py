@@ -1,0 +1,122 @@
+"""Fields that do not convert JSON types. DRF's own fields read ``"7"`` as 7, 7 as ``"7"`` and ``"yes"`` as
+true.
+"""
+
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+from rest_framework.fields import get_error_detail
+
+from portal.api.rest.language import in_readers_language
+from portal.core.plain_text import plain_line, plain_lines
+
+# The largest whole number that all JSON readers read as the same value (RFC 8259, section 6).
+MAX_SAFE_INTEGER = 2**53 - 1
+
+
+class StrictIntegerField(serializers.IntegerField):
+    """A JSON number without fraction. The field refuses ``true``, ``"7"`` and ``7.0``."""
+
+    default_error_messages = {"not_integer": _("Send a whole number, without quotes.")}
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("not_integer")
+        return super().to_internal_value(data)
+
+
+class StrictDegreesField(serializers.FloatField):
+    """A JSON number of degrees, rounded to six decimal places (a tenth of a metre)."""
+
+    default_error_messages = {"not_a_number": _("Send a number, without quotes.")}
+
+    def to_internal_value(self, data: Any) -> Decimal:  # type: ignore[override]
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("not_a_number")
+        if isinstance(data, float) and not isfinite(data):
+            self.fail("not_a_number")
+        # Limit the number to one million, so that the Decimal stays short. No degrees in the permitted range
+        # are that large.
+        return round(Decimal(repr(max(-1e6, min(1e6, data)))), 6)
+
+
+class StrictLookupField(serializers.CharField):
+    """A JSON string by which the portal finds a row. It is not stored, so it may contain any character."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class StrictCharField(serializers.CharField):
+    """A JSON string of plain text. Line breaks are allowed only with ``several_lines``."""
+
+    def __init__(self, *, several_lines: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._plain = plain_lines if several_lines else plain_line
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        text: str = super().to_internal_value(data)
+        try:
+            self._plain(text)
+        except DjangoValidationError as error:
+            raise serializers.ValidationError(get_error_detail(error)) from error
+        return text
+
+
+class StrictUuidField(serializers.UUIDField):
+    """A UUID as a JSON string. DRF's own field also accepts a number."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
+
+
+class StrictBooleanField(serializers.BooleanField):
+    """A JSON ``true`` or ``false``."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses unknown members, because a client must notice a misspelled name."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = sorted(set(data) - set(self.fields))
+            if unknown:
+                raise serializers.ValidationError(
+                    {str(name)[:100]: [_("This field is not known here.")] for name in unknown},
+                    code="unknown_field",
+                )
+        return super().to_internal_value(data)
+
+
+def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
+    """Return the body or query, validated by the serializer ``kind``. Raises ValidationError.
+
+    An empty parameter of a query is validated as an empty value, although REST framework by default treats it
+    as missing.
+    """
+    serializer = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
+    check(serializer)
+    return dict(serializer.validated_data)
+
+
+def check(body: serializers.BaseSerializer[Any]) -> None:
+    """Validate the body. Raises ValidationError with texts in the language of the reader."""
+    with in_readers_language():
+        body.is_valid(raise_exception=True)

@@ -1,0 +1,126 @@
+"""An order as a job: the progress of each end, and the address of the result."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.reverse import reverse
+
+from portal.api.rest.etags import ConditionalRetrieveView
+from portal.api.rest.event_data import FactsField
+from portal.api.rest.permission_classes import caller
+from portal.vll import queries
+from portal.vll.maintenance_notice import maintenance_notice
+from portal.vll.models import Order, VllEnd
+from portal.vll.states import OrderAction, OrderState
+
+JOB_STATUS: dict[str, str] = {
+    OrderState.ACKNOWLEDGED: "pending",
+    OrderState.PENDING_APPROVAL: "pending",
+    OrderState.IN_PROGRESS: "running",
+    OrderState.PENDING_CANCELLATION: "running",
+    OrderState.COMPLETED: "succeeded",
+    OrderState.FAILED: "failed",
+    OrderState.REJECTED: "failed",
+    OrderState.CANCELLED: "cancelled",
+}
+# ``waiting``: the router has not received the wanted revision of this end yet. ``undone``: the job has ended
+# without success.
+WAITING, UNDONE = "waiting", "undone"
+STEP_STATUS = [
+    WAITING,
+    *(status.value for status in VllEnd.Status if status is not VllEnd.Status.UNANSWERED),
+    UNDONE,
+]
+
+
+class JobStepSerializer(serializers.Serializer[Any]):
+    """One end's part in a job."""
+
+    end = serializers.ChoiceField(choices=["a", "z"])
+    router = serializers.CharField(
+        allow_null=True, help_text="The router of the end; null after the job has ended."
+    )
+    status = serializers.ChoiceField(choices=STEP_STATUS)
+    reason = FactsField(help_text="Why the router has not done it yet.")
+
+
+class JobSerializer(serializers.Serializer[Order]):
+    """A job. It never changes after its end."""
+
+    id = serializers.UUIDField()
+    status = serializers.SerializerMethodField()
+    action = serializers.ChoiceField(choices=OrderAction.choices)
+    state = serializers.ChoiceField(choices=OrderState.choices)
+    started_at = serializers.DateTimeField(source="ordered_at")
+    finished_at = serializers.SerializerMethodField()
+    steps = serializers.SerializerMethodField()
+    failure = FactsField()
+    order = serializers.SerializerMethodField()
+    result = serializers.SerializerMethodField()
+
+    @extend_schema_field({"enum": sorted(set(JOB_STATUS.values())), "type": "string"})
+    def get_status(self, order: Order) -> str:
+        # A newer release may have stored a state that this release does not know. Such an order has not
+        # ended.
+        return JOB_STATUS.get(order.state, "running")
+
+    @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
+    def get_finished_at(self, order: Order) -> str | None:
+        as_text = serializers.DateTimeField().to_representation
+        return as_text(order.state_at) if order.is_terminal else None
+
+    @extend_schema_field(JobStepSerializer(many=True))
+    def get_steps(self, order: Order) -> list[dict[str, Any]]:
+        return [_ended(order, side) for side in "az"] if order.is_terminal else _under_way(order)
+
+    @extend_schema_field({"type": "string", "format": "uri"})
+    def get_order(self, order: Order) -> str:
+        return str(reverse("api-v1:order", args=[order.pk], request=self.context.get("request")))
+
+    @extend_schema_field({"type": "string", "format": "uri"})
+    def get_result(self, order: Order) -> str:
+        return str(reverse("api-v1:vll", args=[order.vll_id], request=self.context.get("request")))
+
+
+def _ended(order: Order, side: str) -> dict[str, Any]:
+    status: str = UNDONE
+    if order.state == OrderState.COMPLETED:
+        gone = order.action == OrderAction.DELETE
+        status = VllEnd.Status.REMOVED if gone else VllEnd.Status.VERIFIED
+    return {"end": side, "router": None, "status": str(status), "reason": None}
+
+
+def _under_way(order: Order) -> list[dict[str, Any]]:
+    steps = []
+    for end in order.vll.ends.all():
+        has_responded = end.status_revision == order.vll.revision
+        steps.append(
+            {
+                "end": end.side,
+                "router": end.port.router.name,
+                "status": end.status if has_responded else WAITING,
+                "reason": end.reason if has_responded else maintenance_notice(end.port.router),
+            }
+        )
+    return steps
+
+
+class JobView(ConditionalRetrieveView[Order]):
+    """An order as a job: the order's status, a step for each end, and the address of the result.
+
+    A job has the id of its order. Poll it every Retry-After seconds. A job that has ended has no Retry-After
+    and never changes again.
+    """
+
+    permission_classes = [IsAuthenticated]
+    queryset = Order.objects.none()
+    serializer_class = JobSerializer
+
+    def get_queryset(self) -> QuerySet[Order]:
+        return queries.jobs(caller(self.request))
+
+    def retrieved_headers(self, found: Order) -> dict[str, str]:
+        return {} if found.is_terminal else {"Retry-After": "1"}
