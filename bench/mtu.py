@@ -16,7 +16,7 @@ from time import perf_counter
 
 from bench.figures import Figure
 from bench.sizes import sized
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.errors import TransportRefused
 from portal.underlay.mtu_check_policy import PathPolicy
 from portal.underlay.routers_and_links import Link, LinkSide, Router

@@ -46,8 +46,8 @@ def measure_tasks(**_: Any) -> None:
 def plan_each_statement(**_: Any) -> None:
     """Turn off prepared statements in workers.
 
-    Tasks read the rows of a router, as pages do (portal.core.postgres_plans). One plan for all values would
-    suit neither a router with ten ends nor a router with thousands of ends.
+    Tasks read the rows of a router, as pages do (portal.core.db.postgres_plans). One plan for all values
+    would suit neither a router with ten ends nor a router with thousands of ends.
     """
     settings.DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None
 

@@ -13,11 +13,11 @@ import pghistory
 from csp.constants import NONE, SELF
 
 from portal.beat_schedule import EVERY_S
-from portal.core.activation_test_mode import ActivationTestMode
-from portal.core.database_url import read_database_url
+from portal.core.db.database_url import read_database_url
+from portal.core.db.integer_overflow import require_integers_to_fit
 from portal.core.environment import Environment
-from portal.core.integer_overflow import require_integers_to_fit
-from portal.core.path_bfd import PathWatch
+from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.network.path_bfd import PathWatch
 from portal.core.provider import Provider
 from portal.core.redis_url import KEEPALIVE, read_redis_url
 from portal.netbox_sync import task_names as netbox
@@ -84,14 +84,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "portal.core.forwarded_proto.ForwardedProtoMiddleware",
+    "portal.core.http.client_address.ForwardedProtoMiddleware",
     "portal.metrics.http_requests.RequestMetricsMiddleware",
-    "portal.core.request_log.RequestLogMiddleware",
+    "portal.core.http.request_log.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.web.page.compression.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "portal.core.request_id.RequestIdMiddleware",
-    "portal.core.postgres_plans.PlanReadsWithValues",
+    "portal.core.http.request_id.RequestIdMiddleware",
+    "portal.core.db.postgres_plans.PlanReadsWithValues",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -106,7 +106,7 @@ MIDDLEWARE = [
     "portal.core.reader_zone.ReaderZoneMiddleware",
     "portal.accounts.second_factor.SecondFactorMiddleware",
     "portal.audit.actor.AuditMiddleware",
-    "portal.core.replica.ReplicaMiddleware",
+    "portal.core.db.replica.ReplicaMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.web.page.partial_requests.PartialRequestMiddleware",
     "portal.web.page.live_parts.LivePartMiddleware",
@@ -173,9 +173,9 @@ DATABASES: dict[str, Any] = {
         "OPTIONS": {**_DATABASE["OPTIONS"], **_OPTIONS},
     },
 }
-# The database for connections that bypass the pooler in DATABASE_URL (portal.core.direct_connection).
+# The database for connections that bypass the pooler in DATABASE_URL (portal.core.db.direct_connection).
 DATABASE_DIRECT = read_database_url(_DIRECT_URL, variable="DATABASE_DIRECT_URL") if _DIRECT_URL else {}
-# A streaming replica for graphs, lists and exports (portal.core.replica). With "", all queries go to the
+# A streaming replica for graphs, lists and exports (portal.core.db.replica). With "", all queries go to the
 # primary.
 if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
     _REPLICA = read_database_url(_REPLICA_URL, variable="DATABASE_REPLICA_URL", takes_writes=False)
@@ -353,7 +353,7 @@ _CACHE_URL = env.str("CACHE_URL", default="")
 _CACHE = read_redis_url(_CACHE_URL, variable="CACHE_URL") if _CACHE_URL else _REDIS.with_database(1)
 CACHES = {
     "default": {
-        "BACKEND": "portal.core.fallback_cache.FallbackRedisCache",
+        "BACKEND": "portal.core.db.fallback_cache.FallbackRedisCache",
         # This is a list, because a string with commas would be split into several addresses.
         "LOCATION": [_CACHE.url],
         "KEY_PREFIX": "longline",
@@ -542,7 +542,7 @@ SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/", "/accoun
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "portal.core.json_log.formatter"}},
+    "formatters": {"json": {"()": "portal.core.http.json_log.formatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {

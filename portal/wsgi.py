@@ -5,7 +5,7 @@ from importlib import import_module
 
 from django.core.wsgi import get_wsgi_application
 
-from portal.core.request_charset import Utf8Request
+from portal.core.http.request_charset import Utf8Request
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()

@@ -11,8 +11,8 @@ from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
-from portal.core.bandwidth_profile import BandwidthProfile
-from portal.core.path_bfd import PathWatch
+from portal.core.network.bandwidth_profile import BandwidthProfile
+from portal.core.network.path_bfd import PathWatch
 
 
 @dataclass(frozen=True, slots=True)

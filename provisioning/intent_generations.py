@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from portal.core.path_bfd import wanted_watch
+from portal.core.network.path_bfd import wanted_watch
 from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
-from portal.core.bandwidth_profile import BandwidthProfile, Policing, bandwidth_profile
-from portal.core.line_label import line_label
-from portal.core.vlan_tags import Tagging
+from portal.core.network.bandwidth_profile import BandwidthProfile, Policing, bandwidth_profile
+from portal.core.network.line_label import line_label
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Router
 from portal.vll.line_spec import ALLOCATED_END, REVISION
 from portal.vll.models import VllEnd, VllTombstone

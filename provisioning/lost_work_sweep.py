@@ -11,7 +11,7 @@ from django.db import transaction
 from portal.allocation.gre_key_leases import cooled_down_gre_keys_free
 from portal.allocation.gre_pair_leases import cooled_down_gre_pairs_free
 from portal.allocation.vni_leases import cooled_down_vnis_free
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.events.models import Outbox
 from portal.events.outbox import resend_tasks
 from portal.inventory.models import Router

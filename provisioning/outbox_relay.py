@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
 from portal.core import clock
-from portal.core.direct_connection import direct_parameters
+from portal.core.db.direct_connection import direct_parameters
 from portal.core.health_file import beat
 from portal.events.models import Outbox
 from portal.events.outbox import CHANNEL

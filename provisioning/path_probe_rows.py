@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from portal.allocation.vni_leases import PROBE_VNI
-from portal.core.encapsulations import Transport
-from portal.core.required_mtu import MAX_FRAME
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import MAX_FRAME
 from portal.inventory.models import Router
 from portal.vll.models import TunnelPath, VllEnd
 from portal.vll.operations.path_probes import probes_on

@@ -6,7 +6,7 @@ from uuid import UUID
 from celery import shared_task
 
 from portal.core import clock
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.vll import task_names
 from portal.vll.operations import link_losses_forward, reservations_expire, stale_vlls_mark, tunnel_paths_keep
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep

@@ -2,7 +2,7 @@
 
 from portal.accounts.errors import AddressTaken, UsernameTaken
 from portal.accounts.models import User
-from portal.core.integrity_errors import integrity_errors_as
+from portal.core.db.integrity_errors import integrity_errors_as
 
 
 def account_make(

@@ -15,7 +15,7 @@ from django.utils.crypto import salted_hmac
 
 from portal.accounts.errors import AddressTaken, EmailChangeOver
 from portal.accounts.models import User
-from portal.core.integrity_errors import integrity_errors_as
+from portal.core.db.integrity_errors import integrity_errors_as
 from portal.events.outbox import announce
 
 # The event for the mail with the link. ``data``: {"user": <id>, "to": the new address, which gets the mail}.

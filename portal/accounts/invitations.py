@@ -27,7 +27,7 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Membership, U
 from portal.accounts.permissions import managed_customers, visible_customers
 from portal.accounts.task_names import SEND_INVITATION
 from portal.accounts.tokens import maker_lock, tokens_end
-from portal.core.absolute_urls import absolute_url
+from portal.core.http.absolute_urls import absolute_url
 from portal.events.outbox import send_task
 
 GOOD_FOR = timedelta(days=7)

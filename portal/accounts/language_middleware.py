@@ -5,7 +5,7 @@ from django.utils import translation
 
 from portal.accounts.language import language_of
 from portal.accounts.models import User
-from portal.core.view_permission import View
+from portal.core.http.view_permission import View
 
 
 class OwnLanguageMiddleware:

@@ -10,7 +10,7 @@ the router's CPU plus the measured difference.
 from fractions import Fraction
 
 from portal.allocation.router_packet_capacity import BY_TABLE, Weights, directions, packets_per_core
-from portal.core.encapsulations import TUNNELS, Transport
+from portal.core.network.encapsulations import TUNNELS, Transport
 from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import Router
 

@@ -22,7 +22,7 @@ from portal.allocation.router_packet_capacity import (
     largest_cir,
     load_per_core,
 )
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Router
 
 _ADD = """

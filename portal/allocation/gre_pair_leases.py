@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from portal.allocation.errors import GrePairsExhausted, TunnelPairTaken
 from portal.allocation.models import GrePairLease
 from portal.allocation.tunnel_lease_cooldown import cooling_down_take, leases_end
-from portal.core.encapsulations import Encapsulation
+from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, TunnelAddress
 
 

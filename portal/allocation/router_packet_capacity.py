@@ -1,7 +1,7 @@
 """Admission by packet rate: each VLL takes a share of the cores at both ends.
 
 The packet rates were measured with VPP on one core of a Ryzen 5950X with 64-byte frames, per encapsulation
-(portal/core/encapsulations.py). For another CPU they are scaled by its rate of plain IPv4 forwarding.
+(portal/core/network/encapsulations.py). For another CPU they are scaled by its rate of plain IPv4 forwarding.
 
 Bookings use a *load*. The load of an end is the rate (bit/s) of local cross-connects that would use as much
 of the router's cores as this end does. Local cross-connects are the cheapest transport. The load is a whole
@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from django.conf import settings
 
-from portal.core.encapsulations import COST, TUNNELS, Transport
+from portal.core.network.encapsulations import COST, TUNNELS, Transport
 
 # Plain IPv4 forwarding in millions of packets per second and core.
 IPV4_MPPS_PER_CORE = {"Atom C3558": 5.01, "Xeon D1518": 10.20, "Ryzen 5950X": 22.28}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from portal.allocation.calibrated_weights import packet_rate, weights_of
 from portal.allocation.router_packet_capacity import BY_TABLE
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import Router
 

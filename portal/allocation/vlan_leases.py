@@ -12,7 +12,7 @@ from django.db.backends.postgresql.psycopg_any import NumericRange
 from portal.allocation.errors import NoVlanFree, VlanInForeignUse, VlanTaken
 from portal.allocation.models import PortVlanLease
 from portal.allocation.vlan_ranges import WHOLE_PORT, Keys, overlap, tag_keys
-from portal.core.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, selected_frames
+from portal.core.network.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, selected_frames
 from portal.inventory.models import Port
 
 # VLAN 1 is the native VLAN of most switches. The next few VLANs often carry the management of switches.

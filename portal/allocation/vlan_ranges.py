@@ -5,7 +5,7 @@ A key is ``tpid_bit << 24 | outer << 12 | inner``. ``tpid_bit`` is 1 for an oute
 ``inner`` is 0 for a frame with one tag. Ranges are half-open.
 """
 
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 
 Keys = tuple[int, int]
 WHOLE_PORT: Keys = (0, 2**25)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from portal.allocation.models import PortVlanLease
 from portal.allocation.vlan_leases import foreign_frames
 from portal.allocation.vlan_ranges import WHOLE_PORT
-from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
+from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.inventory.models import Port
 
 

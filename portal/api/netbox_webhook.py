@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from portal.api.problem_details import problem_response
 from portal.core import clock
-from portal.core.view_permission import public
+from portal.core.http.view_permission import public
 from portal.netbox_sync.run_queue import change_announced
 
 # Bytes. NetBox sends the whole object as it was before the change and as it is after the change.

@@ -11,9 +11,9 @@ from django.http import HttpRequest, JsonResponse
 from django.utils.translation import gettext as _
 
 from portal.api.error_catalogue import KINDS
-from portal.core.absolute_urls import absolute_url
 from portal.core.errors import DomainError
-from portal.core.request_id import current_request_id
+from portal.core.http.absolute_urls import absolute_url
+from portal.core.http.request_id import current_request_id
 
 CONTENT_TYPE = "application/problem+json"
 # The portal's page that explains each type. The fragment of the address is the code.

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
-from portal.core.view_permission import View
+from portal.core.http.view_permission import View
 
 COOKIE = "longline_zone"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}\Z", re.ASCII)

@@ -1,12 +1,26 @@
-"""Strict reading of JSON into msgspec's structs. Errors contain the place in the document and the reason."""
+"""A short digest of a JSON value, to detect that a value is unchanged."""
 
 import re
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from ipaddress import ip_address, ip_interface
 from typing import Annotated, Any, Self, TypeVar
 
-from msgspec import DecodeError, Meta, ValidationError
+from msgspec import DecodeError, Meta, ValidationError, json
 from msgspec.json import Decoder
+
+
+def json_digest(value: Any) -> str:
+    """Return a digest of 32 hexadecimal digits of a JSON value, given as Python objects."""
+    return blake2b(json.encode(value, enc_hook=_text), digest_size=16).hexdigest()
+
+
+def _text(value: Any) -> str:
+    """Return an instance of a subclass of str as a str, because msgspec refuses it. Refuse other types."""
+    if isinstance(value, str):
+        return str(value)
+    raise NotImplementedError(type(value).__name__)
+
 
 Document = TypeVar("Document")
 

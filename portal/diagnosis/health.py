@@ -23,9 +23,9 @@ from django.db.models import BigIntegerField, Q, QuerySet, UUIDField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from portal.core.compiled_query import CompiledQuery
-from portal.core.equals_any import is_one_of
-from portal.core.path_bfd import is_path_down
+from portal.core.db.compiled_query import CompiledQuery
+from portal.core.db.equals_any import is_one_of
+from portal.core.network.path_bfd import is_path_down
 from portal.core.reader_zone import moment_text
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.verdict import broken_sentence

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 
-from portal.core.encapsulations import Transport
-from portal.core.required_mtu import MtuPolicy, overhead
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.diagnosis.health import HealthState, troubled_paths
 from portal.inventory.models import Port
 from portal.inventory.port_link_state import overbooked_ports

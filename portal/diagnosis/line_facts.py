@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Prefetch, prefetch_related_objects
 
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router, RouterSilence
 from portal.inventory.port_link_state import slow_ports

@@ -9,8 +9,8 @@ from django.db import connection
 from django.db.models import QuerySet
 from psycopg.types.json import Jsonb
 
-from portal.core.compiled_insert import insert
-from portal.core.request_id import current_request_id
+from portal.core.db.compiled_insert import insert
+from portal.core.http.request_id import current_request_id
 from portal.events.models import Event
 from portal.events.notified_kinds import NOTIFIED_KINDS
 

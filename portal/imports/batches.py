@@ -19,7 +19,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 from portal.audit.actor import working
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.request_id import current_request_id
+from portal.core.http.request_id import current_request_id
 from portal.imports.errors import ImportNotAllowed, RowDiffers, RowNotTaken
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Batch, Kind, RowValues

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from portal.accounts.models import Scope, User
-from portal.core.advisory_locks import AdvisoryLock
+from portal.core.db.advisory_locks import AdvisoryLock
 from portal.events.outbox import send_task
 from portal.imports.errors import ImportIsOver, ImportKeepsFailing
 from portal.imports.kinds import KINDS

@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from portal.core import clock
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.imports import batches, operations, task_names
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta, Struct
 
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.core.strict_json import (
     ForeignText,
     Invalid,

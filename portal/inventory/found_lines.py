@@ -32,9 +32,9 @@ from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Exact
 from django.utils.translation import gettext_lazy
 
-from portal.core.encapsulations import Encapsulation, Family, Transport
-from portal.core.equals_any import is_one_of
-from portal.core.vlan_tags import Tagging
+from portal.core.db.equals_any import is_one_of
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.mismatched_found_lines import keys_at_the_far_end
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
 

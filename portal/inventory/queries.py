@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
-from portal.core.compiled_query import CompiledQuery
+from portal.core.db.compiled_query import CompiledQuery
 from portal.inventory.certificate_identity import Identity
 from portal.inventory.models import (
     BackboneLink,

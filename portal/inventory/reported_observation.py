@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, NoReturn
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, force_setattr
 
-from portal.core.bandwidth_profile import Policing
-from portal.core.encapsulations import Encapsulation
-from portal.core.json_digest import json_digest
-from portal.core.path_bfd import PathState
+from portal.core.clock import to_time
+from portal.core.network.bandwidth_profile import Policing
+from portal.core.network.encapsulations import Encapsulation
+from portal.core.network.path_bfd import PathState
+from portal.core.network.vlan_tags import MANY_TAGS
 from portal.core.strict_json import (
     Address,
     EpochMs,
@@ -25,10 +26,9 @@ from portal.core.strict_json import (
     PrefixedAddress,
     PrintableText,
     Uuid,
+    json_digest,
     require_unique,
 )
-from portal.core.unix_time import to_time
-from portal.core.vlan_tags import MANY_TAGS
 from portal.inventory.field_limits import is_interface_name
 
 # _Few limits lists of objects of VPP and of the agent's files. _Many limits lists of a router's lines, routes
@@ -61,7 +61,7 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FramesReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The frames that a sub-interface takes from its port (portal.core.vlan_tags.Frames)."""
+    """The frames that a sub-interface takes from its port (portal.core.network.vlan_tags.Frames)."""
 
     dot1ad: bool | None
     outer: Annotated[int, Meta(ge=0, le=4095)] | None

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from portal.accounts.models import Customer
-from portal.core.encapsulations import Encapsulation
+from portal.core.network.encapsulations import Encapsulation
 from portal.core.plain_text import made_plain
 from portal.inventory.found_lines import FoundLine
 from portal.inventory.models import ObservedCircuit

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.netbox_sync.client import WITH_L2VPN_STATUS
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle

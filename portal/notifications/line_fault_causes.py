@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.path_bfd import PathState
+from portal.core.network.path_bfd import PathState
 from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, RouterSilence
 from portal.vll.models import TunnelPath, VllEnd
 from portal.vll.operations.oper_status import FRESH

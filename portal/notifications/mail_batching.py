@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from portal.core.advisory_locks import AdvisoryLock
+from portal.core.db.advisory_locks import AdvisoryLock
 from portal.events.models import Event
 from portal.notifications.line_fault_causes import OTHER, black_hole_on, causes_of_down, causes_of_drift
 from portal.notifications.mail_recipients import SETTLES_IN

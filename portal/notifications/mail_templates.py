@@ -12,7 +12,7 @@ from django.urls import reverse
 from portal.accounts import mail
 from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED, email_change_path
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED, password_path
-from portal.core.absolute_urls import absolute_url
+from portal.core.http.absolute_urls import absolute_url
 from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.verdict import stored_sentence
 from portal.inventory.models import Router

@@ -7,8 +7,8 @@ from django.db import transaction
 from django.urls import reverse
 
 from portal.accounts import mail
-from portal.core.absolute_urls import absolute_url
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
+from portal.core.http.absolute_urls import absolute_url
 from portal.core.units import lasting_text, rate_text
 from portal.notifications.mail_recipients import members_of, opted_out
 from portal.notifications.models import Group, Mail, ReportedMonth

@@ -6,7 +6,7 @@ from celery import shared_task
 from django.conf import settings
 
 from portal.core import clock
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.notifications import task_names
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_call, mails_forget

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from portal.accounts.models import ApiToken, Membership, User
-from portal.core.absolute_urls import absolute_url
+from portal.core.http.absolute_urls import absolute_url
 from portal.events.outbox import announce
 from portal.notifications.models import Mail, Webhook
 

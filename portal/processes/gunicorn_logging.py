@@ -1,4 +1,4 @@
-"""gunicorn's messages in the log format of the portal. Requests are logged by portal.core.request_log."""
+"""gunicorn's messages in the portal's log format. portal.core.http.request_log logs requests."""
 
 import logging.config
 from typing import Any

@@ -13,8 +13,8 @@ from django.db import IntegrityError, connection
 from msgspec.structs import astuple
 from psycopg.errors import CheckViolation, UniqueViolation
 
-from portal.core.postgres_pipeline import pipelined_transaction
-from portal.core.unix_time import to_ms, to_time
+from portal.core.clock import to_ms, to_time
+from portal.core.db.postgres_pipeline import pipelined_transaction
 from portal.inventory.models import Router
 from portal.telemetry.counter_watermark import (
     NO_MARKS,

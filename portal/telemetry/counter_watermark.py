@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from portal.core.unix_time import to_ms, to_time
+from portal.core.clock import to_ms, to_time
 from portal.inventory.models import Router
 from portal.telemetry.reported_counters import CounterReport, CounterSample
 from portal.telemetry.rollup_tables import FIVE_MINUTES

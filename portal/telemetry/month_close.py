@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Count
 
-from portal.core.advisory_locks import AdvisoryLock
-from portal.core.each_row import each_row
+from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.telemetry.bucket_queries import SIDES, buckets_of
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile, Quarantine, QuarantinedFiveMinutes

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import Q
 from msgspec.structs import astuple
 
-from portal.core.bandwidth_profile import Policing
-from portal.core.path_bfd import wanted_watch
+from portal.core.network.bandwidth_profile import Policing
+from portal.core.network.path_bfd import wanted_watch
 from portal.events.outbox import send_task
 from portal.inventory.models import ObservedRouter, Router
 from portal.inventory.operations.observation_store import observed_facts, observed_store

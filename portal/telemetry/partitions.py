@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from portal.core.advisory_locks import AdvisoryLock
-from portal.core.each_row import each_row
+from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.each_row import each_row
 from portal.telemetry.models import FrozenMonth, Quarantine
 from portal.telemetry.rollup_tables import (
     FIVE_MINUTES,

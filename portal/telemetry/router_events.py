@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from django.db import connection, transaction
 from msgspec import Meta, Struct, field
 
+from portal.core.clock import to_ms, to_time
 from portal.core.strict_json import ForeignName, ForeignText, Natural53, Positive63, Uuid, require_unique
-from portal.core.unix_time import to_ms, to_time
 from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd

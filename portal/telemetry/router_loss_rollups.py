@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from portal.core.advisory_locks import AdvisoryLock
+from portal.core.db.advisory_locks import AdvisoryLock
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import LOSS_ROLLUPS, Table

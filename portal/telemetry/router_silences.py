@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce, Greatest
 
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened

@@ -18,7 +18,7 @@ from typing import Any
 from django.db import connection
 from msgspec.structs import asdict
 
-from portal.core.unix_time import to_ms, to_time
+from portal.core.clock import to_ms, to_time
 from portal.inventory.models import Router
 from portal.telemetry.models import Quarantine, QuarantinedSample
 from portal.telemetry.partitions import month_is_whole

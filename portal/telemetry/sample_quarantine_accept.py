@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import F, Sum
 from django.db.models.functions import TruncDate
 
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.telemetry.bucket_queries import five_minutes_of
 from portal.telemetry.models import Quarantine, QuarantinedEnd, QuarantinedFiveMinutes
 from portal.telemetry.month_close import month_correct

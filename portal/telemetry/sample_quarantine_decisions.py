@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from portal.accounts.models import User
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.events.outbox import announce, send_task
 from portal.telemetry.errors import DecidedOtherwise, TimeUnknown
 from portal.telemetry.models import (

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Min, OuterRef, QuerySet, Subquery
 
-from portal.core.unix_time import to_time
+from portal.core.clock import to_time
 from portal.telemetry.bucket_queries import SIDES, five_minutes_of, starts_of
 from portal.telemetry.line_frame_loss import clocks_apart_s, compare
 from portal.telemetry.models import Quarantine, QuarantinedFiveMinutes

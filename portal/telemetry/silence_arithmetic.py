@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from portal.core.unix_time import EPOCH
+from portal.core.clock import EPOCH
 from portal.telemetry.time_spans import Span, length, merged, within, without
 from portal.vll.states import OperStatus
 

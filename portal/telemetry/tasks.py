@@ -7,7 +7,7 @@ from celery import shared_task
 from django.conf import settings
 
 from portal.core import clock
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.telemetry import task_names
 from portal.telemetry.line_status_in_silence import silence_judge
 from portal.telemetry.month_close import months_freeze

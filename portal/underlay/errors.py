@@ -6,8 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from portal.core.encapsulations import Family, Transport
 from portal.core.errors import DomainError
+from portal.core.network.encapsulations import Family, Transport
 from portal.underlay.routers_and_links import Link, Router
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from portal.core.required_mtu import MtuPolicy
+from portal.core.network.required_mtu import MtuPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.routers_and_links import Link
 from portal.underlay.topology import Topology
 

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.errors import NoPath, PathMtuUnknown, PathTooNarrow, TransportRefused
 from portal.underlay.routers_and_links import Link, Router
 from portal.underlay.topology import Topology, UsedLinks

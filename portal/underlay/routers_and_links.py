@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import NamedTuple, TypedDict
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.routers_and_links import Link, Router
 from portal.underlay.shortest_paths import Arc, Graph, Routes
 

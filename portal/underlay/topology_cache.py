@@ -7,8 +7,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
-from portal.core.encapsulations import Encapsulation, Family
-from portal.core.required_mtu import MtuPolicy
+from portal.core.network.encapsulations import Encapsulation, Family
+from portal.core.network.required_mtu import MtuPolicy
 from portal.inventory import models
 from portal.inventory.models.link import link_name
 from portal.underlay.mtu_check_policy import PathPolicy

@@ -4,8 +4,22 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Cost, Encapsulation, Family, Transport
-from portal.core.required_mtu import MAX_SVC_MTU, carried_frame, largest_svc_mtu, overhead, required_ip_mtu
+from portal.core.network.encapsulations import (
+    AUTO_TUNNELS,
+    COST,
+    TUNNELS,
+    Cost,
+    Encapsulation,
+    Family,
+    Transport,
+)
+from portal.core.network.required_mtu import (
+    MAX_SVC_MTU,
+    carried_frame,
+    largest_svc_mtu,
+    overhead,
+    required_ip_mtu,
+)
 from portal.underlay.errors import (
     Capacity,
     EncapsulationMissing,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.underlay.errors import (
     EncapsulationMissing,
     EndpointMissing,

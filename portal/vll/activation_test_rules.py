@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from portal.core.activation_test_mode import ActivationTestMode
-from portal.core.encapsulations import Encapsulation
+from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_spec import LineRevision
 from portal.vll.models import ActivationTest

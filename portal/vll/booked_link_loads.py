@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import Count, F, FilteredRelation, Q, QuerySet, Sum
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.topology_cache import current_topology
 from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from portal.accounts.models import User
-from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
+from portal.core.network.encapsulations import Transport
 from portal.vll.errors import EndsSwapped
 from portal.vll.feasibility import Existing, Feasibility, feasibility_of
 from portal.vll.line_spec import LineSpec, content_of

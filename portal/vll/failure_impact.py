@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from portal.core.encapsulations import Encapsulation, Family, Transport
-from portal.core.required_mtu import MtuPolicy, overhead
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.underlay.path_after_failure import Pair, PathLeft, crossing, path_left
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology

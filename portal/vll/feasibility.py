@@ -14,10 +14,10 @@ from portal.allocation.gre_pair_leases import gre_pair_check
 from portal.allocation.vlan_leases import foreign_frames, free_outer_vlans, vlan_choose, vlans_taken
 from portal.allocation.vlan_ranges import Keys, tag_keys
 from portal.allocation.vni_leases import vni_available
-from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.errors import DomainError
-from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG
-from portal.core.vlan_tags import Frames, Tagging
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
+from portal.core.network.vlan_tags import Frames, Tagging
 from portal.inventory.models import Port
 from portal.underlay.routers_and_links import Link
 from portal.underlay.topology import Topology

@@ -6,7 +6,7 @@ interrupt a line in service to add a key.
 
 from collections.abc import Mapping
 
-from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.inventory.models import Port
 from portal.underlay.tunnel_endpoints import LineEnd
 from portal.vll.line_spec import LineRevision

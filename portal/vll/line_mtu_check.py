@@ -6,9 +6,9 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from portal.core.encapsulations import Encapsulation, Family, Transport
-from portal.core.required_mtu import VLAN_TAG, required_ip_mtu
-from portal.core.vlan_tags import Tagging
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.required_mtu import VLAN_TAG, required_ip_mtu
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Port, Router
 from portal.underlay.path_mtu import path_check
 from portal.underlay.topology import Topology

@@ -14,9 +14,9 @@ from django.db import models
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.encapsulations import Encapsulation, Transport
-from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG
-from portal.core.vlan_tags import Tagging, carried_tags
+from portal.core.network.encapsulations import Encapsulation, Transport
+from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
+from portal.core.network.vlan_tags import Tagging, carried_tags
 from portal.vll.models import Vll
 
 AUTO, ANY = "auto", "any"

@@ -13,9 +13,9 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.path_bfd import LISTENING, PathState, is_path_down
+from portal.core.clock import to_time
+from portal.core.network.path_bfd import LISTENING, PathState, is_path_down
 from portal.core.reader_zone import time_text
-from portal.core.unix_time import to_time
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import IN_SERVICE

@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef
 
-from portal.core.encapsulations import Encapsulation, Transport
-from portal.core.required_mtu import MtuPolicy, overhead
+from portal.core.network.encapsulations import Encapsulation, Transport
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.states import IN_SERVICE
 

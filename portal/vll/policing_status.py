@@ -7,8 +7,8 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.bandwidth_profile import Policing
-from portal.core.vlan_tags import Tagging
+from portal.core.network.bandwidth_profile import Policing
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import VllEnd
 

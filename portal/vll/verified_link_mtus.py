@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.topology import Topology
 from portal.vll.booked_link_loads import MAX_PAIRS
 from portal.vll.models import TunnelPath

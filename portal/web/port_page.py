@@ -18,9 +18,9 @@ from portal.accounts.models import User
 from portal.accounts.tenant_ids import customers_named
 from portal.allocation.vlan_usage import VlanRange, VlanUsage, vlan_usage
 from portal.core import clock
-from portal.core.equals_any import EqualsAny
+from portal.core.db.equals_any import EqualsAny
+from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.core.units import count_text
-from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Port
 from portal.inventory.port_link_state import LinkState, port_link, with_link_speed

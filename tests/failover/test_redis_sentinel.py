@@ -15,7 +15,7 @@ from devstack.folders import VENV_BIN
 from devstack.process import Child
 from devstack.redis_sentinel import Watched
 from devstack.tcp_ports import LOOPBACK
-from portal.core.fallback_cache import FallbackRedisCache
+from portal.core.db.fallback_cache import FallbackRedisCache
 from portal.core.redis_url import RedisUrl, read_redis_url
 from portal.processes.single_beat import NAME, Turn
 

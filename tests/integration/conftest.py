@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.activation_test_mode import ActivationTestMode
+from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll
 from tests.integration.activation_testing import Underlay

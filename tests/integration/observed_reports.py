@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from portal.core.encapsulations import Encapsulation
+from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.reported_observation import (
     EndObservation,
     GenerationReport,

@@ -4,7 +4,7 @@ from typing import Any
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_add, order_modify

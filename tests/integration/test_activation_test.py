@@ -11,7 +11,7 @@ from django.db.models import Q
 from portal.accounts.models import Customer, User
 from portal.alarms.kinds import Kind
 from portal.core import clock
-from portal.core.activation_test_mode import ActivationTestMode
+from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import ActivationTest, Vll

@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.activation_test_mode import ActivationTestMode
+from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.reader_zone import COOKIE
 from portal.inventory.models import ObservedRouter, Router
 from portal.telemetry.availability import availability

@@ -6,8 +6,8 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import PortFull, VlanTaken
 from portal.allocation.models import BandwidthBooking, GrePairLease, PortVlanLease, VniLease
-from portal.core.required_mtu import SvcMtuOutOfRange
-from portal.core.vlan_tags import VlanMissing, VlanNotWanted, VlanOutOfRange
+from portal.core.network.required_mtu import SvcMtuOutOfRange
+from portal.core.network.vlan_tags import VlanMissing, VlanNotWanted, VlanOutOfRange
 from portal.events.models import Event, Outbox
 from portal.inventory.models import BackboneLink, ObservedRouter, Port
 from portal.underlay.errors import (

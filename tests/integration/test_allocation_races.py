@@ -15,7 +15,7 @@ from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
 from portal.allocation.router_packet_capacity import end_load
 from portal.allocation.vni_leases import LAST_VNI, PROBE_VNI, vni_lease
 from portal.core import clock
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Port
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp

@@ -7,8 +7,8 @@ from django.db.models import BigIntegerField, Q, QuerySet, UUIDField
 from django.forms.models import model_to_dict
 
 from portal.accounts.models import Customer, User
-from portal.core.compiled_query import CompiledQuery
-from portal.core.equals_any import is_one_of
+from portal.core.db.compiled_query import CompiledQuery
+from portal.core.db.equals_any import is_one_of
 from portal.inventory.models import Port
 from portal.vll.models import Vll
 from portal.vll.operations.end_validation import ports_of

@@ -11,7 +11,7 @@ from portal.allocation import gre_key_leases
 from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted
 from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
-from portal.core.activation_test_mode import ActivationTestMode
+from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.inventory.models import ObservedRouter, TunnelAddress
 from portal.netbox_sync.line_mapping import fields
 from portal.telemetry.observation_ingest import observation_take

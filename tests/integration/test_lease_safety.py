@@ -37,9 +37,9 @@ from portal.allocation.router_packet_capacity import end_load
 from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import cooled_down_vnis_free
 from portal.core import clock
-from portal.core.encapsulations import Encapsulation, Transport
 from portal.core.errors import DomainError
-from portal.core.vlan_tags import Tagging
+from portal.core.network.encapsulations import Encapsulation, Transport
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import ObservedRoute, ObservedRouter, Port, Router, TunnelAddress
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Vll, VllTombstone

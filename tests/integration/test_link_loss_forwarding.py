@@ -9,7 +9,7 @@ from django.db.models import F
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.diagnosis.health import known_health
 from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router, RouterSilence

@@ -16,7 +16,7 @@ from portal.accounts.models import Customer, Membership, User
 from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
 from portal.inventory.operations import (

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from portal.accounts.models import User
-from portal.core.advisory_locks import AdvisoryLock
+from portal.core.db.advisory_locks import AdvisoryLock
 from portal.inventory.models import BackboneLink
 from portal.telemetry.bucket_queries import rolled_up, starts_of
 from portal.telemetry.counter_ingest import counters_store

@@ -135,7 +135,7 @@ def test_wider_selection_of_the_same_frames_is_leased_in_place(
     isp: Isp, alice: User, vll: Vll, changes: dict[str, Any], keys: tuple[int, int]
 ) -> None:
     from portal.allocation.models import PortVlanLease
-    from portal.core.vlan_tags import Tagging
+    from portal.core.network.vlan_tags import Tagging
 
     if "tagging" in changes:
         changes = changes | {"tagging": Tagging(changes["tagging"])}

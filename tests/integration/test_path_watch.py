@@ -13,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.alarms.kinds import Kind
 from portal.core import clock
-from portal.core.path_bfd import PathWatch
-from portal.core.unix_time import to_ms
+from portal.core.clock import to_ms
+from portal.core.network.path_bfd import PathWatch
 from portal.events.models import Event
 from portal.inventory.models import ObservedPath, ObservedRouter, Router
 from portal.inventory.reported_observation import EndPath, PathReport, WatchReport

@@ -12,7 +12,7 @@ from devstack import pgbouncer
 from devstack.tcp_ports import LOOPBACK, free_ports
 from portal.accounts.models import Customer, User
 from portal.audit.models import EVENTS
-from portal.core.direct_connection import direct_parameters
+from portal.core.db.direct_connection import direct_parameters
 from portal.vll.models import Vll
 from tests.integration.database_url import database_url
 from tests.integration.isp import Isp, member

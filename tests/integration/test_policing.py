@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.bandwidth_profile import Policing
+from portal.core.network.bandwidth_profile import Policing
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Port
 from portal.inventory.reported_observation import EndObservation, ObservedReport

@@ -15,10 +15,10 @@ from devstack import postgres
 from devstack.process import Child
 from devstack.tcp_ports import free_ports
 from portal.accounts.models import Membership, User
-from portal.core import replica
-from portal.core.compiled_query import CompiledQuery
-from portal.core.database_url import read_database_url
-from portal.core.equals_any import is_one_of
+from portal.core.db import replica
+from portal.core.db.compiled_query import CompiledQuery
+from portal.core.db.database_url import read_database_url
+from portal.core.db.equals_any import is_one_of
 from portal.inventory.models import Port
 from portal.vll.models import Vll
 from tests.integration.database_url import database_url

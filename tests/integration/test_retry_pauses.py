@@ -12,7 +12,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.encapsulations import Encapsulation
+from portal.core.network.encapsulations import Encapsulation
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
 from portal.inventory.reported_observation import EndObservation, InterfaceReport

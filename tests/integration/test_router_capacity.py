@@ -8,7 +8,7 @@ from portal.allocation.errors import PortFull, RouterFull
 from portal.allocation.models import RouterLoad
 from portal.allocation.router_packet_capacity import end_load, largest_cir
 from portal.core import clock
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll

@@ -11,7 +11,7 @@ import pytest
 from portal.accounts.models import User
 from portal.audit.history import router_history
 from portal.core import clock
-from portal.core.unix_time import to_ms
+from portal.core.clock import to_ms
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.reported_observation import FreezeReport

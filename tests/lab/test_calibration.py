@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from devstack.folders import BUILD
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from tests.lab.abilities import Ability
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.routers_and_links import Link
 
 Arc = tuple[Hashable, Hashable, int, Link]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from portal.core.bandwidth_profile import Policing, bandwidth_profile
-from portal.core.vlan_tags import Tagging
+from portal.core.network.bandwidth_profile import Policing, bandwidth_profile
+from portal.core.network.vlan_tags import Tagging
 
 
 @pytest.mark.parametrize("tagging", Tagging)

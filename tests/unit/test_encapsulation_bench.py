@@ -1,7 +1,7 @@
 """The benchmark that compares measured costs of encapsulations with the shipped table."""
 
 from bench.encapsulations import compared, shipped
-from portal.core.encapsulations import COST
+from portal.core.network.encapsulations import COST
 
 
 def test_the_table_is_that_of_admission_control() -> None:

@@ -3,7 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Cost, Encapsulation, Family, Transport
+from portal.core.network.encapsulations import (
+    AUTO_TUNNELS,
+    COST,
+    TUNNELS,
+    Cost,
+    Encapsulation,
+    Family,
+    Transport,
+)
 
 COST_TABLE = Path(__file__).parents[1] / "contract" / "encapsulation-cost.csv"
 

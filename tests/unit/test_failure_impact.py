@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.path_after_failure import Pair, PathLeft, crossing, path_left
 from portal.underlay.routers_and_links import Link, LinkSide, Router
 from portal.underlay.topology import Topology

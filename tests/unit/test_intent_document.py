@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.bandwidth_profile import BandwidthProfile
-from portal.core.path_bfd import PathWatch
+from portal.core.network.bandwidth_profile import BandwidthProfile
+from portal.core.network.path_bfd import PathWatch
 from provisioning.intent_document import IntendedEnd, Release, end_members, intent_for
 
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from portal.core.clock import to_time
 from portal.core.strict_json import Invalid, reader
-from portal.core.unix_time import to_time
 from portal.inventory.reported_observation import ObservedReport
 
 REPORT = Path(__file__).parent.parent / "contract" / "reports" / "observed.json"

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from portal.core.path_bfd import LISTENING, PathState, PathWatch, is_path_down
+from portal.core.network.path_bfd import LISTENING, PathState, PathWatch, is_path_down
 
 
 def test_one_setting_contains_interval_and_multiplier() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from portal.core.colours import READABLE, contrast, lightened
-from portal.core.provider import Provider
+from portal.core.provider import READABLE, Provider, contrast, lightened
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

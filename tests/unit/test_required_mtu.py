@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.encapsulations import TUNNELS, Transport
-from portal.core.required_mtu import (
+from portal.core.network.encapsulations import TUNNELS, Transport
+from portal.core.network.required_mtu import (
     MAX_FRAME,
     MAX_SVC_MTU,
     MIN_SVC_MTU,
@@ -18,7 +18,7 @@ from portal.core.required_mtu import (
     required_ip_mtu,
     uni_frame,
 )
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 
 CONTRACT = Path(__file__).parents[1] / "contract"
 

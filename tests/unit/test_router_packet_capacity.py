@@ -16,7 +16,7 @@ from portal.allocation.router_packet_capacity import (
     load_per_core,
     packets_per_core,
 )
-from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Encapsulation, Transport
+from portal.core.network.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Encapsulation, Transport
 
 CONTRACT = Path(__file__).parents[1] / "contract"
 GBIT = 10**9

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.encapsulations import AUTO_TUNNELS, TUNNELS, Family, Transport
-from portal.core.required_mtu import MtuPolicy, SvcMtuOutOfRange
+from portal.core.network.encapsulations import AUTO_TUNNELS, TUNNELS, Family, Transport
+from portal.core.network.required_mtu import MtuPolicy, SvcMtuOutOfRange
 from portal.underlay.errors import (
     Capacity,
     FamilyMissing,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.underlay.errors import (
     EncapsulationMissing,
     EndpointMissing,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.underlay.routers_and_links import Link, LinkSide, Router
 from portal.underlay.shortest_paths import Graph
 from portal.underlay.topology import InvalidTopology, Topology, UsedLinks

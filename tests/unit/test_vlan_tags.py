@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.vlan_tags import (
+from portal.core.network.vlan_tags import (
     Tagging,
     VlanMissing,
     VlanNotWanted,

@@ -15,8 +15,8 @@ from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
 from portal.alarms.alarm_condition import Affected, AlarmCondition
 from portal.alarms.derivation.router_alarms import troubled_routers
 from portal.alarms.kinds import Kind
-from portal.core.path_bfd import LISTENING
-from portal.core.unix_time import to_time
+from portal.core.clock import to_time
+from portal.core.network.path_bfd import LISTENING
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
 from portal.vll.models import TunnelPath, Vll, VllEnd
@@ -49,8 +49,8 @@ def _shut_down_for_a_reason(near: str, far: str) -> str:
 
 
 # A port without link explains a silent path, but a silent path does not explain a port without link. The
-# diagnosis has the same order of causes. As in portal.core.path_bfd, a path is down if both routers have a
-# session and one of the two receives nothing.
+# diagnosis has the same order of causes. As in portal.core.network.path_bfd, a path is down if both routers
+# have a session and one of the two receives nothing.
 _DOWN = f"""
 WITH down AS (
     SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,

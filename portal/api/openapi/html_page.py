@@ -20,8 +20,8 @@ from portal.api.openapi.document import RULES
 from portal.api.openapi.groups import FOR_EVERYBODY, FOR_THE_NOC, GROUPS, Group
 from portal.api.openapi.request_examples import LANGUAGES, ExampleRequest, examples
 from portal.api.openapi.shown_operations import OperationName, names, operations, problems_of_all
-from portal.core.absolute_urls import absolute_url
-from portal.core.view_permission import public
+from portal.core.http.absolute_urls import absolute_url
+from portal.core.http.view_permission import public
 
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<textarea\b.*?</textarea>)", re.DOTALL)
 _INDENTED = re.compile(r"\s*\n\s*")

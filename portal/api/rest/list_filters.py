@@ -25,7 +25,7 @@ from portal.api.rest.pagination import CURSOR, LIMIT
 from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import MAX_SAFE_INTEGER
 from portal.core import clock
-from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
+from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.inventory.found_lines import (
     Oddity,
     Standing,

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 
 from portal.accounts.models import ApiToken, User
 from portal.api.rest.language import in_readers_language
-from portal.core.absolute_urls import absolute_url
+from portal.core.http.absolute_urls import absolute_url
 
 
 def caller(request: Request) -> User:

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.rest.permission_classes import caller
-from portal.core import replica
-from portal.core.replica import from_replica
+from portal.core.db import replica
+from portal.core.db.replica import from_replica
 
 Row = TypeVar("Row", bound=Model)
 

@@ -21,7 +21,7 @@ from portal.api.rest.permission_classes import caller
 from portal.api.rest.replica_lists import confirmed
 from portal.api.v1.line_figures import HEADING, month_row
 from portal.core import clock
-from portal.core.replica import from_replica, will_be_streamed
+from portal.core.db.replica import from_replica, will_be_streamed
 from portal.diagnosis.health import Health, healths_of
 from portal.telemetry.monthly_figures import month_of
 from portal.vll import queries

@@ -29,8 +29,8 @@ from portal.api.v1.serializers.inventory_writes import AutocompleteField
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
-from portal.core.encapsulations import Transport
-from portal.core.vlan_tags import Tagging
+from portal.core.network.encapsulations import Transport
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.found_lines import FoundLine, Odd, Oddity, Standing, found_circuits, found_lines
 from portal.inventory.models import ObservedCircuit
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal

@@ -36,7 +36,7 @@ from portal.api.v1.throughput import (
 )
 from portal.api.v1.views.inventory_crud import NocOnly
 from portal.core import clock
-from portal.core.replica import from_replica
+from portal.core.db.replica import from_replica
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.line_end_drops import end_drops

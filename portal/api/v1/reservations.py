@@ -18,7 +18,7 @@ from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer, validated
 from portal.api.v1.serializers.orders import EndSerializer, OuterVlanField, ordered_outer_vlan
 from portal.core import clock
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.vll import queries
 from portal.vll.line_spec import END
 from portal.vll.models import Reservation

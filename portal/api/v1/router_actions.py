@@ -21,7 +21,7 @@ from portal.api.rest.strict_fields import StrictBooleanField, StrictCharField, S
 from portal.api.v1.serializers.inventory import RouterSerializer
 from portal.api.v1.views.inventory_crud import NocOnly
 from portal.core import clock
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.inventory.calibration_document import calibration_read, calibration_text
 from portal.inventory.models import Router
 from portal.inventory.models.router_freeze import LONGEST_REASON

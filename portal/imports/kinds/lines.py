@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.imports import cells
 from portal.imports.errors import LineBeingRemoved, LineIsOver, NamedNowhere
 from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, Text, names

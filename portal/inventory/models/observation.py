@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import models
 
-from portal.core.bandwidth_profile import Policing
-from portal.core.encapsulations import Encapsulation
-from portal.core.path_bfd import PathState
+from portal.core.network.bandwidth_profile import Policing
+from portal.core.network.encapsulations import Encapsulation
+from portal.core.network.path_bfd import PathState
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.router import Router
 
@@ -152,7 +152,8 @@ class ObservedInterface(models.Model):
     linux_cp = models.CharField(max_length=63, blank=True)
     # The port of a sub-interface.
     parent = models.CharField(max_length=63, blank=True, default="", db_default="")
-    # The frames that a sub-interface takes from its port (portal.core.vlan_tags.Frames); null: not reported.
+    # The frames that a sub-interface takes from its port (portal.core.network.vlan_tags.Frames).
+    # null: not reported.
     frames = models.JSONField(null=True)
 
     class Meta:

@@ -13,9 +13,9 @@ from uuid import UUID
 from django.db import connection, transaction
 from msgspec.structs import asdict
 
-from portal.core.compiled_query import CompiledQuery
-from portal.core.postgres_pipeline import pipelined
-from portal.core.unix_time import to_time
+from portal.core.clock import to_time
+from portal.core.db.compiled_query import CompiledQuery
+from portal.core.db.postgres_pipeline import pipelined
 from portal.inventory.models import (
     ObservedInterface,
     ObservedPath,

@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import Model, ProtectedError
 
 from portal.accounts.models import Customer, User
+from portal.core.db.integrity_errors import integrity_errors_as
 from portal.core.errors import DomainError
-from portal.core.integrity_errors import integrity_errors_as
 from portal.events.outbox import announce
 from portal.inventory.errors import InUse
 from portal.inventory.field_limits import check_limits

@@ -7,7 +7,7 @@ from django.db.models import Count
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from portal.core.path_bfd import PathState
+from portal.core.network.path_bfd import PathState
 from portal.inventory.models import ObservedPath
 from portal.vll.models import TunnelPath
 

@@ -7,12 +7,12 @@ from django.db.models.functions import Upper
 
 from portal.accounts.models import Customer
 from portal.allocation.models import LAST_GRE_KEY
-from portal.core.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
-from portal.core.encapsulations import Transport
-from portal.core.path_bfd import PathState
-from portal.core.required_mtu import MtuPolicy, overhead
-from portal.core.tenant_scope import TenantQuerySet
-from portal.core.vlan_tags import Tagging
+from portal.core.db.tenant_scope import TenantQuerySet
+from portal.core.network.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
+from portal.core.network.encapsulations import Transport
+from portal.core.network.path_bfd import PathState
+from portal.core.network.required_mtu import MtuPolicy, overhead
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Handover, Lifecycle, OperStatus
 
@@ -46,7 +46,7 @@ class Vll(models.Model):
     )
 
     # Requested values. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes.
-    # portal.core.bandwidth_profile chooses bursts that are null. Only the CIR is booked.
+    # portal.core.network.bandwidth_profile chooses bursts that are null. Only the CIR is booked.
     svc_mtu = models.PositiveIntegerField()
     cir_bps = models.BigIntegerField()
     requested_cbs_bytes = models.IntegerField(null=True)

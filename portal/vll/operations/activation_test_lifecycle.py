@@ -10,9 +10,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
-from portal.core.activation_test_mode import ActivationTestMode
 from portal.core.backoff import backoff
-from portal.core.compiled_insert import insert
+from portal.core.db.compiled_insert import insert
+from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.stored_text import in_english
 from portal.events.outbox import announce, resend_tasks, send_task
 from portal.inventory.models import Router

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.core.errors import DomainError
 from portal.core.stored_text import in_english
 from portal.inventory.models import Router

@@ -12,8 +12,8 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts.models import User
-from portal.core.compiled_insert import insert
-from portal.core.postgres_pipeline import pipelined
+from portal.core.db.compiled_insert import insert
+from portal.core.db.postgres_pipeline import pipelined
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_spec import LINE, AllocatedEnd, LineRevision, LineSpec
 from portal.vll.models import Order, Vll, VllEnd

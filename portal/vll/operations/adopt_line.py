@@ -12,8 +12,8 @@ from portal.allocation.cpu_core_bookings import cores_lock
 from portal.allocation.gre_key_leases import gre_key_lease_named
 from portal.allocation.gre_pair_leases import gre_pair_lease_named
 from portal.allocation.vni_leases import vni_lease_named
-from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
+from portal.core.network.encapsulations import Transport
 from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.adoption_differences import AdoptionDifference, FoundPorts, adoption_differences

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import ports_keep

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.allocation.vlan_ranges import Keys, overlap, tag_keys
-from portal.core.compiled_query import CompiledQuery
+from portal.core.db.compiled_query import CompiledQuery
 from portal.core.errors import DomainError
-from portal.core.vlan_tags import MIN_VLAN, Tagging, check_tagging
+from portal.core.network.vlan_tags import MIN_VLAN, Tagging, check_tagging
 from portal.inventory.models import Port
 from portal.inventory.port_link_state import with_link_speed
 from portal.vll.errors import (
@@ -26,7 +26,7 @@ from portal.vll.line_spec import EndSpec
 
 
 def check_end(end: EndSpec, *, side: str) -> None:
-    """Check that the VLANs fit the tagging. Raises the errors of ``portal.core.vlan_tags``."""
+    """Check that the VLANs fit the tagging. Raises the errors of ``portal.core.network.vlan_tags``."""
     outer = MIN_VLAN if end.outer_vlan == "any" else end.outer_vlan
     try:
         check_tagging(end.tagging, outer_vlan=outer, inner_vlan=end.inner_vlan, exact_match=end.exact_match)

@@ -13,11 +13,11 @@ from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_refusals
 from portal.allocation.errors import RouterFull
 from portal.allocation.router_packet_capacity import end_load
-from portal.core.bandwidth_profile import MAX_BURST
-from portal.core.encapsulations import AUTO_TUNNELS, Family, Transport
 from portal.core.errors import DomainError
-from portal.core.required_mtu import carried_frame, uni_frame
-from portal.core.vlan_tags import Tagging
+from portal.core.network.bandwidth_profile import MAX_BURST
+from portal.core.network.encapsulations import AUTO_TUNNELS, Family, Transport
+from portal.core.network.required_mtu import carried_frame, uni_frame
+from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router
 from portal.underlay.errors import TransportRefused
 from portal.underlay.topology_cache import current_topology, line_ends, path_policy

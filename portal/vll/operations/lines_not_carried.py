@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for_their_ports

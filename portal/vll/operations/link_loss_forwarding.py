@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from portal.core.each_row import each_row
-from portal.core.vlan_tags import Tagging
+from portal.core.db.each_row import each_row
+from portal.core.network.vlan_tags import Tagging
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Port, RouterSilence
 from portal.vll.link_loss_decision import EndLink, Timing, other, shut_side_next, times_next

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Port, Router
 from portal.underlay.transport_selection import SelectedTransport
 from portal.vll.activation_test_rules import takes_another_way

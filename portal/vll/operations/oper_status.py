@@ -14,7 +14,7 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from msgspec.structs import asdict
 from psycopg.types.json import Jsonb
 
-from portal.core.path_bfd import is_path_down
+from portal.core.network.path_bfd import is_path_down
 from portal.events.outbox import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.inventory.reported_observation import EndObservation

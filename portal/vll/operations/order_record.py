@@ -5,8 +5,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from portal.accounts.models import Customer, User
-from portal.core.compiled_insert import insert
-from portal.core.request_id import current_request_id
+from portal.core.db.compiled_insert import insert
+from portal.core.http.request_id import current_request_id
 from portal.events.outbox import announce
 from portal.vll.models import Order, Vll
 from portal.vll.operations.state_compare_and_swap import order_move

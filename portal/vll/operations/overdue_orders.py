@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_ORDER_STATES, OrderState

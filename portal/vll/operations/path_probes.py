@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from portal.core.encapsulations import Transport
-from portal.core.required_mtu import MtuPolicy, overhead
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.inventory.models import Router

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from portal.accounts.models import Customer, User
-from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG
+from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
 from portal.inventory.found_lines import FoundEnd
 from portal.inventory.models import ObservedInterface, Port
 from portal.inventory.operations import port_change, port_create

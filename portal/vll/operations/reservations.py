@@ -13,7 +13,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_book
 from portal.allocation.router_packet_capacity import dearest
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import Port
 from portal.vll.errors import (

@@ -36,8 +36,8 @@ from portal.allocation.vlan_leases import (
 )
 from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import vni_lease, vni_release
-from portal.core.encapsulations import Encapsulation
-from portal.core.vlan_tags import Frames
+from portal.core.network.encapsulations import Encapsulation
+from portal.core.network.vlan_tags import Frames
 from portal.inventory.models import Port
 from portal.vll.cooling_off_vlans import removed_lines_named
 from portal.vll.gre_key_rules import same_tunnel

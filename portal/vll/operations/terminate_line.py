@@ -8,7 +8,7 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.vll.errors import (
     CoolingOffAlready,
     CoolingOffOutOfRange,

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from portal.allocation.gre_pair_leases import is_pair
 from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
-from portal.core.each_row import each_row
+from portal.core.db.each_row import each_row
 from portal.inventory.models import Router
 from portal.vll.line_spec import LineRevision
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone

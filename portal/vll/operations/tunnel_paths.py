@@ -9,7 +9,7 @@ from django.db import transaction
 
 from portal.allocation.models import VniLease
 from portal.allocation.vni_leases import PROBE_VNI
-from portal.core.encapsulations import Encapsulation, Transport
+from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.events.outbox import send_tasks
 from portal.inventory.models import Router
 from portal.vll.models import TunnelPath

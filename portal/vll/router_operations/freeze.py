@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
-from portal.core.unix_time import to_ms, to_time
+from portal.core.clock import to_ms, to_time
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.models.router_freeze import LONGEST_REASON

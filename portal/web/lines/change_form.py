@@ -5,7 +5,7 @@ from typing import Any
 from django.http import QueryDict
 
 from portal.accounts.models import User
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.core.whole_number import whole_number
 from portal.vll.line_spec import ANY, END, LINE, EndSpec
 from portal.vll.models import Vll

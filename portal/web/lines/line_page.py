@@ -9,8 +9,8 @@ from django_htmx.http import trigger_client_event
 from portal.accounts import permissions
 from portal.audit.history import vll_history
 from portal.core import clock
-from portal.core.encapsulations import Transport
-from portal.core.replica import from_replica
+from portal.core.db.replica import from_replica
+from portal.core.network.encapsulations import Transport
 from portal.diagnosis.health import with_applied_rate, with_order
 from portal.telemetry.line_end_drops import end_drops
 from portal.telemetry.monthly_figures import months_of

@@ -24,8 +24,8 @@ from portal.alarms.models import Alarm
 from portal.allocation.models import ReservedVniRange
 from portal.audit.feed import MODELS, Entry, Page, newest
 from portal.audit.history import Change, customer_history, object_history, person_history, router_history
+from portal.core.db.replica import from_replica
 from portal.core.reader_zone import precise_moment_text
-from portal.core.replica import from_replica
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.notifications.models import Webhook
 from portal.vll.models import Vll

@@ -10,8 +10,8 @@ from typing import Any
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.encapsulations import Transport
-from portal.core.required_mtu import SvcMtuOutOfRange, carried_frame
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.vll.change_feasibility import change_feasibility_of
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.line_spec import AUTO, LineSpec

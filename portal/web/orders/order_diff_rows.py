@@ -7,8 +7,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.core.network.vlan_tags import Tagging
 from portal.core.units import rate_text
-from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.vll.line_spec import LineSpec, Property, content_of
 from portal.vll.models import Order

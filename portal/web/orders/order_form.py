@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
-from portal.core.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
-from portal.core.vlan_tags import MAX_VLAN, Tagging
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
+from portal.core.network.vlan_tags import MAX_VLAN, Tagging
 from portal.core.whole_number import whole_number
 from portal.vll import queries
 from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff

@@ -6,8 +6,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from portal.accounts.language_middleware import without_text
+from portal.core.http.view_permission import public
 from portal.core.provider import Provider, Served
-from portal.core.view_permission import public
 
 register = template.Library()
 

@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.core import reader_zone, units
-from portal.core.encapsulations import Transport
-from portal.core.request_id import current_request_id
+from portal.core.http.request_id import current_request_id
+from portal.core.network.encapsulations import Transport
+from portal.core.network.vlan_tags import Tagging
 from portal.core.units import lasting_text
-from portal.core.vlan_tags import Tagging
 from portal.telemetry.availability import availability_text
 from portal.vll.models import VllEnd
 

@@ -18,7 +18,7 @@ from portal.accounts import invitations
 from portal.accounts.models import Invitation, User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.view_permission import public
+from portal.core.http.view_permission import public
 from portal.web.team.team_forms import NewAccountForm, NewPasswordForm
 
 

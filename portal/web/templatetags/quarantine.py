@@ -7,8 +7,8 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from portal.core.clock import to_time
 from portal.core.reader_zone import precise_moment_text
-from portal.core.unix_time import to_time
 from portal.telemetry.models import AgentClock, Quarantine
 from portal.telemetry.sample_quarantine import MAX_AHEAD
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text

@@ -10,7 +10,7 @@ from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
-from portal.core.path_bfd import PathState
+from portal.core.network.path_bfd import PathState
 from portal.inventory.models import ObservedRouter, Port, Router, RouterCertificate, RouterSilence
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from tests.integration.isp import Isp, member
@@ -119,7 +119,7 @@ def test_a_path_is_one_alarm_for_all_lines_on_it(
 
 
 def test_one_router_alone_that_hears_nothing_takes_no_path_down(lines: dict[str, Vll]) -> None:
-    """Its far end may not listen (portal.core.path_bfd.is_path_down)."""
+    """Its far end may not listen (portal.core.network.path_bfd.is_path_down)."""
     take_down(lines["milk"], path_state=PathState.DOWN)
     assert alarms_raised() == ["milk is down"]
 

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.underlay.path_mtu import path_check

@@ -10,7 +10,7 @@ from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.errors import CoresBelowBooked, RouterFull
 from portal.allocation.router_packet_capacity import BY_TABLE, end_load
 from portal.core import clock
-from portal.core.encapsulations import Transport
+from portal.core.network.encapsulations import Transport
 from portal.events.models import Event
 from portal.inventory.calibration_document import Calibration, calibration_read
 from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable, Retired

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from portal.api.rest.partial_update import REQUESTED
 from portal.api.rest.strict_fields import StrictCharField, StrictSerializer
 from portal.api.v1.serializers.orders import property_fields
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 from portal.vll.line_spec import END, LINE
 
 # The schema has the ordered values of a line in this order.

@@ -17,7 +17,7 @@ from portal.api.rest.strict_fields import (
     StrictSerializer,
     StrictUuidField,
 )
-from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
+from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
 from portal.vll.line_spec import END, LINE, ChangeKind, EndSpec, LineSpec, Property
 from portal.vll.models import Order
 from portal.vll.order_diff import change_kinds

@@ -34,7 +34,7 @@ from portal.api.v1.throughput import (
 )
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
-from portal.core.replica import from_replica
+from portal.core.db.replica import from_replica
 from portal.diagnosis.health import with_health
 from portal.telemetry.rates_and_percentiles import STEPS_S
 from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S

@@ -13,12 +13,10 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connection
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-from portal.core.advisory_locks import AdvisoryLock
 from portal.core.backoff import backoff
-from portal.core.direct_connection import connect_directly, direct_parameters
-from portal.core.lock_holders import LockHolders
-from portal.core.lock_timeout import LockPatience
-from portal.core.unfinished_indexes import invalid_indexes, unfinished_indexes_drop
+from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.direct_connection import connect_directly, direct_parameters
+from portal.core.db.migration_locks import LockHolders, LockPatience, invalid_indexes, unfinished_indexes_drop
 
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(seconds=30)

@@ -18,9 +18,9 @@ from portal.alarms import operations, queries
 from portal.alarms.affected_lines import lines_behind
 from portal.alarms.models import Alarm
 from portal.core import clock
+from portal.core.db.replica import from_replica
 from portal.core.errors import Conflict, DomainError
 from portal.core.reader_zone import moment_text
-from portal.core.replica import from_replica
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Router
 from portal.vll import queries as lines

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
-from portal.core.encapsulations import Family
+from portal.core.network.encapsulations import Family
 from portal.inventory.models import BackboneLink, Router
 from portal.underlay.topology import UsedLinks
 from portal.underlay.topology_cache import current_topology

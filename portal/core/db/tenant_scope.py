@@ -5,7 +5,7 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import Q
 
-from portal.core import replica
+from portal.core.db import replica
 
 
 class TenantQuerySet(models.QuerySet[Any]):

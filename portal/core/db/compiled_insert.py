@@ -1,6 +1,6 @@
 """Insert rows with a compiled statement, which is cached by model, columns and number of rows.
 
-Django compiles the SQL of every insert again (see portal.core.compiled_query), and sends every column.
+Django compiles the SQL of every insert again (see portal.core.db.compiled_query), and sends every column.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ def insert(*rows: M) -> None:
     """Insert new rows of one model in one statement.
 
     The instances do not get keys or default values that the database generates. No signal is sent. In a
-    pipeline, an error of the statement is raised when the pipeline waits (portal.core.postgres_pipeline).
+    pipeline, an error of the statement is raised when the pipeline waits (portal.core.db.postgres_pipeline).
     """
     model = type(rows[0])
     columns = _columns(model)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.db.migrations import RunSQL
 
-_PORTAL = Path(__file__).resolve().parent.parent
+_PORTAL = Path(__file__).resolve().parents[2]
 
 
 def run_sql(app: str, name: str) -> RunSQL:

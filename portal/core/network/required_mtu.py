@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from django.utils.translation import gettext_lazy
 
-from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.errors import DomainError
-from portal.core.vlan_tags import Tagging
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.vlan_tags import Tagging
 
 ETHERNET_HEADER = 14
 VLAN_TAG = 4

@@ -1,9 +1,10 @@
 """The address of the caller. Proxy headers are used only if a trusted proxy wrote them."""
 
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 
 Address = IPv4Address | IPv6Address
 
@@ -46,3 +47,19 @@ def _read(text: str) -> Address | None:
         return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
+
+
+class ForwardedProtoMiddleware:
+    """Set the scheme of the request, which Django uses for redirects, links and callback URLs.
+
+    The WSGI server itself trusts no proxy (portal.processes.gunicorn_web), because it does not know
+    ``LONGLINE_TRUSTED_PROXIES``.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.headers.get("X-Forwarded-Proto", "").lower() == "https" and from_trusted_proxy(request):
+            request.META["wsgi.url_scheme"] = "https"
+        return self._get_response(request)

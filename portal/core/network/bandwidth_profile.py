@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from portal.core.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging
 
 # VPP's policers count in kbit/s.
 MIN_RATE_BPS = 1000

@@ -1,0 +1,193 @@
+"""Locks of migrations: a timeout, the processes that hold a lock, and indexes that were left unfinished."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Self
+
+import psycopg
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import connection
+from django.db.migrations import RunSQL, SeparateDatabaseAndState
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.operations.base import Operation
+
+_EVERY_S = 0.1
+_QUERY_SHOWN = 80
+# LEFT JOIN, because a prepared transaction has no process: pg_blocking_pids returns 0, and pg_stat_activity
+# has no row.
+_HOLDERS = """
+SELECT holder.pid, coalesce(nullif(application_name, ''), backend_type), usename, host(client_addr), state,
+       extract(epoch FROM clock_timestamp() - xact_start), query
+  FROM unnest(pg_blocking_pids(%s)) AS holder(pid) LEFT JOIN pg_stat_activity USING (pid)
+ ORDER BY xact_start
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A blocking session, from pg_stat_activity. Columns that the database user may not read are None."""
+
+    pid: int
+    program: str | None
+    user: str | None
+    address: str | None
+    state: str | None
+    open_s: float | None
+    query: str | None
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "a prepared transaction (see pg_prepared_xacts)"
+        facts = [
+            self.program,
+            self.user and f"user {self.user}",
+            self.address and f"from {self.address}",
+            self.open_s is not None and f"transaction open for {self.open_s:.0f} s",
+            self.state,
+        ]
+        query = " ".join((self.query or "").split())[:_QUERY_SHOWN]
+        return f"process {self.pid} ({', '.join(fact for fact in facts if fact)}): {query}".rstrip(": ")
+
+
+class LockHolders:
+    """A context manager that watches one session with a thread and another connection.
+
+    ``report`` is called with a description of the blocking sessions. It is called once for each wait that
+    lasts longer than ``after_s`` seconds.
+    """
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        *,
+        waiting_pid: int,
+        after_s: float,
+        report: Callable[[str], None],
+    ) -> None:
+        self._connection = connection
+        self._waiting_pid = waiting_pid
+        self._after_s = after_s
+        self._report = report
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="lock-holders", daemon=True)
+        self._last: list[Holder] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def last(self) -> str:
+        """Return a description of the sessions that blocked the watched session most recently."""
+        return "; ".join(map(str, self._last)) or "a session that was gone before it could be read"
+
+    def _watch(self) -> None:
+        since: float | None = None
+        while not self._stop.wait(_EVERY_S):
+            rows = self._connection.execute(_HOLDERS, [self._waiting_pid]).fetchall()
+            if not rows:
+                since = None
+                continue
+            self._last = [Holder(*row) for row in rows]
+            if since is None:
+                since = monotonic()
+            elif monotonic() - since >= self._after_s:
+                self._report(self.last)
+                since = float("inf")
+
+
+_SET = "SELECT set_config('lock_timeout', %s, false)"
+
+
+class LockPatience:
+    """A wrapper for statements (``connection.execute_wrapper``) that sets lock_timeout.
+
+    Most statements get a short timeout, because other statements on the table queue behind a statement that
+    waits for a lock. Statements with CONCURRENTLY do not block readers or writers. But they wait for all
+    older transactions, such as a backup, and may therefore wait until ``concurrently_until``.
+    """
+
+    def __init__(self, *, usual_s: float, concurrently_until: float) -> None:
+        """Set the usual timeout (s), and the deadline for CONCURRENTLY (a value of ``time.monotonic``)."""
+        self._usual_s = usual_s
+        self._concurrently_until = concurrently_until
+
+    def begin(self) -> int:
+        """Set the usual timeout for the session of Django's connection.
+
+        Return the process id of that session in PostgreSQL.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(_SET, [_milliseconds(self._usual_s)])
+            cursor.execute("SELECT pg_backend_pid()")
+            [pid] = cursor.fetchone()
+        return int(pid)
+
+    def __call__(
+        self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        if connection.in_atomic_block or "CONCURRENTLY" not in str(sql).upper():
+            return execute(sql, params, many, context)
+        left_s = max(self._usual_s, self._concurrently_until - monotonic())
+        execute(_SET, [_milliseconds(left_s)], False, context)
+        try:
+            return execute(sql, params, many, context)
+        finally:
+            execute(_SET, [_milliseconds(self._usual_s)], False, context)
+
+
+def _milliseconds(seconds: float) -> str:
+    # 0 would disable the timeout.
+    return f"{max(1, round(seconds * 1000))}ms"
+
+
+_IN_SQL = re.compile(
+    r'CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)', re.IGNORECASE
+)
+# Indexes that are being created now are also invalid, so they are excluded.
+_INVALID = """
+SELECT indexrelid::regclass::text FROM pg_index
+ WHERE NOT indisvalid AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index)
+ ORDER BY 1
+"""
+
+
+def unfinished_indexes_drop() -> list[str]:
+    """Drop indexes that an earlier, failed run of pending migrations left behind. Return their names.
+
+    While these indexes exist, the migrations cannot run again. PostgreSQL keeps an index that it could not
+    finish. A finished index also remains if its migration failed before it was recorded.
+    """
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    wanted = [name for migration, _ in plan for name in _made_concurrently(migration.operations)]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relkind = 'i' AND relname = ANY(%s)", [wanted])
+        left = [name for (name,) in cursor.fetchall()]
+        for name in left:
+            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {connection.ops.quote_name(name)}")
+    return left
+
+
+def invalid_indexes() -> list[str]:
+    """Return the names of invalid indexes. They make writes slower, and no query uses them."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INVALID)
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _made_concurrently(operations: Iterable[Operation]) -> Iterator[str]:
+    for operation in operations:
+        if isinstance(operation, AddIndexConcurrently):
+            yield operation.index.name
+        elif isinstance(operation, SeparateDatabaseAndState):
+            yield from _made_concurrently(operation.database_operations)
+        elif isinstance(operation, RunSQL):
+            yield from _IN_SQL.findall(str(operation.sql))
