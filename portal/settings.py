@@ -199,7 +199,7 @@ LONGLINE_REPLICA_MAX_AGE_S = env.int("LONGLINE_REPLICA_MAX_AGE_S", default=10)
 # Call this here, because a connection copies the registered adapters when it is opened.
 require_integers_to_fit()
 # The audit trail stores the acting user with each event, and events never change. The triggers belong to the
-# audit app, although they are on tables of other apps. portal/audit/post_migrate.py updates them after each
+# audit app, although they are on tables of other apps. portal/audit/apps.py updates them after each
 # migrate.
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()

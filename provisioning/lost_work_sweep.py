@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from portal.allocation.gre_key_leases import cooled_down_gre_keys_free
-from portal.allocation.gre_pair_leases import cooled_down_gre_pairs_free
+from portal.allocation.gre_leases import cooled_down_gre_keys_free, cooled_down_gre_pairs_free
 from portal.allocation.vni_leases import cooled_down_vnis_free
 from portal.core.db.each_row import each_row
 from portal.events.models import Outbox

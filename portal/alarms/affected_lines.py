@@ -7,8 +7,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from portal.alarms.alarm_condition import Affected
-from portal.alarms.kinds import Kind
+from portal.alarms.kinds import Affected, Kind
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import Lifecycle, OperStatus

@@ -9,9 +9,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.derivation import inventory_alarms, line_alarms, order_alarms, portal_alarms, router_alarms
-from portal.alarms.kinds import Kind
+from portal.alarms.kinds import AlarmCondition, Kind
 
 log = logging.getLogger(__name__)
 

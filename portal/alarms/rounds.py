@@ -13,11 +13,10 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
-from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.current_conditions import find_conditions
-from portal.alarms.kinds import SEVERITIES, Kind
+from portal.alarms.kinds import SEVERITIES, AlarmCondition, Kind
 from portal.alarms.models import Alarm, AlarmRound
-from portal.diagnosis.health_queries import in_service_counts
+from portal.diagnosis.health import in_service_counts
 from portal.vll.models import Vll
 
 # The maximum number of current alarms of a kind. More alarms would help nobody, and each round writes all of

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_noop, ngettext
 from portal.alarms.kinds import Kind
 from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text, number_text, part_text, rate_text
-from portal.diagnosis.verdict import stored_sentence
+from portal.diagnosis.diagnosis import stored_sentence
 from portal.netbox_sync.user_messages import error_sentence
 from portal.notifications.webhook_operations import why_disabled
 from portal.telemetry.models import Quarantine

@@ -12,15 +12,15 @@ from uuid import UUID
 
 from django.db import connection
 
-from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.errors import CoresBelowBooked, RouterFull
 from portal.allocation.models import CoreBooking
-from portal.allocation.router_packet_capacity import (
+from portal.allocation.packet_capacity import (
     Weights,
     bookable_load,
     end_load,
     largest_cir,
     load_per_core,
+    weights_of,
 )
 from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Router
@@ -49,7 +49,7 @@ _BOOKED = "SELECT router_id, booked FROM allocation_routerload WHERE router_id =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndLoad:
-    """The load of one end on a router's cores (see ``portal.allocation.router_packet_capacity``)."""
+    """The load of one end on a router's cores (see ``portal.allocation.packet_capacity``)."""
 
     router: Router
     load: int
@@ -293,3 +293,37 @@ def _capacity(
 def cores_of(router: Router, load: int) -> float:
     """Return the cores of this router that a load takes, rounded to a thousandth."""
     return round(load / load_per_core(router.cpu), 3)
+
+
+@dataclass(frozen=True, slots=True)
+class CoreUse:
+    """The use of a router's cores. Figures in cores of the router, rounded to a thousandth.
+
+    ``part``: booked / bookable; above 1 after a loss of cores.
+    """
+
+    booked_cores: float
+    bookable_cores: float
+    part: float
+
+    @property
+    def percent(self) -> int:
+        return round(self.part * 100)
+
+
+def core_use_of(routers: Collection[Router]) -> dict[int, CoreUse]:
+    """Return the use of cores by router id, in one statement.
+
+    Read the routers with ``select_related("observed")``.
+    """
+    booked = booked_on(routers)
+    return {router.pk: _use(router, booked[router.pk]) for router in routers}
+
+
+def _use(router: Router, booked: int) -> CoreUse:
+    bookable = bookable_of(router)
+    return CoreUse(
+        booked_cores=cores_of(router, booked),
+        bookable_cores=cores_of(router, bookable),
+        part=booked / bookable if bookable else float(booked > 0),
+    )

@@ -110,7 +110,7 @@ class GrePairLease(Lease):
 class PortVlanLease(models.Model):
     """The frames that one VLL end takes from its port, as a range of tag keys.
 
-    A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.vlan_ranges``). A whole port is
+    A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.vlan_leases``). A whole port is
     the range of all keys. A sub-interface that is not exact-match takes every inner tag under its outer tag.
     Rows are deleted on release: a customer's VLAN needs no cool-down.
     """
@@ -165,7 +165,7 @@ class CoreBooking(models.Model):
     """The load of a VLL's end on its router's cores. ``RouterLoad.booked`` is the sum.
 
     ``load`` is the rate (bit/s) of local cross-connects with the same cost
-    (``portal.allocation.router_packet_capacity``).
+    (``portal.allocation.packet_capacity``).
     """
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="core_bookings")

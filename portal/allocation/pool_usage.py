@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, F, Q
 
-from portal.allocation.cpu_core_usage import CoreUse, core_use_of
+from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
 from portal.allocation.models import GreKeyLease, GrePairLease, PortVlanLease, RouterLoad, VniLease
 from portal.allocation.vni_leases import FIRST_VNI, LAST_VNI
 from portal.inventory.models import Port, Router

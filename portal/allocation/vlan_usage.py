@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from portal.allocation.models import PortVlanLease
-from portal.allocation.vlan_leases import foreign_frames
-from portal.allocation.vlan_ranges import WHOLE_PORT
+from portal.allocation.vlan_leases import WHOLE_PORT, foreign_frames
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.inventory.models import Port
 
@@ -52,7 +51,7 @@ def vlan_usage(port: Port) -> VlanUsage:
     for low, high in leases:
         if (low, high) == WHOLE_PORT:
             return VlanUsage(used=(_ALL,), shared=(), free=(), whole_port=True)
-        # The key of a frame with one tag has no inner VLAN (portal.allocation.vlan_ranges).
+        # The key of a frame with one tag has no inner VLAN (portal.allocation.vlan_leases).
         (double if low & 0xFFF else single).add((low >> 12) & 0xFFF)
     for frames in foreign_frames([port])[port.pk].values():
         if frames.most_tags == 0:

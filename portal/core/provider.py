@@ -1,4 +1,4 @@
-"""Colours as hexadecimal sRGB, and their contrast as text (WCAG 2.2, success criterion 1.4.3)."""
+"""The ISP that runs this portal, as its customers see it: name, logo, colour, terms, contact and help."""
 
 from colorsys import hls_to_rgb, rgb_to_hls
 from dataclasses import dataclass

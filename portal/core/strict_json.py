@@ -1,4 +1,4 @@
-"""A short digest of a JSON value, to detect that a value is unchanged."""
+"""Strict reading of JSON into msgspec's structs. Errors contain the place in the document and the reason."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from django.db import transaction
 
-from portal.allocation.vlan_ranges import overlap
+from portal.allocation.vlan_leases import overlap
 from portal.core.errors import DomainError
 from portal.core.plain_text import made_plain
 from portal.events.outbox import send_task

@@ -13,7 +13,7 @@ from typing import Any
 from portal.core.plain_text import is_plain, made_plain
 from portal.inventory.field_limits import LIMITS, is_interface_name
 from portal.netbox_sync.configuration import Configuration
-from portal.netbox_sync.netbox_objects import Device, Interface, Named, Observed
+from portal.netbox_sync.netbox_reader import Device, Interface, Named, Observed
 
 SITE, CUSTOMER, ROUTER, PORT, LINK = "site", "customer", "router", "port", "link"
 # Rows are created in this order of kinds, because rows refer only to rows of earlier kinds.

@@ -8,16 +8,14 @@ from portal.core import clock
 from portal.netbox_sync.client import Client
 from portal.netbox_sync.configuration import Configuration, configuration
 from portal.netbox_sync.errors import NetboxError
-from portal.netbox_sync.import_apply import Applier
+from portal.netbox_sync.import_apply import Applier, local_inventory
 from portal.netbox_sync.import_diff import GONE, Difference, differences
 from portal.netbox_sync.import_mapping import Finding, wanted
 from portal.netbox_sync.l2vpn_proposals import l2vpns_refresh
 from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
-from portal.netbox_sync.local_inventory import local_inventory
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_reader import Progress, read
-from portal.netbox_sync.run_queue import Report, next_run, runs_abandoned_end
-from portal.netbox_sync.sync_lock import Claim, ClaimLost, claim, state
+from portal.netbox_sync.run_queue import Claim, ClaimLost, Report, claim, next_run, runs_abandoned_end, state
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from portal.accounts import mail
 from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED, email_change_path
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED, password_path
 from portal.core.http.absolute_urls import absolute_url
+from portal.diagnosis.diagnosis import stored_sentence
 from portal.diagnosis.models import TroubleReport
-from portal.diagnosis.verdict import stored_sentence
 from portal.inventory.models import Router
 from portal.notifications.line_fault_causes import cause_sentence
 from portal.notifications.models import Group, Mail, MailLine, Webhook

@@ -2,12 +2,13 @@
 
 Each webhook has at most one turn at a time. Webhooks whose last attempt failed use a separate queue, so that
 slow receivers delay only each other. The state is in the database. If a task is lost, another task is sent
-after a minute.
+after a minute. A receiver can request a pause with Retry-After (RFC 9110, section 10.2.3).
 """
 
 import random
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -17,15 +18,73 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from portal.accounts.secret_encryption import decrypt_secret
+from portal.core.backoff import backoff
 from portal.events.outbox import send_tasks
 from portal.notifications.http_post import Outcome, post
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import rules
-from portal.notifications.retry_after import requested_wait
-from portal.notifications.retry_schedule import cooldown_until, next_try
 from portal.notifications.task_names import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.notifications.webhook_operations import SEALED_FOR, webhook_disable
-from portal.notifications.webhook_signing import signed_headers
+from portal.notifications.webhook_payloads import signed_headers
+
+# The longest pause that the portal respects, so that all ten attempts end within a few days.
+LONGEST = timedelta(hours=1)
+_NOTHING = timedelta(0)
+
+
+def requested_wait(header: str, *, now: datetime) -> timedelta:
+    """Return the pause in a Retry-After header, which contains seconds or a date; at most ``LONGEST``.
+
+    Return zero if the header is invalid or the date is past.
+    """
+    text = header.strip()
+    if text.isascii() and text.isdecimal():
+        digits = text.lstrip("0")
+        # Python refuses to convert very long numbers.
+        return LONGEST if len(digits) > 6 else min(timedelta(seconds=int(digits or 0)), LONGEST)
+    try:
+        until = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return _NOTHING
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
+    return max(_NOTHING, min(until - now, LONGEST))
+
+
+# The waits before attempts 2 to 10, over 75 hours, as Standard Webhooks recommends. Attempt 1 is immediate.
+WAITS = tuple(
+    timedelta(seconds=seconds)
+    for seconds in (5, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600)
+)
+TRIES = len(WAITS) + 1
+# Each wait varies randomly by up to this fraction, so that deliveries that failed together are not retried
+# together.
+JITTER = 0.1
+_FIRST_PAUSE = timedelta(seconds=5)
+_LONGEST_PAUSE = timedelta(minutes=5)
+
+
+def next_try(
+    tries: int, *, now: datetime, draw: Callable[[], float], requested: timedelta = _NOTHING
+) -> datetime | None:
+    """Return the time of the next attempt; None if no attempt is left.
+
+    ``tries``: the number of failed attempts so far. ``draw``: a function that returns a random number from 0
+    to 1. ``requested``: the pause that the receiver requested. It can only lengthen the wait.
+    """
+    if tries >= TRIES:
+        return None
+    factor: float = 1 + JITTER * (2 * draw() - 1)
+    return now + max(WAITS[tries - 1] * factor, requested)
+
+
+def cooldown_until(failures: int, *, now: datetime, requested: timedelta = _NOTHING) -> datetime:
+    """Return the end of a webhook's pause after ``failures`` consecutive failed attempts.
+
+    ``requested``: the pause that the receiver requested. It can only lengthen the pause.
+    """
+    return now + max(backoff(failures - 1, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE), requested)
+
 
 # The time after which a task that has not begun counts as lost.
 _CALLED_FOR = timedelta(seconds=60)

@@ -15,8 +15,7 @@ from portal.notifications.errors import DeliveryUnderWay, TooManyWebhooks, Webho
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import rules, usable_url
 from portal.notifications.webhook_change_mails import receiver_changed
-from portal.notifications.webhook_payloads import body
-from portal.notifications.webhook_signing import new_secret
+from portal.notifications.webhook_payloads import body, new_secret
 
 MOST_PER_CUSTOMER = 10
 # After a change of the secret, deliveries are signed with both secrets for this time.

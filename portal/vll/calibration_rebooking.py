@@ -9,10 +9,9 @@ from datetime import datetime
 from django.db import transaction
 
 from portal.accounts.models import User
-from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import cores_revalue, cores_suffice
 from portal.allocation.models import CoreBooking
-from portal.allocation.router_packet_capacity import Weights
+from portal.allocation.packet_capacity import Weights, weights_of
 from portal.core.network.encapsulations import Transport
 from portal.events.outbox import announce
 from portal.inventory.calibration_document import Calibration

@@ -10,9 +10,15 @@ from portal.accounts.models import Customer, User
 from portal.allocation.bandwidth_bookings import bandwidth_check
 from portal.allocation.cpu_core_bookings import RouterCapacity, router_capacities
 from portal.allocation.errors import VniPoolExhausted
-from portal.allocation.gre_pair_leases import gre_pair_check
-from portal.allocation.vlan_leases import foreign_frames, free_outer_vlans, vlan_choose, vlans_taken
-from portal.allocation.vlan_ranges import Keys, tag_keys
+from portal.allocation.gre_leases import gre_pair_check
+from portal.allocation.vlan_leases import (
+    Keys,
+    foreign_frames,
+    free_outer_vlans,
+    tag_keys,
+    vlan_choose,
+    vlans_taken,
+)
 from portal.allocation.vni_leases import vni_available
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Encapsulation, Family, Transport

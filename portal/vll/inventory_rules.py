@@ -13,8 +13,8 @@ from uuid import UUID
 
 from portal.accounts.models import Customer, User
 from portal.allocation.bandwidth_bookings import bandwidth_forget
-from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import bookable_of, cores_suffice
+from portal.allocation.packet_capacity import weights_of
 from portal.events.outbox import announce
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.rules import Rules, Write, rules_register

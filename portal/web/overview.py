@@ -16,8 +16,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
-from portal.diagnosis.health import HealthState, troubled_paths, with_health
-from portal.diagnosis.health_queries import in_service_counts
+from portal.diagnosis.health import HealthState, in_service_counts, troubled_paths, with_health
 from portal.inventory.models import Port
 from portal.telemetry.last_hour import recent_of
 from portal.telemetry.time_spans import last_month

@@ -5,9 +5,8 @@ from typing import Any
 
 from django.test import Client
 
-from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.current_conditions import find_conditions
-from portal.alarms.kinds import Kind
+from portal.alarms.kinds import AlarmCondition, Kind
 from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch
 from portal.alarms.sentences import headline, note

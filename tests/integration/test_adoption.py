@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import GrePairsExhausted, TunnelKeyTaken, VlanTaken, VniPoolExhausted
-from portal.allocation.gre_key_leases import gre_key_lease
+from portal.allocation.gre_leases import gre_key_lease
 from portal.allocation.models import (
     BandwidthBooking,
     GreKeyLease,

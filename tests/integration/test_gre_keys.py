@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from portal.accounts.models import Customer, User
-from portal.allocation import gre_key_leases
+from portal.allocation import gre_leases
 from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted
 from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
@@ -266,15 +266,15 @@ def test_key_has_cool_down_and_quarantine_like_a_vni(keyed: Isp, alice: User) ->
     left(vll, "a", keyed.routers["rhino"])
     lease.refresh_from_db()
     assert lease.free_at is not None
-    assert gre_key_leases.cooled_down_gre_keys_free(now=lease.free_at) == 1
+    assert gre_leases.cooled_down_gre_keys_free(now=lease.free_at) == 1
     assert not GreKeyLease.objects.exists()
 
 
 def test_leased_key_is_not_leased_again(keyed: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter([7, 7, 8])
-    monkeypatch.setattr(gre_key_leases.random, "randint", lambda low, high: next(drawn))
+    monkeypatch.setattr(gre_leases.random, "randint", lambda low, high: next(drawn))
     assert [line(keyed, alice, number).gre_key for number in (1, 2)] == [7, 8]
-    monkeypatch.setattr(gre_key_leases.random, "randint", lambda low, high: 7)
+    monkeypatch.setattr(gre_leases.random, "randint", lambda low, high: 7)
     with pytest.raises(GreKeysExhausted):
         line(keyed, alice, 3)
 

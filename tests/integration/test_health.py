@@ -7,8 +7,14 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.diagnosis.health import Health, known_health, with_health
-from portal.diagnosis.health_queries import health_counts, in_service_counts, with_health_state
+from portal.diagnosis.health import (
+    Health,
+    health_counts,
+    in_service_counts,
+    known_health,
+    with_health,
+    with_health_state,
+)
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import (

@@ -23,8 +23,7 @@ from hypothesis.stateful import (
 )
 
 from portal.accounts.models import Customer, User
-from portal.allocation.gre_key_leases import cooled_down_gre_keys_free
-from portal.allocation.gre_pair_leases import cooled_down_gre_pairs_free
+from portal.allocation.gre_leases import cooled_down_gre_keys_free, cooled_down_gre_pairs_free
 from portal.allocation.models import (
     BandwidthBooking,
     CoreBooking,
@@ -33,8 +32,8 @@ from portal.allocation.models import (
     PortVlanLease,
     VniLease,
 )
-from portal.allocation.router_packet_capacity import end_load
-from portal.allocation.vlan_ranges import tag_keys
+from portal.allocation.packet_capacity import end_load
+from portal.allocation.vlan_leases import tag_keys
 from portal.allocation.vni_leases import cooled_down_vnis_free
 from portal.core import clock
 from portal.core.errors import DomainError

@@ -6,7 +6,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import bookable_of, cores_release
 from portal.allocation.errors import PortFull, RouterFull
 from portal.allocation.models import RouterLoad
-from portal.allocation.router_packet_capacity import end_load, largest_cir
+from portal.allocation.packet_capacity import end_load, largest_cir
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.events.models import Event

@@ -12,8 +12,7 @@ from portal.allocation.bandwidth_bookings import bandwidth_check
 from portal.allocation.errors import PortFull
 from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
-from portal.diagnosis.health import known_health
-from portal.diagnosis.health_queries import in_service_counts, with_health_state
+from portal.diagnosis.health import in_service_counts, known_health, with_health_state
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
 from portal.inventory.models.port import LinkSpeedNotRead
 from portal.inventory.port_link_state import overbooked_ports, with_link_speed

@@ -10,8 +10,8 @@ from portal.accounts.models import User
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.diagnosis.checks import Check, CheckState, Finding
+from portal.diagnosis.diagnosis import stored_sentence, verdict_of
 from portal.diagnosis.line_facts import facts_of
-from portal.diagnosis.verdict import stored_sentence, verdict_of
 from portal.events.models import Event
 from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.operations.activation_test_lifecycle import activation_test_announce

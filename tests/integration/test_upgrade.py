@@ -18,7 +18,7 @@ from django.test import Client
 
 from devstack.folders import ROOT
 from devstack.services import Services
-from portal.audit.post_migrate import triggers_install
+from portal.audit.apps import triggers_install
 from portal.processes import health_checks
 
 DATABASE = "upgraded"

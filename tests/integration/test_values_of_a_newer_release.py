@@ -11,7 +11,7 @@ from django.test import Client
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.diagnosis.verdict import stored_sentence
+from portal.diagnosis.diagnosis import stored_sentence
 from portal.imports.batches import import_run
 from portal.imports.models import Import, ImportState
 from portal.imports.operations import first_running

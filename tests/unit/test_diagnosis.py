@@ -9,6 +9,7 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 
 from portal.diagnosis.checks import CheckState, Finding, checks_of
+from portal.diagnosis.diagnosis import ADVICE, SENTENCES, Verdict, stored_sentence, verdict_of
 from portal.diagnosis.line_facts import (
     ActivationTestFacts,
     Counted,
@@ -17,7 +18,6 @@ from portal.diagnosis.line_facts import (
     OrderFacts,
     PathMtuFacts,
 )
-from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, stored_sentence, verdict_of
 from portal.vll.activation_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.import_mapping import CUSTOMER, KINDS, LINK, PORT, ROUTER, SITE, Wish, wanted
-from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named, Observed
+from portal.netbox_sync.netbox_reader import Address, Device, Interface, Named, Observed
 
 AT = Configuration(url="http://netbox", token="")
 BERN = Named(1, "Bern")

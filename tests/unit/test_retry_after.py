@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from portal.notifications.retry_after import LONGEST, requested_wait
+from portal.notifications.webhook_delivery import LONGEST, requested_wait
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 NO_DELAY = timedelta(0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portal.allocation.router_packet_capacity import (
+from portal.allocation.packet_capacity import (
     IPV4_MPPS_PER_CORE,
     SLOWEST_CPU,
     bookable_load,

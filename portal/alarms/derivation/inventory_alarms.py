@@ -6,9 +6,8 @@ from typing import Any
 
 from django.db.models import Q
 
-from portal.alarms.alarm_condition import AlarmCondition
-from portal.alarms.kinds import Kind
-from portal.allocation.cpu_core_usage import core_use_of
+from portal.alarms.kinds import AlarmCondition, Kind
+from portal.allocation.cpu_core_bookings import core_use_of
 from portal.allocation.models import RouterLoad
 from portal.inventory import port_link_state
 from portal.inventory.models import Port, Router

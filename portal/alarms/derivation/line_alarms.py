@@ -12,9 +12,8 @@ from uuid import UUID
 from django.db import connection
 
 from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
-from portal.alarms.alarm_condition import Affected, AlarmCondition
 from portal.alarms.derivation.router_alarms import troubled_routers
-from portal.alarms.kinds import Kind
+from portal.alarms.kinds import Affected, AlarmCondition, Kind
 from portal.core.clock import to_time
 from portal.core.network.path_bfd import LISTENING
 from portal.diagnosis.models import TroubleReport

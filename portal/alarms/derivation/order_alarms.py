@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.alarms.affected_lines import of_lines
-from portal.alarms.alarm_condition import AlarmCondition
-from portal.alarms.kinds import Kind
+from portal.alarms.kinds import AlarmCondition, Kind
 from portal.core.stored_text import in_english
 from portal.vll import queries
 from portal.vll.models import ActivationTest, Order, Vll

@@ -8,8 +8,7 @@ from django.db.models import Exists, F, Max, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from portal.alarms.affected_lines import on_routers
-from portal.alarms.alarm_condition import NOBODY, PORTAL, Affected, AlarmCondition
-from portal.alarms.kinds import Kind
+from portal.alarms.kinds import NOBODY, PORTAL, Affected, AlarmCondition, Kind
 from portal.inventory.models import Router, RouterCertificate, RouterSilence
 from portal.telemetry.models import AgentApiUptime
 from portal.telemetry.router_losses import (

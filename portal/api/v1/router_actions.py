@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.allocation.transport_costs import calibration_of, transport_costs
+from portal.allocation.packet_capacity import calibration_of, transport_costs
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.permission_classes import caller

@@ -1,4 +1,9 @@
-"""Redaction of URLs that contain a secret. Anybody who reads such a URL could use it, so logs shorten it."""
+"""The log format: one JSON object per line with ``time``, ``level`` and ``msg``, as in the agents' log.
+
+Values in ``extra`` become further members. Records of a request also have ``request_id``. URLs with secrets
+are masked in all records, including the records of libraries, because anybody who reads such a URL could use
+it.
+"""
 
 import re
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 
 from portal.accounts import permissions
 from portal.accounts.models import ApiToken, User
-from portal.allocation.vlan_ranges import Keys
+from portal.allocation.vlan_leases import Keys
 from portal.core.errors import DomainError
 from portal.imports.cells import Reader
 from portal.imports.errors import CellMissing, NamedNowhere

@@ -9,8 +9,7 @@ from django.db import transaction
 
 from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import cores_lock
-from portal.allocation.gre_key_leases import gre_key_lease_named
-from portal.allocation.gre_pair_leases import gre_pair_lease_named
+from portal.allocation.gre_leases import gre_key_lease_named, gre_pair_lease_named
 from portal.allocation.vni_leases import vni_lease_named
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport

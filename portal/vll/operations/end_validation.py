@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.allocation.vlan_ranges import Keys, overlap, tag_keys
+from portal.allocation.vlan_leases import Keys, overlap, tag_keys
 from portal.core.db.compiled_query import CompiledQuery
 from portal.core.errors import DomainError
 from portal.core.network.vlan_tags import MIN_VLAN, Tagging, check_tagging

@@ -9,10 +9,9 @@ from uuid import UUID
 from django.conf import settings
 
 from portal.accounts.models import Customer, User
-from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_refusals
 from portal.allocation.errors import RouterFull
-from portal.allocation.router_packet_capacity import end_load
+from portal.allocation.packet_capacity import end_load, weights_of
 from portal.core.errors import DomainError
 from portal.core.network.bandwidth_profile import MAX_BURST
 from portal.core.network.encapsulations import AUTO_TUNNELS, Family, Transport

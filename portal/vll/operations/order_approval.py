@@ -10,7 +10,7 @@ from django.db import transaction
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
-from portal.allocation.gre_pair_leases import usable_gre_addresses
+from portal.allocation.gre_leases import usable_gre_addresses
 from portal.vll.errors import GreKeysGone, NotForYouToDecide, TunnelAddressGone, WrongOrderState
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll

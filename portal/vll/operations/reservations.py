@@ -10,9 +10,8 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_book
-from portal.allocation.router_packet_capacity import dearest
+from portal.allocation.packet_capacity import dearest, weights_of
 from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import Port

@@ -15,8 +15,13 @@ from django.db.models import QuerySet
 
 from portal.allocation.bandwidth_bookings import bandwidth_book, bandwidth_release, bandwidth_settle
 from portal.allocation.cpu_core_bookings import cores_book, cores_release, cores_settle
-from portal.allocation.gre_key_leases import gre_key_lease, gre_key_release
-from portal.allocation.gre_pair_leases import gre_pair_lease, gre_pair_release, gre_pair_settle
+from portal.allocation.gre_leases import (
+    gre_key_lease,
+    gre_key_release,
+    gre_pair_lease,
+    gre_pair_release,
+    gre_pair_settle,
+)
 from portal.allocation.models import (
     BandwidthBooking,
     CoreBooking,
@@ -29,12 +34,12 @@ from portal.allocation.tunnel_lease_cooldown import cooldown_begin, lease_settle
 from portal.allocation.vlan_leases import (
     foreign_frames,
     free_outer_vlans,
+    tag_keys,
     vlan_lease,
     vlans_release,
     vlans_settle,
     vlans_taken,
 )
-from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import vni_lease, vni_release
 from portal.core.network.encapsulations import Encapsulation
 from portal.core.network.vlan_tags import Frames

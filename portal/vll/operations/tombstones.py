@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from portal.allocation.gre_pair_leases import is_pair
+from portal.allocation.gre_leases import is_pair
 from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.core.db.each_row import each_row
 from portal.inventory.models import Router

@@ -12,10 +12,9 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts import permissions
 from portal.core import clock
-from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.diagnosis import diagnosis_of, stored_sentence
 from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
-from portal.diagnosis.verdict import stored_sentence
 from portal.vll.models import Vll
 from portal.web.fields.base import TablerForm
 from portal.web.page.flash_messages import result_message

@@ -22,8 +22,17 @@ from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.alarms.models import Alarm
 from portal.allocation.models import ReservedVniRange
-from portal.audit.feed import MODELS, Entry, Page, newest
-from portal.audit.history import Change, customer_history, object_history, person_history, router_history
+from portal.audit.history import (
+    MODELS,
+    Change,
+    Entry,
+    Page,
+    customer_history,
+    newest,
+    object_history,
+    person_history,
+    router_history,
+)
 from portal.core.db.replica import from_replica
 from portal.core.reader_zone import precise_moment_text
 from portal.inventory.models import BackboneLink, Port, Router, Site

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
-from portal.allocation.cpu_core_usage import CoreUse
+from portal.allocation.cpu_core_bookings import CoreUse
 from portal.core.units import number_text
 from portal.inventory.models import Router
 from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence

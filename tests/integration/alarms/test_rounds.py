@@ -9,8 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.alarms import current_conditions, rounds
-from portal.alarms.alarm_condition import PORTAL, AlarmCondition
-from portal.alarms.kinds import SEVERITIES, Kind, Severity
+from portal.alarms.kinds import PORTAL, SEVERITIES, AlarmCondition, Kind, Severity
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
 from portal.alarms.operations import alarm_acknowledge
 from portal.alarms.rounds import alarms_forget, alarms_watch

@@ -15,7 +15,7 @@ from portal.accounts.models import User
 from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.inventory.models import Router
-from portal.netbox_sync import http_session
+from portal.netbox_sync import client
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.netbox_status import netbox_status
 from portal.netbox_sync.sync_run import sync_due
@@ -162,7 +162,7 @@ def test_response_in_single_bytes_is_ended(configured: Callable[..., None], sett
 
 
 def test_endless_response_is_cut_off(at: Callable[[Backend], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_session, "MAX_ANSWER", 1000)
+    monkeypatch.setattr(client, "MAX_ANSWER", 1000)
     with at(failing(answer(200, b" " * 5000))):
         sync_due(now=clock.now())
     assert code() == "nonsense"

@@ -9,8 +9,7 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Site
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.run_queue import SYNC
-from portal.netbox_sync.sync_lock import claim
+from portal.netbox_sync.run_queue import SYNC, claim
 from portal.netbox_sync.sync_run import sync_due
 from tests.integration.netbox.stand_in import Answer, Request, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer, failing

@@ -9,8 +9,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.diagnosis.checks import CheckState, Finding
 from portal.diagnosis.diagnosis import diagnosis_of
-from portal.diagnosis.health import known_health
-from portal.diagnosis.health_queries import with_health_state
+from portal.diagnosis.health import known_health, with_health_state
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter, Port
 from portal.inventory.operations import link_change, link_create, port_change

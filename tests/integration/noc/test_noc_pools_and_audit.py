@@ -8,8 +8,8 @@ from django.db import connection
 from portal.accounts.models import User
 from portal.allocation.models import ReservedVniRange, VniLease
 from portal.allocation.pool_usage import pools
-from portal.audit import feed as trail
-from portal.audit.feed import MODELS, newest
+from portal.audit import history as trail
+from portal.audit.history import MODELS, newest
 from portal.core import clock
 from portal.inventory.models import Port, Site
 from portal.inventory.operations import enrolment_offer

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from portal.accounts.models import User
-from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.errors import CoresBelowBooked, RouterFull
-from portal.allocation.router_packet_capacity import BY_TABLE, end_load
+from portal.allocation.packet_capacity import BY_TABLE, end_load, weights_of
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.events.models import Event

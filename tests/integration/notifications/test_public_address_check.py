@@ -19,8 +19,7 @@ from portal.notifications.errors import (
     WebhookPortRefused,
     WebhookUrlUnreadable,
 )
-from portal.notifications.http_post import Outcome, post
-from portal.notifications.pinned_connections import by_turns
+from portal.notifications.http_post import Outcome, by_turns, post
 from portal.notifications.public_address_check import Address, Rules, is_public, rules, usable_url
 from tests.integration.notifications.receiver import Receiver, certified, receiving
 

@@ -18,7 +18,7 @@ from portal.notifications.webhook_operations import (
     webhook_rotate,
     webhook_test,
 )
-from portal.notifications.webhook_signing import new_secret
+from portal.notifications.webhook_payloads import new_secret
 from tests.integration.isp import Isp
 from tests.integration.notifications.receiver import Receiver
 from tests.integration.orders import order

@@ -14,10 +14,12 @@ from portal.events.models import Event, Outbox
 from portal.notifications.errors import DeliveryUnderWay, WebhookDisabled
 from portal.notifications.http_post import Outcome
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.retry_schedule import TRIES, WAITS, next_try
 from portal.notifications.webhook_delivery import (
     DOUBTFUL_WEBHOOK_TURN,
+    TRIES,
+    WAITS,
     WEBHOOK_TURN,
+    next_try,
     webhook_deliver,
     webhooks_call,
 )

@@ -14,7 +14,7 @@ from portal.netbox_sync.configuration import configuration
 from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.import_diff import Difference
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.sync_lock import claim
+from portal.netbox_sync.run_queue import claim
 from portal.netbox_sync.sync_run import difference_with_netbox, run_make
 
 _EVERY_S = 2.0

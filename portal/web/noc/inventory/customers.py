@@ -17,8 +17,7 @@ from portal.accounts import permissions
 from portal.accounts.invitations import open_invitations
 from portal.accounts.models import Customer, Membership, User
 from portal.core import clock
-from portal.diagnosis.health import HealthState, with_health
-from portal.diagnosis.health_queries import health_counts, with_health_state
+from portal.diagnosis.health import HealthState, health_counts, with_health, with_health_state
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import Port
 from portal.inventory.operations import customer_return

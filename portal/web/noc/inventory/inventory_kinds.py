@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
-from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
+from portal.allocation.vni_leases import vni_range_change, vni_range_create, vni_range_remove
 from portal.audit.history import with_last_change
 from portal.core import clock
 from portal.core.reader_zone import moment_text

@@ -10,7 +10,7 @@ from django.db.models import Case, Q, QuerySet, When
 from django.utils.translation import gettext as _
 
 from portal.alarms.derivation.inventory_alarms import NEARLY_FULL
-from portal.allocation.cpu_core_usage import CoreUse, core_use_of
+from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import Router, Site

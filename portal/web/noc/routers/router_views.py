@@ -18,8 +18,8 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.allocation.cpu_core_usage import CoreUse, core_use_of
-from portal.allocation.transport_costs import calibration_of, transport_costs
+from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
+from portal.allocation.packet_capacity import calibration_of, transport_costs
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event

@@ -1,23 +1,16 @@
-"""Admission by packet rate: each VLL takes a share of the cores at both ends.
-
-The packet rates were measured with VPP on one core of a Ryzen 5950X with 64-byte frames, per encapsulation
-(portal/core/network/encapsulations.py). For another CPU they are scaled by its rate of plain IPv4 forwarding.
-
-Bookings use a *load*. The load of an end is the rate (bit/s) of local cross-connects that would use as much
-of the router's cores as this end does. Local cross-connects are the cheapest transport. The load is a whole
-number that depends neither on the router's cores nor on the policy. Sums therefore stay exact and valid when
-the router's cores or the operator's policy change. A calibrated router has its own weights
-(portal/allocation/calibrated_weights.py).
-"""
+"""The packets that a router forwards per second, the weight of each transport, and the cost of a line."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
 from django.conf import settings
 
 from portal.core.network.encapsulations import COST, TUNNELS, Transport
+from portal.inventory.calibration_document import Calibration
+from portal.inventory.models import Router
 
 # Plain IPv4 forwarding in millions of packets per second and core.
 IPV4_MPPS_PER_CORE = {"Atom C3558": 5.01, "Xeon D1518": 10.20, "Ryzen 5950X": 22.28}
@@ -90,3 +83,66 @@ def packets_per_core(transport: Transport, *, cpu: str) -> float:
     """Return the packets per second that one core carries with this transport, by the shipped table."""
     speed = IPV4_MPPS_PER_CORE.get(cpu, IPV4_MPPS_PER_CORE[SLOWEST_CPU])
     return COST[transport].mpps_per_core * 1e6 * speed / IPV4_MPPS_PER_CORE[REFERENCE_CPU]
+
+
+def weights_of(router: Router) -> Weights:
+    """Return the weights for bookings of the router's ends."""
+    if router.calibration is None:
+        return BY_TABLE
+    return calibrated_weights(Calibration.of(router.calibration), cpu=router.cpu)
+
+
+def calibrated_weights(calibration: Calibration, *, cpu: str) -> Weights:
+    """Return the weights from a calibration; table weights for transports that could not be measured.
+
+    A tunnel never counts as cheaper than a cross-connect. A lower measured cost is noise.
+    """
+    clocks = {transport: Fraction(str(each)) for transport, each in calibration.clocks.items()}
+    frame = Fraction(str(calibration.clock_hz)) / Fraction(packets_per_core(Transport.L2XC, cpu=cpu))
+    weights = dict(BY_TABLE)
+    for tunnel in TUNNELS:
+        if tunnel in clocks:
+            more = max(Fraction(0), clocks[tunnel] - clocks[Transport.L2XC])
+            weights[tunnel] = directions(tunnel) * (1 + more / frame)
+    return weights
+
+
+def packet_rate(transport: Transport, *, cpu: str, weights: Weights) -> float:
+    """Return the packets per second that one core carries with this transport and these weights."""
+    cross_connected = packets_per_core(Transport.L2XC, cpu=cpu)
+    return float(cross_connected * directions(transport) / weights[transport])
+
+
+@dataclass(frozen=True, slots=True)
+class TransportCost:
+    """The cost of one transport on a router.
+
+    ``clocks``: the measured clocks per frame of 64 bytes; None if not measured. ``mpps_per_core``: the rate
+    that admission uses, in millions of frames per second and core. ``mpps_by_table``: the same rate according
+    to the shipped table.
+    """
+
+    transport: Transport
+    clocks: float | None
+    mpps_per_core: float
+    mpps_by_table: float
+
+
+def calibration_of(router: Router) -> Calibration | None:
+    """Return the calibration that the NOC accepted for this router; None if the shipped table applies."""
+    return None if router.calibration is None else Calibration.of(router.calibration)
+
+
+def transport_costs(router: Router) -> list[TransportCost]:
+    """Return the costs of all transports, in the order of the enumeration."""
+    calibration, weights = calibration_of(router), weights_of(router)
+    clocks = {} if calibration is None else calibration.clocks
+    return [
+        TransportCost(
+            transport,
+            clocks.get(transport),
+            round(packet_rate(transport, cpu=router.cpu, weights=weights) / 1e6, 2),
+            round(packet_rate(transport, cpu=router.cpu, weights=BY_TABLE) / 1e6, 2),
+        )
+        for transport in Transport
+    ]

@@ -1,20 +1,67 @@
-"""Leases of pairs of tunnel addresses for GRE without keys. VPP allows one GRE tunnel for Ethernet (TEB) per
-pair.
-"""
+"""Leases of GRE keys, and of address pairs for GRE tunnels without a key."""
 
+import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import product
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from portal.allocation.errors import GrePairsExhausted, TunnelPairTaken
-from portal.allocation.models import GrePairLease
+from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted, TunnelKeyTaken, TunnelPairTaken
+from portal.allocation.models import LAST_GRE_KEY, GreKeyLease, GrePairLease
 from portal.allocation.tunnel_lease_cooldown import cooling_down_take, leases_end
 from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, TunnelAddress
+
+_TRIES = 64
+
+_LEASE = """
+INSERT INTO allocation_grekeylease (gre_key, holder, leased_at)
+SELECT %(key)s, %(owner)s, %(now)s
+WHERE %(of_others)s OR NOT EXISTS (
+    SELECT 1 FROM inventory_observedcircuit WHERE key = %(key)s AND encapsulation = 'gre'
+)
+ON CONFLICT (gre_key) DO NOTHING
+"""
+
+
+def gre_key_lease(*, owner: UUID, now: datetime) -> int:
+    """Lease a free key for ``owner`` that no foreign line uses. Raises ``GreKeysExhausted``."""
+    for _ in range(_TRIES):
+        key = random.randint(1, LAST_GRE_KEY)  # noqa: S311 - not a secret
+        if _insert_key(key, owner, now, of_others=False):
+            return key
+    raise GreKeysExhausted
+
+
+def gre_key_lease_named(key: int, *, owner: UUID, now: datetime) -> None:
+    """Lease this key for ``owner``, even during its cool-down. Raises ``TunnelKeyTaken``."""
+    in_cooldown = GreKeyLease.objects.filter(gre_key=key)
+    if not _insert_key(key, owner, now, of_others=True) and not cooling_down_take(
+        in_cooldown, owner=owner, now=now
+    ):
+        raise TunnelKeyTaken(key=key)
+
+
+def gre_key_release(*, owner: UUID, kept: QuerySet[GreKeyLease], rest: timedelta, now: datetime) -> None:
+    """End the lease of an owner's key. The lease cools down, or is quarantined if it is among ``kept``."""
+    leases_end(GreKeyLease.objects.filter(owner=owner), kept=kept, rest=rest, now=now)
+
+
+def cooled_down_gre_keys_free(*, now: datetime) -> int:
+    """Free the keys whose cool-down is over; return their number."""
+    return GreKeyLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
+
+
+def _insert_key(key: int, owner: UUID, now: datetime, *, of_others: bool) -> bool:
+    """Insert a lease. ``of_others``: whether a foreign line may use the key already."""
+    parameters: dict[str, Any] = {"key": key, "owner": owner, "now": now, "of_others": of_others}
+    with connection.cursor() as cursor:
+        cursor.execute(_LEASE, parameters)
+        return bool(cursor.rowcount)
 
 
 def gre_pair_lease(
@@ -26,7 +73,7 @@ def gre_pair_lease(
     foreign tunnel without a key are excluded.
     """
     for a_address, z_address in _offered(a_router, z_router, family):
-        if _insert(a_address, z_address, owner, now):
+        if _insert_pair(a_address, z_address, owner, now):
             return a_address, z_address
     raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
 
@@ -34,7 +81,7 @@ def gre_pair_lease(
 def gre_pair_lease_named(pair: tuple[str, str], *, owner: UUID, now: datetime) -> None:
     """Lease this pair for ``owner``, even during its cool-down. Raises ``TunnelPairTaken``."""
     in_cooldown = GrePairLease.objects.filter(is_pair(pair))
-    if not _insert(*pair, owner, now) and not cooling_down_take(in_cooldown, owner=owner, now=now):
+    if not _insert_pair(*pair, owner, now) and not cooling_down_take(in_cooldown, owner=owner, now=now):
         raise TunnelPairTaken(pair=" – ".join(pair))
 
 
@@ -103,7 +150,7 @@ def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[st
     return sorted(of_family, key=lambda a: (a != router.loopback(family), a))
 
 
-def _insert(a_address: str, z_address: str, owner: UUID, now: datetime) -> bool:
+def _insert_pair(a_address: str, z_address: str, owner: UUID, now: datetime) -> bool:
     # The database orders the pair, because the constraint uses the order of its inet type.
     with connection.cursor() as cursor:
         cursor.execute(
