@@ -3,7 +3,7 @@ it.
 
 The first process that needs the cluster creates it with `manage.py upgrade`, as a first installation does.
 All lanes of a test run share the cluster. Later runs use it too, until a file of the portal changes. Tests of
-upgrades from an earlier release use separate databases (tests/integration/test_upgrade.py).
+upgrades from an earlier release use separate databases (tests/integration/database/test_upgrade.py).
 """
 
 import fcntl

@@ -47,8 +47,8 @@ from tests.integration.imports.files import checked, staged
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, refuse
-from tests.integration.test_losses import of_interface, of_router, store_at
-from tests.integration.test_sample_quarantine import send
+from tests.integration.telemetry.test_losses import of_interface, of_router, store_at
+from tests.integration.telemetry.test_sample_quarantine import send
 
 # A line's page has links to the months and to the diagnosis, which scripts load at once.
 _FILLED_BY_SCRIPTS = {

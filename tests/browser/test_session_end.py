@@ -13,9 +13,9 @@ from tests.browser.reader import Reader
 from tests.browser.test_live_pages import hide
 from tests.browser.test_order_wizard import fill_by_keyboard
 from tests.integration.isp import Isp
+from tests.integration.lines.test_oper_status import observe
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
-from tests.integration.test_oper_status import observe
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

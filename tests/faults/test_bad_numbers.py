@@ -1,6 +1,6 @@
 """The agent and the database also refuse impossible numbers, and the web server refuses a huge body.
 
-tests/integration/test_api_bad_input.py has the other refusals of the API, which need no stack.
+tests/integration/api/test_api_bad_input.py has the other refusals of the API, which need no stack.
 """
 
 import httpx

@@ -30,14 +30,14 @@ from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.operations import reservation_make
 from portal.wsgi import application
+from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import found_line
 from tests.integration.conftest import one_connection
 from tests.integration.imports.files import checked
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
-from tests.integration.test_api_v1 import client
-from tests.integration.test_sample_quarantine import send
+from tests.integration.telemetry.test_sample_quarantine import send
 
 __all__ = ["one_connection"]
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "5"))

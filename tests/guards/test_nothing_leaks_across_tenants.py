@@ -23,13 +23,13 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import reservation_make
+from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import found_line
+from tests.integration.database.test_tenants_stay_apart import everything, set_aside
 from tests.integration.imports.files import checked
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
-from tests.integration.test_api_v1 import client
-from tests.integration.test_tenants_stay_apart import everything, set_aside
 
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")

@@ -25,10 +25,10 @@ from portal.vll.models import Reservation, Vll
 from portal.vll.operations import order_delete, order_modify, order_reject
 from portal.web.noc.history import actor
 from tests.integration.accounts.codes import with_totp
+from tests.integration.api.test_api_v1 import client as api_of
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
-from tests.integration.test_api_v1 import client as api_of
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from portal.accounts.invitation_limits import PER_ADDRESS, PER_CUSTOMER, WINDOW
 from portal.accounts.invitations import invitation_revoke, invite
 from portal.accounts.models import Customer, Invitation, User
 from portal.core import clock
-from tests.integration.test_lock_order import thread_of
+from tests.integration.database.test_lock_order import thread_of
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

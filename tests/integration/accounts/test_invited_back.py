@@ -12,8 +12,8 @@ from portal.accounts.invitations import accept_reopening, invitation_path, invit
 from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.core import clock
 from tests.integration.accounts.codes import code_of, with_totp
+from tests.integration.api.test_api_v1 import client as api_client
 from tests.integration.isp import member
-from tests.integration.test_api_v1 import client as api_client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

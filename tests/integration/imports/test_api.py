@@ -11,8 +11,8 @@ from portal.api.v1.imports import _LARGEST
 from portal.core import clock
 from portal.imports.models import Import
 from portal.inventory.models import Site
+from tests.integration.api.test_api_v1 import client
 from tests.integration.imports.files import work
-from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/imports"

@@ -221,7 +221,7 @@ def test_import_refuses_the_overlaps_that_an_order_refuses(
 
 
 def test_exported_list_of_lines_can_be_imported(isp: Isp, nora: User) -> None:
-    from tests.integration.test_api_v1 import client
+    from tests.integration.api.test_api_v1 import client
 
     table = LINES + "ZRH-AMS,rhino:host-cust1,100,hippo:host-cust1,any,1500,1000000000\n"
     imported(nora, "lines", table)

@@ -16,6 +16,7 @@ from portal.netbox_sync.configuration import configuration
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal, l2vpns_refresh
 from portal.netbox_sync.models import NetboxL2vpn
 from portal.netbox_sync.sync_run import sync_due
+from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import attachment, circuit, found_line, tunnel
 from tests.integration.isp import Isp
 from tests.integration.netbox.l2vpns import others_l2vpns
@@ -24,7 +25,6 @@ from tests.integration.netbox.seeded import seed
 from tests.integration.netbox.stand_in import Answer, Request, StandIn, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer
 from tests.integration.netbox.test_import import run
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,9 @@ from portal.inventory.models import Site
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.run_queue import SYNC, claim
 from portal.netbox_sync.sync_run import sync_due
+from tests.integration.api.test_api_v1 import client
 from tests.integration.netbox.stand_in import Answer, Request, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer, failing
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

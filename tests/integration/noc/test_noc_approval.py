@@ -17,12 +17,12 @@ from portal.vll.models import Order, PlanResult
 from portal.vll.operations import order_approve, order_modify, order_reject, plan_request
 from portal.vll.operations.order_plan_preview import GIVEN_UP, PlanState, state_of
 from provisioning.plan_preview import plan_make
+from tests.integration.api.test_api_v1 import client
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 from tests.integration.stand_in_agent import StandInAgent, serving
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db(transaction=True)

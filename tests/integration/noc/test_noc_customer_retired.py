@@ -15,10 +15,10 @@ from portal.inventory.models import Port
 from portal.inventory.operations import customer_change, customer_remove, customer_return, port_change
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
+from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

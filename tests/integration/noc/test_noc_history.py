@@ -13,9 +13,9 @@ from portal.inventory import pki
 from portal.inventory.models import BackboneLink, Router
 from portal.inventory.operations import certificates_revoke
 from tests.integration.accounts.codes import with_totp
+from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_enrolment import csr
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Router, Site
 from portal.vll.router_operations.actions import router_lock_set
+from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
-from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db
 

@@ -27,13 +27,13 @@ from portal.vll.operations import ends_observed
 from portal.vll.task_names import REBUILD_END
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.rebuild_job import end_rebuild
+from tests.integration.api.test_api_v1 import client
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
 from tests.integration.raised_alarms import noc_page
 from tests.integration.router_answers import activate
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db

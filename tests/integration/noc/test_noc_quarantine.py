@@ -12,12 +12,12 @@ from portal.core import clock
 from portal.telemetry.models import OperInterval, Quarantine
 from portal.telemetry.sample_quarantine_accept import accepted_count
 from portal.vll.models import Vll
+from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.processes.test_metrics import Value, scrape  # noqa: F401 - a fixture
 from tests.integration.raised_alarms import noc_page
-from tests.integration.test_api_v1 import client
-from tests.integration.test_metrics import Value, scrape  # noqa: F401 - a fixture
-from tests.integration.test_sample_quarantine import send
+from tests.integration.telemetry.test_sample_quarantine import send
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from tests.integration.accounts.codes import with_totp
-from tests.integration.test_api_v1 import client
+from tests.integration.api.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db
 

@@ -11,9 +11,9 @@ from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.errors import BookableBelowBooked, BookableTwice, OutOfRange
 from portal.inventory.models import Port
+from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.notifications.mail_preferences import mails_stop
 from portal.notifications.models import MailOptOut
-from tests.integration.test_api_v1 import client
+from tests.integration.api.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in
 
 pytestmark = pytest.mark.django_db

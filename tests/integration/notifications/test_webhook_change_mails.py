@@ -11,9 +11,9 @@ from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.models import Delivery, Mail, MailOptOut, Webhook
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED
 from portal.notifications.webhook_operations import webhook_change, webhook_create, webhook_rotate
+from tests.integration.api.test_api_v1 import client
 from tests.integration.notifications.mail_server import MailServer
 from tests.integration.notifications.test_mails import send_all, subjects
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in
 
 pytestmark = pytest.mark.django_db

@@ -12,8 +12,8 @@ from portal.core import clock
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_delivery import webhook_deliver
 from portal.notifications.webhook_operations import MOST_PER_CUSTOMER, webhook_test
+from tests.integration.api.test_api_v1 import client
 from tests.integration.notifications.receiver import Receiver
-from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ import pytest
 from django.urls import URLPattern
 
 from portal.accounts.models import User
-from tests.integration.test_tenants_stay_apart import WITH_ARGUMENTS, WITHOUT, Dairy, dairys, filled
+from tests.integration.database.test_tenants_stay_apart import WITH_ARGUMENTS, WITHOUT, Dairy, dairys, filled
 from tests.integration.web_pages.browser import signed_in
 
 __all__ = ["dairys"]

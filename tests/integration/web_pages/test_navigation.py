@@ -16,11 +16,11 @@ from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.vll.models import Vll
 from portal.vll.operations import order_reject
 from portal.web.page.navigation import OF_CUSTOMERS, OF_THE_ACCOUNT, OF_THE_NOC, page_at, waiting_counts
+from tests.integration.database.test_tenants_stay_apart import patterns, set_aside
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.raised_alarms import alarms_raised
 from tests.integration.router_answers import activate
-from tests.integration.test_tenants_stay_apart import patterns, set_aside
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

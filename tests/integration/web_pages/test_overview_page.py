@@ -22,7 +22,7 @@ from portal.web.page import pagination
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer, refuse
-from tests.integration.test_counter_ingest import BOOT
+from tests.integration.telemetry.test_counter_ingest import BOOT
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

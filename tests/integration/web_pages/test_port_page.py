@@ -13,7 +13,7 @@ from portal.inventory.models import ObservedInterface, ObservedRouter, Port
 from portal.vll.operations import reservation_make
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.test_losses import of_interface, store_at
+from tests.integration.telemetry.test_losses import of_interface, store_at
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

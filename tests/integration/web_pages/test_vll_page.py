@@ -15,10 +15,10 @@ from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject
 from portal.vll.router_operations.actions import router_lock_set, router_maintenance_set
 from portal.web.lines.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
+from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer, refuse
-from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
