@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 
 from portal.accounts.models import User
 from portal.vll.models import Vll
+from tests.browser.orders.test_order_wizard import fill_by_keyboard
 from tests.browser.reader import Reader
 from tests.browser.test_live_pages import hide
-from tests.browser.test_order_wizard import fill_by_keyboard
 from tests.integration.isp import Isp
 from tests.integration.lines.test_oper_status import observe
 from tests.integration.orders import order
