@@ -38,14 +38,7 @@ var needed = []api.Message{&vlib.CliInband{}, &pg.PgCreateInterfaceV3{}, &pg.PgD
 
 // Missing returns the name of the first message that this VPP lacks for test frames, or "" if it can send
 // them.
-func Missing(has func(api.Message) bool) string {
-	for _, message := range needed {
-		if !has(message) {
-			return message.GetMessageName()
-		}
-	}
-	return ""
-}
+func Missing(has func(api.Message) bool) string { return vpp.Missing(has, needed...) }
 
 // IsGenerator reports whether an interface is the agent's generator, which is a part of the test and not of
 // the router's configuration. It also recognizes the generator before the agent has tagged it.

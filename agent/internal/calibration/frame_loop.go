@@ -76,17 +76,6 @@ var needed = []api.Message{
 	&interfaces.SwInterfaceSetTable{}, &interfaces.SwInterfaceAddDelAddress{}, &ip_neighbor.IPNeighborAddDel{}, &l2.SwInterfaceSetL2Xconnect{},
 }
 
-// missing returns the name of the first message in the arguments that this VPP does not have, or
-// "".
-func missing(session Session, messages ...api.Message) string {
-	for _, message := range messages {
-		if !session.Has(message) {
-			return message.GetMessageName()
-		}
-	}
-	return ""
-}
-
 // loop is the path of the frames.
 type loop struct {
 	session                Session
@@ -203,7 +192,7 @@ func sink(transport Transport) generator {
 // first and deleted last, so without a generator there is nothing to delete. Tidy returns *CannotError if
 // another user has one of the names, *vpp.RefusedError, or an error of the connection.
 func Tidy(ctx context.Context, session Session) error {
-	if missing(session, needed...) != "" {
+	if vpp.Missing(session.Has, needed...) != "" {
 		return nil // without these messages, no calibration could start
 	}
 	found, err := find(ctx, session)

@@ -120,7 +120,7 @@ const (
 // VPP's runtime counters many times. It returns *CannotError, *vpp.RefusedError, *DisturbedError, or an
 // error of the connection.
 func Measure(ctx context.Context, session Session, options Options) (result *Result, err error) {
-	if message := missing(session, needed...); message != "" {
+	if message := vpp.Missing(session.Has, needed...); message != "" {
 		return nil, &CannotError{"this VPP has no message " + message + "; calibrating needs VPP 25.10 or later"}
 	}
 	if err := Tidy(ctx, session); err != nil {

@@ -52,7 +52,7 @@ func real(t *testing.T, options realvpp.Options) *vpp.Session {
 		}
 	}
 	session := dial(t, v.APISocket(), v.StatsSocket())
-	if lacks := missing(session, needed...); lacks != "" {
+	if lacks := vpp.Missing(session.Has, needed...); lacks != "" {
 		t.Skipf("SKIPPED ON THIS VPP: it has no message %s", lacks)
 	}
 	return session

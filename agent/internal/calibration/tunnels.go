@@ -19,12 +19,7 @@ func Lacks(transport Transport, has func(api.Message) bool) string {
 	if transport == L2XC {
 		return ""
 	}
-	for _, message := range tunnel.Of(transport.encapsulation()).Needs {
-		if !has(message) {
-			return message.GetMessageName()
-		}
-	}
-	return ""
+	return vpp.Missing(has, tunnel.Of(transport.encapsulation()).Needs...)
 }
 
 // tunnelOf returns the tunnel of a transport in the agent's table. As for a line, a GRE tunnel has

@@ -78,15 +78,14 @@ func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...
 }
 
 func capabilities(session Session) map[Capability]bool {
-	has := tunnel.Has(session.Has)
 	can := map[Capability]bool{
-		CanGREKeys:              tunnel.GREKeys(has),
+		CanGREKeys:              tunnel.GREKeys(session.Has),
 		CanTest:                 activationtest.Missing(session.Has) == "",
 		CanWatch:                pathwatch.Supported(session.Has),
 		CanPoliceHostInterfaces: atLeast(session.Info().Version, 24, 6),
 	}
 	for _, kind := range tunnel.Kinds {
-		can[Capability(kind.Encapsulation)] = has.HasAll(kind.Needs...)
+		can[Capability(kind.Encapsulation)] = vpp.Missing(session.Has, kind.Needs...) == ""
 	}
 	return can
 }

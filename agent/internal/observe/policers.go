@@ -45,20 +45,15 @@ type Policer struct {
 // arc, which L2 sub-interfaces do not use. From 26.06 on, it also works in the L2 input features
 // (policer_op.c). Before 26.06, only classify tables can lead the frames of L2 sub-interfaces to policers.
 func policingOf(session Session) Policing {
-	for _, m := range []api.Message{
-		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{},
-	} {
-		if !session.Has(m) {
-			return NoPolicing
-		}
-	}
-	if atLeast(session.Info().Version, 26, 6) {
+	lacking := vpp.Missing(session.Has,
+		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{})
+	switch {
+	case lacking != "":
+		return NoPolicing
+	case atLeast(session.Info().Version, 26, 6):
 		return SubInterfacePolicing
-	}
-	for _, m := range classifierMessages {
-		if !session.Has(m) {
-			return PortPolicing
-		}
+	case vpp.Missing(session.Has, classifierMessages...) != "":
+		return PortPolicing
 	}
 	return ClassifierPolicing
 }

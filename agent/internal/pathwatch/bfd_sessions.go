@@ -30,15 +30,8 @@ type Caller interface {
 // Supported reports whether this VPP has multihop BFD with all messages that the agent needs (VPP 25.02 and
 // later).
 func Supported(has func(api.Message) bool) bool {
-	for _, m := range []api.Message{
-		&bfd.BfdUDPEnableMultihop{}, &bfd.WantBfdEvents{}, &bfd.BfdUDPAdd{}, &bfd.BfdUDPMod{}, &bfd.BfdUDPDel{},
-		&bfd.BfdUDPSessionDump{}, &bfd.BfdUDPSessionSetFlags{},
-	} {
-		if !has(m) {
-			return false
-		}
-	}
-	return true
+	return vpp.Missing(has, &bfd.BfdUDPEnableMultihop{}, &bfd.WantBfdEvents{}, &bfd.BfdUDPAdd{}, &bfd.BfdUDPMod{}, &bfd.BfdUDPDel{},
+		&bfd.BfdUDPSessionDump{}, &bfd.BfdUDPSessionSetFlags{}) == ""
 }
 
 // Session is a multihop session as VPP reports it.
@@ -78,4 +71,34 @@ func Read(ctx context.Context, session Caller) (map[intent.Path]Session, error) 
 // EventOf returns the path and the state of an event. ok is false for single-hop sessions.
 func EventOf(m *bfd.BfdUDPSessionEvent) (path intent.Path, state bfd.BfdState, ok bool) {
 	return intent.Path{Local: vpp.NetipAddr(m.LocalAddr), Remote: vpp.NetipAddr(m.PeerAddr)}, m.State, m.SwIfIndex == multihop
+}
+
+// Refused maps each path whose session could not be created or changed to the reason: VPP's error text, or
+// the reason of Misrouted.
+type Refused map[intent.Path]string
+
+// Run sends the operations in order, and returns the paths for which VPP refused an operation.
+func Run(ctx context.Context, session Caller, ops []Op) (Refused, error) {
+	var requests []api.Message
+	for _, op := range ops {
+		if _, is := op.Request.(*bfd.BfdUDPAdd); is {
+			requests = append(requests, &bfd.BfdUDPEnableMultihop{}) // VPP ignores the request if multihop is enabled already
+			break
+		}
+	}
+	ahead := len(requests)
+	for _, op := range ops {
+		requests = append(requests, op.Request)
+	}
+	replies, err := session.Calls(ctx, requests)
+	if err != nil {
+		return nil, fmt.Errorf("change BFD sessions: %w", err)
+	}
+	refused := make(Refused)
+	for i, reply := range replies[ahead:] {
+		if retval := vpp.Retval(reply); retval != 0 {
+			refused[ops[i].Path] = fmt.Sprintf("%s: %v", ops[i].Request.GetMessageName(), api.RetvalToVPPApiError(retval))
+		}
+	}
+	return refused, nil
 }

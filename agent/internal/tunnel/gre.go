@@ -102,5 +102,5 @@ var greKind = &Kind{
 
 // GREKeys reports whether this VPP can have several GRE tunnels between two addresses, distinguished by keys.
 func GREKeys(has Has) bool {
-	return has.HasAll(&gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{})
+	return vpp.Missing(has, &gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{}) == ""
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -93,11 +92,6 @@ func (f *Found) TakesKey() bool { return f.Default || !f.Kind().SharesKeys }
 
 // Has reports whether VPP has a message.
 type Has func(api.Message) bool
-
-// HasAll reports whether VPP has all the messages.
-func (has Has) HasAll(messages ...api.Message) bool {
-	return !slices.ContainsFunc(messages, func(m api.Message) bool { return !has(m) })
-}
 
 // Kind describes one kind of transport. Its functions send nothing. A kind without a tunnel has only the first
 // two fields.

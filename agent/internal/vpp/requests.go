@@ -3,15 +3,28 @@ package vpp
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/vlib"
 )
 
 // Caller sends a request and returns VPP's reply.
 type Caller interface {
 	Call(ctx context.Context, request api.Message) (api.Message, error)
+}
+
+// Missing returns the name of the first message that this VPP lacks, or "" if it has all of them. has reports
+// whether VPP has a message.
+func Missing(has func(api.Message) bool, messages ...api.Message) string {
+	for _, message := range messages {
+		if !has(message) {
+			return message.GetMessageName()
+		}
+	}
+	return ""
 }
 
 // RefusedError is a request that VPP refused.
@@ -57,4 +70,20 @@ func Order(ctx context.Context, session Caller, line string) error {
 func Text(fixed string) string {
 	text, _, _ := strings.Cut(fixed, "\x00")
 	return text
+}
+
+// NetipAddr converts an address from the type that VPP's messages use.
+func NetipAddr(a ip_types.Address) netip.Addr {
+	if a.Af == ip_types.ADDRESS_IP6 {
+		return netip.AddrFrom16(a.Un.GetIP6())
+	}
+	return netip.AddrFrom4(a.Un.GetIP4())
+}
+
+// IPAddress converts an address to the type that VPP's messages use.
+func IPAddress(a netip.Addr) ip_types.Address {
+	if a.Is6() {
+		return ip_types.Address{Af: ip_types.ADDRESS_IP6, Un: ip_types.AddressUnionIP6(a.As16())}
+	}
+	return ip_types.Address{Af: ip_types.ADDRESS_IP4, Un: ip_types.AddressUnionIP4(a.As4())}
 }
