@@ -27,8 +27,6 @@ EVERY_S = {
     telemetry.WATCH_SILENCES: 10,
     telemetry.ROLL_UP: 60,
     telemetry.FREEZE_PERCENTILES: 3600,
-    # Each decision also sends this task. The schedule covers decisions whose worker died.
-    telemetry.COUNT_ACCEPTED: 300,
     telemetry.KEEP_PARTITIONS: 3600,
     api.SWEEP_ANSWERS: 600,
     imports.SWEEP: 30,

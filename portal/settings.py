@@ -483,8 +483,6 @@ LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=2)
 LONGLINE_FIVE_MINUTE_DAYS = env.int("LONGLINE_FIVE_MINUTE_DAYS", default=40)
 LONGLINE_HOUR_DAYS = env.int("LONGLINE_HOUR_DAYS", default=731)
 LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
-# How many days quarantined samples wait for a decision after the end of their month.
-LONGLINE_QUARANTINE_DAYS = env.int("LONGLINE_QUARANTINE_DAYS", default=60)
 # How many days events of agents are kept. Duplicates are recognized for the same time.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 # How many days attempts to converge routers are kept. The last attempt of each router and the attempts of

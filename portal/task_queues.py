@@ -26,7 +26,6 @@ TASK_QUEUES = {
     "telemetry.*": "telemetry",
     # Tasks whose duration grows with the backlog, up to half an hour. Nobody waits for them.
     telemetry.FREEZE_PERCENTILES: "batch",
-    telemetry.COUNT_ACCEPTED: "batch",
     telemetry.KEEP_PARTITIONS: "batch",
     alarms.FORGET: "batch",
     notifications.MONTHLY_REPORTS: "batch",

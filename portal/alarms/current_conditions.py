@@ -35,7 +35,7 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
     ((Kind.TEST_FAILED,), order_alarms.failed_tests),
     ((Kind.UNCONFIRMED,), order_alarms.unconfirmed),
     ((Kind.LINK_MTU, Kind.LINK_INTERFACE), inventory_alarms.links),
-    ((Kind.QUARANTINE,), portal_alarms.quarantines),
+    ((Kind.CLOCK_WRONG,), router_alarms.wrong_clocks),
     ((Kind.MAILS,), portal_alarms.mails),
     ((Kind.WEBHOOK,), portal_alarms.webhooks),
     ((Kind.NETBOX, Kind.NETBOX_LINES), portal_alarms.netbox),

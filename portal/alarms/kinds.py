@@ -52,7 +52,8 @@ class Kind(models.TextChoices):
     LINK_INTERFACE = "link_interface", _("Links with a missing interface")
     FILES_ASIDE = "files_aside", _("Agents with unusable files")
     CERTIFICATE_ENDS = "certificate_ends", _("Router certificates that expire soon and were not renewed")
-    QUARANTINE = "quarantine", _("Samples with a wrong time or count, waiting for a decision")
+    # The stored name is that of release 0.1.0, whose alarm was about the samples of the wrong clock.
+    CLOCK_WRONG = "quarantine", _("Routers with a wrong clock")
     MAILS = "mails", _("Mail that the mail server does not accept")
     WEBHOOK = "webhook", _("Disabled webhooks")
     NETBOX = "netbox", _("NetBox does not answer, or was last read too long ago")
@@ -92,7 +93,7 @@ SEVERITIES: dict[Kind, Severity] = {
     Kind.LINK_INTERFACE: Severity.MINOR,
     Kind.FILES_ASIDE: Severity.MINOR,
     Kind.CERTIFICATE_ENDS: Severity.MINOR,
-    Kind.QUARANTINE: Severity.MINOR,
+    Kind.CLOCK_WRONG: Severity.MINOR,
     Kind.MAILS: Severity.MINOR,
     Kind.WEBHOOK: Severity.MINOR,
     Kind.NETBOX: Severity.MINOR,

@@ -10,16 +10,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext_noop
 
 from portal.alarms.kinds import Kind
 from portal.core.reader_zone import moment_text
-from portal.core.units import grouped_text, number_text, part_text, rate_text
+from portal.core.units import grouped_text, number_text, offset_text, part_text, rate_text
 from portal.diagnosis.diagnosis import stored_sentence
 from portal.netbox_sync.user_messages import error_sentence
 from portal.notifications.webhook_operations import why_disabled
-from portal.telemetry.models import Quarantine
-from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
 from portal.vll.sentences import black_hole_text, failure_sentence
 from portal.vll.states import OrderAction, OrderState
 
@@ -55,7 +53,7 @@ HEADLINES: dict[str, str] = {
     Kind.LINK_INTERFACE: gettext_noop("{name}: an interface is missing"),
     Kind.FILES_ASIDE: gettext_noop("The agent of {name} could not use its files"),
     Kind.CERTIFICATE_ENDS: gettext_noop("The certificate of {name} ends soon"),
-    Kind.QUARANTINE: gettext_noop("Samples from {name} are waiting for a decision"),
+    Kind.CLOCK_WRONG: gettext_noop("The clock of {name} is wrong"),
     Kind.MAILS: gettext_noop("The mail server does not accept mail"),
     Kind.WEBHOOK: gettext_noop("The webhook {name} was disabled"),
     Kind.NETBOX: gettext_noop("NetBox does not answer, or was last read too long ago"),
@@ -239,25 +237,8 @@ def _test_failed(facts: Facts) -> str:
     return failure_sentence({"message": facts["sentence"], **facts})
 
 
-def _quarantine(facts: Facts) -> str:
-    samples, lines = facts["samples"], facts["lines"]
-    if not facts["month"]:
-        reason = reason_text(Quarantine(month=None, reason=facts["reason"]))
-        return ngettext(
-            "{samples} samples of {lines} line. {reason}",
-            "{samples} samples of {lines} lines. {reason}",
-            lines,
-        ).format(samples=grouped_text(samples), lines=grouped_text(lines), reason=reason)
-    return ngettext(
-        "Its clock was {clock}; {samples} samples of {lines} line in {month}",
-        "Its clock was {clock}; {samples} samples of {lines} lines in {month}",
-        lines,
-    ).format(
-        clock=offset_text(facts["offset_ms"]),
-        samples=grouped_text(samples),
-        lines=grouped_text(lines),
-        month=facts["month"],
-    )
+def _clock_wrong(facts: Facts) -> str:
+    return offset_text(facts["offset_ms"])
 
 
 def _relay(facts: Facts) -> str:
@@ -337,7 +318,7 @@ _NOTES: dict[str, Callable[[Facts], str]] = {
     Kind.ORDER_PENDING_APPROVAL: _order,
     Kind.UNCONFIRMED: _customer,
     Kind.TEST_FAILED: _test_failed,
-    Kind.QUARANTINE: _quarantine,
+    Kind.CLOCK_WRONG: _clock_wrong,
     Kind.RELAY: _relay,
     Kind.QUEUE_UNSERVED: _queue_unserved,
     Kind.MAILS: _mails,

@@ -92,7 +92,6 @@ UNTRACKED: dict[type[models.Model], str] = {
     Order: "state_at alarmed_at request_id",
     # The diagnosis at the time of the report. It contains reports of routers.
     TroubleReport: "finding",
-    Quarantine: "first_ms last_ms samples waited first_received_at last_received_at counted_at",
     Webhook: "secret previous_secret failures failing_since paused_until called_until claim claimed_until",
 }
 
@@ -153,10 +152,6 @@ NOT_AUDITED: dict[str, str] = {
     "telemetry.FrozenMonth": _BY_THE_PORTAL,
     "telemetry.MonthlyPercentile": "is itself a record that a trigger keeps from being changed",
     "telemetry.OperInterval": "written by a trigger from events",
-    "telemetry.QuarantinedEnd": _BY_ROUTERS,
-    "telemetry.QuarantinedFiveMinutes": _BY_ROUTERS,
-    "telemetry.QuarantinedRun": _BY_ROUTERS,
-    "telemetry.QuarantinedSample": _BY_ROUTERS,
     "telemetry.RouterEvent": _BY_ROUTERS,
     "telemetry.Sample": _BY_ROUTERS,
     "telemetry.UnjudgedFiveMinutes": _BY_THE_PORTAL,

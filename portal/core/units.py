@@ -3,6 +3,7 @@
 import math
 
 from django.utils.formats import get_format
+from django.utils.translation import gettext as _
 
 _SI = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"))
 
@@ -34,6 +35,18 @@ def lasting_text(seconds: float) -> str:
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts[:2]) or "0 s"
+
+
+def offset_text(offset_ms: int) -> str:
+    """Return a text such as ``2 h 3 min ahead`` for a clock.
+
+    ``offset_ms``: portal time minus the time of the clock.
+    """
+    if offset_ms == 0:
+        return _("right")
+    lasting = lasting_text(abs(offset_ms) / 1000)
+    text = _("{lasting} ahead") if offset_ms < 0 else _("{lasting} behind")
+    return text.format(lasting=lasting)
 
 
 def part_text(ratio: float) -> str:

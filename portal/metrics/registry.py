@@ -28,7 +28,6 @@ from portal.metrics.collectors import (
     orders,
     outbox,
     paths,
-    quarantine,
     queues,
     routers,
 )
@@ -43,8 +42,7 @@ _REST = 50
 # JIT compilation is off: for one of the statements it took ten times as long as running all statements.
 _FOR_THIS_TRANSACTION = "SELECT set_config('statement_timeout', '10s', true), set_config('jit', 'off', true)"
 _FROM_THE_DATABASE = tuple(
-    part.families
-    for part in (lines, paths, orders, outbox, routers, losses, quarantine, leases, notifications)
+    part.families for part in (lines, paths, orders, outbox, routers, losses, leases, notifications)
 )
 
 

@@ -15,7 +15,7 @@ from portal.notifications.models import Group, Mail, ReportedMonth
 from portal.notifications.models.mail import MONTHLY_REPORT
 from portal.telemetry.availability import Times, availability_of_many, availability_text
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
-from portal.telemetry.month_close import newest_of_month, undecided_of
+from portal.telemetry.month_close import newest_of_month
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
@@ -61,10 +61,7 @@ def _month_report(month: date, now: datetime) -> int:
 
 
 def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
-    """Return the template and the values of a report; None if the customer has no values for the month.
-
-    The values are the current ones when the mail is sent, including corrections.
-    """
+    """Return the template and the values of a report; None if the customer has no values for the month."""
     if found.customer is None or found.month is None:
         return None
     lines = {line.pk: line for line in Vll.objects.filter(customer=found.customer_id)}
@@ -73,13 +70,8 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
         return None
     since, until = month_span(found.month)
     times = availability_of_many(vlls=list(ends), since=since, until=until)
-    undecided = undecided_of(list(ends))
     rows = sorted(
-        (
-            _row(lines[pk], sides, times.get(pk, Times()))
-            | {"undecided": max(undecided.get(pk, {}).get(found.month, {0: 0}).values())}
-            for pk, sides in ends.items()
-        ),
+        (_row(lines[pk], sides, times.get(pk, Times())) for pk, sides in ends.items()),
         key=lambda row: row["line"],
     )
     return "monthly_report", {

@@ -1,11 +1,12 @@
 """Storage of agents' counters. A repeated sample has no effect, and samples may arrive in any order.
 
-Samples with impossible times or values are quarantined.
+Samples with impossible times or values are refused.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
@@ -15,6 +16,7 @@ from psycopg.errors import CheckViolation, UniqueViolation
 
 from portal.core.clock import to_ms, to_time
 from portal.core.db.postgres_pipeline import pipelined_transaction
+from portal.events.outbox import announce
 from portal.inventory.models import Router
 from portal.telemetry.counter_watermark import (
     NO_MARKS,
@@ -26,20 +28,23 @@ from portal.telemetry.counter_watermark import (
     marks_of,
 )
 from portal.telemetry.partitions import partitions_ensure
-from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
+from portal.telemetry.reported_counters import (
+    LONGEST_SAMPLE,
+    CounterReport,
+    CounterSample,
+    EndCount,
+    PolicerCount,
+)
 from portal.telemetry.rollup_tables import LOSS_SAMPLES, SAMPLES
 from portal.telemetry.rollups import lock_buckets
 from portal.telemetry.router_loss_ingest import losses_insert
-from portal.telemetry.sample_quarantine import (
-    PER_END,
-    POLICER,
-    Suspect,
-    contradiction,
-    correction_ms,
-    set_aside,
-)
+from portal.telemetry.sample_times import MAX_OFFSET, BootClock, clocks_after, placed
 from portal.vll.models import EndMove
 
+log = logging.getLogger(__name__)
+
+PER_END = ("in_bytes", "in_packets", "out_bytes", "out_packets")
+POLICER = PolicerCount.__struct_fields__
 DROPS = ("in_drops", "out_drops")
 # Inserts the rows of any number of samples. Each row has its own sample number and times.
 _ROWS = """
@@ -67,14 +72,8 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
             %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
             %s::bigint[]) AS reported
 """
-# A sample that was quarantined counts as a duplicate if the agent sends it again. Otherwise the portal could
-# store it as valid, because its time may no longer be in the future.
 _INSERT = f"""
 WITH inserted AS ({_ROWS}
-    WHERE NOT EXISTS (
-        SELECT FROM telemetry_quarantinedrun AS run
-        WHERE run.router_id = %s AND run.boot_id = %s AND run.seqs @> reported.seq
-    )
     ON CONFLICT DO NOTHING
     RETURNING vll_id, side, from_at, to_at
 ), marked AS (
@@ -99,12 +98,13 @@ WHERE (vll_id, side) NOT IN (
 class Stored:
     """The result of storing a report: numbers of ends, added up over the samples of the report.
 
-    ``rejected``: ends that were not on this router at the time of the sample.
+    ``refused``: ends with an impossible time or a negative count. ``rejected``: ends that were not on this
+    router at the time of the sample.
     """
 
     accepted: int
     duplicate: int
-    quarantined: int
+    refused: int
     rejected: int
 
 
@@ -118,10 +118,9 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
     except IntegrityError as error:
         if _lacks_partition(error):
             # Partitions for the next days always exist. A late sample may need an earlier one.
-            good = (sample for sample in report.samples if not contradiction(sample, now))
-            days = {to_time(sample.to_ms).date() for sample in good}
             for table in (SAMPLES, LOSS_SAMPLES):
-                partitions_ensure(days, table)
+                days_ago = range(-1, table.retention.days + 2)
+                partitions_ensure([(now - timedelta(days=n)).astimezone(UTC).date() for n in days_ago], table)
         elif not isinstance(error.__cause__, UniqueViolation):
             raise
     return _store(router, report, now, by_number=False)
@@ -132,55 +131,68 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
 
     ``by_number``: treat samples with higher numbers than all earlier ones as new, without a lookup.
     """
-    reasons = [contradiction(sample, now) for sample in report.samples]
     with pipelined_transaction():
-        last, own = _lock_and_read(router, report, reasons, now)
+        last, own = _lock_and_read(router, report, now)
+        clocks = _clocks(router, report, last, now)
+        timely: list[CounterSample] = []
         rows: list[_Row] = []
-        suspects: list[Suspect] = []
-        rejected = 0
-        for sample, reason in zip(report.samples, reasons, strict=True):
-            from_ms = sample.from_ms + correction_ms(report, reason, now)
-            ends = [end for end in sample.ends if own.counts(end, from_ms)]
+        refused = rejected = 0
+        for sample in placed(report, clocks):
+            ends = [end for end in sample.ends if own.counts(end, sample.from_ms)]
+            good = []
+            if _is_possible(sample, now):
+                timely.append(sample)
+                good = [end for end in ends if not _is_negative(end)]
             rejected += len(sample.ends) - len(ends)
-            good = [end for end in ends if not _is_negative(end)]
-            if len(good) < len(ends):
-                suspects.append(Suspect(sample, "negative", [end for end in ends if _is_negative(end)]))
-            if reason is None:
-                rows += [(sample, end) for end in good]
-            elif good:
-                suspects.append(Suspect(sample, reason, good))
-        accepted, marks = _insert(router, report, rows, last if by_number else None, now)
-        quarantined = set_aside(router=router, report=report, suspects=suspects, now=now) if suspects else 0
-        timely = [sample for sample, reason in zip(report.samples, reasons, strict=True) if reason is None]
+            refused += len(ends) - len(good)
+            rows += [(sample, end) for end in good]
+        lock_buckets({(sample.from_ms, sample.to_ms) for sample in timely})
+        accepted, marks = _insert(router, report, timely, rows, last if by_number else None, now)
         with connection.cursor() as cursor:
             losses_insert(cursor, router=router, report=report, good=timely)
-            clock_write(cursor, router=router, report=report, last=last, marks=marks, now=now)
-    quarantined_before = sum(len(each.ends) for each in suspects) - quarantined
-    return Stored(accepted, len(rows) - accepted + quarantined_before, quarantined, rejected)
+            clock_write(cursor, router=router, report=report, last=last, clocks=clocks, marks=marks, now=now)
+    if refused:
+        log.warning("%s: %d counts with an impossible time or a negative value are refused", router, refused)
+    return Stored(accepted, len(rows) - accepted, refused, rejected)
+
+
+def _is_possible(sample: CounterSample, now: datetime) -> bool:
+    """Return whether a sample can have its times. They are compared as integers of any size."""
+    oldest_ms, newest_ms = to_ms(now - SAMPLES.retention), to_ms(now + MAX_OFFSET)
+    is_within = oldest_ms <= sample.from_ms < sample.to_ms <= newest_ms
+    return is_within and sample.to_ms - sample.from_ms <= LONGEST_SAMPLE // timedelta(milliseconds=1)
+
+
+def _clocks(
+    router: Router, report: CounterReport, last: LastCounters | None, now: datetime
+) -> list[BootClock]:
+    """Return the router's clocks after this report.
+
+    An event records that samples keep the times of the router's own clock, because the router was restarted.
+    """
+    before = last.clocks if last else []
+    is_known = any(each.kernel_boot_id == report.kernel_boot_id for each in before)
+    if report.kernel_boot_id and report.sent_uptime_ms is None and not is_known:
+        announce("router.samples_by_own_clock", now=now, router_id=router.pk)
+    return clocks_after(before, report, now)
 
 
 def _lock_and_read(
-    router: Router, report: CounterReport, reasons: Sequence[str | None], now: datetime
+    router: Router, report: CounterReport, now: datetime
 ) -> tuple[LastCounters | None, "_Ends"]:
-    """Lock the router's AgentClock and the buckets. Return the data of the last report, and the reported ends
-    that are not on the router.
+    """Lock the router's AgentClock. Return the data of the last report, and the reported ends that are not on
+    the router.
     """
-    times_ms = {
-        (sample.from_ms, sample.to_ms)
-        for sample, reason in zip(report.samples, reasons, strict=True)
-        if not reason
-    }
     ends = list(dict.fromkeys((end.vll, end.side) for sample in report.samples for end in sample.ends))
     reported_ends = [_array(vll for vll, _ in ends), _array(side for _, side in ends)]
     with connection.cursor() as clock, connection.cursor() as elsewhere:
         clock_read(clock, router)
-        lock_buckets(times_ms)
         elsewhere.execute(_ELSEWHERE, [*reported_ends, router.pk])
         own = _ends_on(router, set(elsewhere.fetchall()))
         last = clock_found(clock)
         if last is None:
             # From here on, this transaction has the row's lock.
-            clock_write(clock, router=router, report=report, last=None, now=now)
+            clock_write(clock, router=router, report=report, last=None, clocks=[], now=now)
     return last, own
 
 
@@ -235,7 +247,12 @@ def _is_negative(end: EndCount) -> bool:
 
 
 def _insert(
-    router: Router, report: CounterReport, rows: list[_Row], last: LastCounters | None, now: datetime
+    router: Router,
+    report: CounterReport,
+    timely: list[CounterSample],
+    rows: list[_Row],
+    last: LastCounters | None,
+    now: datetime,
 ) -> tuple[int, Marks]:
     """Insert all rows with one statement. Return the number of new rows, and the marks of their buckets."""
     if not rows:
@@ -252,15 +269,15 @@ def _insert(
     ]
     reporter: tuple[Any, ...] = (report.boot_id, router.pk, report.simulated)
     is_new = last is not None and last.are_before(report)
-    marks = marks_of(report.samples, "".join(named)) if is_new else NO_MARKS
+    marks = marks_of(timely, "".join(named)) if is_new else NO_MARKS
     with connection.cursor() as cursor:
-        if last is not None and len(report.samples) == 1 and marks == last.marks and marks.exist(now):
-            (sample,) = report.samples
+        if last is not None and len(timely) == 1 and marks == last.marks and marks.exist(now):
+            (sample,) = timely
             times = (sample.seq, to_time(sample.from_ms), to_time(sample.to_ms))
             cursor.execute(_NEW_ROWS, (*reporter, *times, *named, *counted))
             return len(rows), marks
         numbers = (_array(map(attrgetter(name), samples)) for name in ("seq", "from_ms", "to_ms"))
-        cursor.execute(_INSERT, (*reporter, *named, *numbers, *counted, router.pk, report.boot_id))
+        cursor.execute(_INSERT, (*reporter, *named, *numbers, *counted))
         return int(cursor.fetchone()[0]), marks
 
 

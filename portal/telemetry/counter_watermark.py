@@ -1,28 +1,32 @@
-"""The record of a router's last counter report: clock offset, highest sample number, and last marks."""
+"""The record of a router's last counter report: clocks, highest sample number, and last marks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any, NamedTuple
+
+from msgspec.json import Decoder, encode
 
 from portal.core.clock import to_ms, to_time
 from portal.inventory.models import Router
 from portal.telemetry.reported_counters import CounterReport, CounterSample
 from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.telemetry.sample_times import BootClock, offset_ms
 
 _READ = """
-SELECT boot_id::text, newest_seq, marked_at, marked_ends
+SELECT boot_id::text, newest_seq, marked_at, marked_ends, boot_clocks::text
 FROM telemetry_agentclock WHERE router_id = %s FOR NO KEY UPDATE
 """
 _WRITE = """
-INSERT INTO telemetry_agentclock (router_id, boot_id, offset_ms, measured_at, dropped, newest_seq, marked_at,
-                                  marked_ends)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO telemetry_agentclock (router_id, boot_id, offset_ms, sample_offset_ms, measured_at, dropped,
+                                  newest_seq, marked_at, marked_ends, boot_clocks)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (router_id) DO UPDATE
-SET boot_id = EXCLUDED.boot_id, offset_ms = EXCLUDED.offset_ms, measured_at = EXCLUDED.measured_at,
-    dropped = EXCLUDED.dropped, newest_seq = EXCLUDED.newest_seq, marked_at = EXCLUDED.marked_at,
-    marked_ends = EXCLUDED.marked_ends
+SET boot_id = EXCLUDED.boot_id, offset_ms = EXCLUDED.offset_ms, sample_offset_ms = EXCLUDED.sample_offset_ms,
+    measured_at = EXCLUDED.measured_at, dropped = EXCLUDED.dropped, newest_seq = EXCLUDED.newest_seq,
+    marked_at = EXCLUDED.marked_at, marked_ends = EXCLUDED.marked_ends, boot_clocks = EXCLUDED.boot_clocks
 """
+_CLOCKS = Decoder(list[BootClock])
 _STEP = timedelta(seconds=FIVE_MINUTES.step_s)
 
 
@@ -56,6 +60,7 @@ class LastCounters(NamedTuple):
     boot_id: str
     newest_seq: int | None
     marks: Marks
+    clocks: Sequence[BootClock]
 
     def are_before(self, report: CounterReport) -> bool:
         """Return whether all samples of ``report`` are new.
@@ -90,7 +95,7 @@ def clock_read(cursor: Any, router: Router) -> None:
 def clock_found(cursor: Any) -> LastCounters | None:
     """Return the data in the row that ``clock_read`` selected; None before the router's first report."""
     row = cursor.fetchone()
-    return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:]))
+    return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:4]), _CLOCKS.decode(row[4]))
 
 
 def clock_write(
@@ -99,15 +104,15 @@ def clock_write(
     router: Router,
     report: CounterReport,
     last: LastCounters | None,
+    clocks: Sequence[BootClock],
     marks: Marks = NO_MARKS,
     now: datetime,
 ) -> None:
-    """Store the offset of the agent's clock, and the data for comparison with the next report."""
+    """Store the offsets of the router's clocks, and the data for comparison with the next report."""
     numbers = [sample.seq for sample in report.samples]
     if last is not None and last.boot_id == report.boot_id and last.newest_seq is not None:
         numbers.append(last.newest_seq)
     newest = max(numbers, default=None)
-    offset_ms = to_ms(now) - report.sent_ms
-    cursor.execute(
-        _WRITE, [router.pk, report.boot_id, offset_ms, now, report.dropped, newest, marks.at, marks.ends]
-    )
+    offsets_ms = to_ms(now) - report.sent_ms, offset_ms(report, clocks, now)
+    rest = (now, report.dropped, newest, *marks, encode(clocks).decode())
+    cursor.execute(_WRITE, [router.pk, report.boot_id, *offsets_ms, *rest])

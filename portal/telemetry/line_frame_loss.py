@@ -22,11 +22,11 @@ error, and each gap in it adds two more. Offsets between the agents' clocks also
 only shows that the loss is less than ``bound_ratio``. If more frames left than entered, the loss is 0.
 """
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+
+from django.db.models import Max, Min
 
 from portal.telemetry.bucket_queries import rolled_up, starts_of
 from portal.telemetry.errors import RangeEmpty
@@ -142,8 +142,7 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
         raise RangeEmpty
     step_s = finest_kept(since, now=now).step_s or FIVE_MINUTES.step_s
     counted, simulated = _counted(vll, since, until, step_s)
-    apart_s = clocks_apart_s([vll.pk])[vll.pk]
-    return _compared(service_time(vll), counted, since, until, step_s, now, apart_s) | {
+    return _compared(service_time(vll), counted, since, until, step_s, now, _apart_s(vll)) | {
         "simulated": simulated
     }
 
@@ -158,46 +157,22 @@ def frame_loss_by_month(
     """
     step_s = max(HOURS.step_s, finest_kept(months[0], now=now).step_s)
     counted, simulated = _counted(vll, months[0], until, step_s)
-    ends, served, apart_s = [*months[1:], until], service_time(vll), clocks_apart_s([vll.pk])[vll.pk]
+    ends, served, apart_s = [*months[1:], until], service_time(vll), _apart_s(vll)
     return [
         _compared(served, counted, begin, end, step_s, now, apart_s) | {"simulated": simulated}
         for begin, end in zip(months, ends, strict=True)
     ]
 
 
-def compare(
-    served: ServiceTime,
-    rows: Mapping[int, Mapping[str, Any]],
-    since: datetime,
-    until: datetime,
-    step_s: int,
-    now: datetime,
-    apart_s: float,
-) -> dict[str, Any]:
-    """Return the result of ``frame_loss`` for rows that the caller has read.
+def _apart_s(vll: Vll) -> float:
+    """Return the difference (s) between the times of the samples at the two ends; 0 if unknown.
 
-    ``rows``: by start of the bucket (epoch s), the columns by name. ``apart_s``: see ``clocks_apart_s``.
+    The offsets come from the newest reports.
     """
-    counted = {
-        start: (
-            _End(*(row[f"a_{name}"] for name in _PER_END)),
-            _End(*(row[f"z_{name}"] for name in _PER_END)),
-        )
-        for start, row in rows.items()
-    }
-    return _compared(served, counted, since, until, step_s, now, apart_s)
-
-
-def clocks_apart_s(vlls: Collection[UUID]) -> dict[UUID, float]:
-    """Return, by line, the difference (s) between the clocks of the agents at its two ends; 0 if unknown.
-
-    The clock offsets come from the newest reports.
-    """
-    offsets: dict[UUID, list[int]] = {vll: [] for vll in vlls}
-    clocks = VllEnd.objects.filter(vll__in=vlls, port__router__agent_clock__isnull=False)
-    for vll, offset_ms in clocks.values_list("vll", "port__router__agent_clock__offset_ms"):
-        offsets[vll].append(offset_ms)
-    return {vll: (max(found) - min(found)) / 1000 if found else 0.0 for vll, found in offsets.items()}
+    offset = "port__router__agent_clock__sample_offset_ms"
+    ends = VllEnd.objects.filter(vll=vll, port__router__agent_clock__isnull=False)
+    found = ends.aggregate(most=Max(offset), least=Min(offset))
+    return (found["most"] - found["least"]) / 1000 if found["most"] is not None else 0.0
 
 
 def _counted(vll: Vll, since: datetime, until: datetime, step_s: int) -> tuple[_Counted, bool]:

@@ -1,9 +1,4 @@
-"""Freeze a calendar month: store its 95th percentiles permanently, before its 5-minute rows are dropped.
-
-A month is frozen on schedule, even while samples of it are in quarantine. Pages and the API show how many
-5-minute buckets are undecided. If the NOC accepts samples later, a correction is stored next to the frozen
-values.
-"""
+"""Freeze a calendar month: store its 95th percentiles permanently, before its 5-minute rows are dropped."""
 
 from collections import defaultdict
 from datetime import date, datetime, timedelta
@@ -11,14 +6,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
-from django.db.models import Count
-
-from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.db.each_row import each_row
-from portal.events.outbox import announce
 from portal.telemetry.bucket_queries import SIDES, buckets_of
-from portal.telemetry.models import FrozenMonth, MonthlyPercentile, Quarantine, QuarantinedFiveMinutes
+from portal.telemetry.models import FrozenMonth, MonthlyPercentile
 from portal.telemetry.partitions import months_unfrozen
 from portal.telemetry.rollup_tables import SAMPLES
 from portal.telemetry.throughput import P95_BUCKET_S, expected_of, percentiles
@@ -29,9 +19,6 @@ from portal.vll.models import Vll
 # Late samples of a month are accepted until SAMPLES.retention after its end, because agents keep samples that
 # they cannot send. The grace period is for a report that the portal is storing when this time ends.
 GRACE = timedelta(hours=1)
-_FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
-# By month: the number of 5-minute buckets of each side that wait for a decision.
-Undecided = dict[date, dict[str, int]]
 
 
 def months_freeze(*, now: datetime) -> int:
@@ -56,42 +43,9 @@ def months_freeze(*, now: datetime) -> int:
     return frozen
 
 
-@transaction.atomic
 def _freeze(vll: Vll, *, since: datetime, until: datetime, now: datetime) -> int:
-    _lock()
     rows = _measured(vll, since, until, now)
     return len(MonthlyPercentile.objects.bulk_create(rows, ignore_conflicts=True))
-
-
-@transaction.atomic
-def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
-    """Store a correction of a line's frozen month if its 5-minute rows now give other values.
-
-    Return whether a correction was stored.
-    """
-    _lock()
-    frozen = newest_of_month(month, [vll.pk]).get(vll.pk)
-    if frozen is None:
-        return False
-    since, until = month_span(month)
-    rows = _measured(vll, since, until, now)
-    if all(_figures(row) == _figures(frozen[row.side]) for row in rows if row.side in frozen):
-        return False
-    for row in rows:
-        row.correction = 1 + max(each.correction for each in frozen.values())
-    MonthlyPercentile.objects.bulk_create(rows)
-    data = {"month": f"{month:%Y-%m}"}
-    announce("vll.month_corrected", now=now, customer_id=vll.customer_id, vll_id=vll.pk, data=data)
-    return True
-
-
-def _lock() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.MONTHS])
-
-
-def _figures(row: MonthlyPercentile) -> list[Any]:
-    return [getattr(row, name) for name in _FIGURES]
 
 
 def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list[MonthlyPercentile]:
@@ -122,65 +76,25 @@ def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list
 
 
 def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, MonthlyPercentile]]:
-    """Return the current values of a month by line and side: the last correction, or the first freeze."""
+    """Return the values of a month by line and side.
+
+    Release 0.1.0 could store corrections of a month. The last correction applies.
+    """
     found: dict[UUID, dict[str, MonthlyPercentile]] = defaultdict(dict)
     for row in MonthlyPercentile.objects.filter(month=month, vll_id__in=vlls).order_by("correction"):
         found[row.vll_id][row.side] = row
     return dict(found)
 
 
-def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
-    """Return, by line and month, how many 5-minute buckets of each side are in quarantine and may still be
-    added.
-    """
-    waiting = QuarantinedFiveMinutes.objects.filter(
-        vll_id__in=vlls,
-        accepted=False,
-        quarantine__state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
-    )
-    found: dict[UUID, Undecided] = {}
-    for vll, month, side, number in waiting.values_list("vll_id", "quarantine__month", "side").annotate(
-        Count("start_at", distinct=True)
-    ):
-        found.setdefault(vll, {}).setdefault(month, {})[side] = number
-    return found
+def frozen_percentiles(*, vll_id: UUID) -> list[dict[str, Any]]:
+    """Return all frozen months of a VLL, newest first. Rates are in bit/s."""
+    months: dict[date, dict[str, MonthlyPercentile]] = defaultdict(dict)
+    for row in MonthlyPercentile.objects.filter(vll_id=vll_id).order_by("-month", "correction", "side"):
+        months[row.month][row.side] = row
+    return [{"month": f"{month:%Y-%m}", "unit": "bit/s"} | _facts(sides) for month, sides in months.items()]
 
 
-def frozen_percentiles(*, vll_id: UUID, undecided: Undecided | None = None) -> list[dict[str, object]]:
-    """Return all frozen months of a VLL, newest first. Rates are in bit/s.
-
-    Each end has ``undecided``, the number of 5-minute buckets in quarantine. ``earlier`` contains the values
-    before each correction, newest first. The parameter ``undecided`` is the result of ``undecided_of``, if
-    the caller has it already.
-    """
-    if undecided is None:
-        undecided = undecided_of([vll_id]).get(vll_id, {})
-    months: dict[date, dict[int, dict[str, MonthlyPercentile]]] = {}
-    rows = MonthlyPercentile.objects.filter(vll_id=vll_id).order_by("-month", "-correction", "side")
-    for row in rows:
-        months.setdefault(row.month, {}).setdefault(row.correction, {})[row.side] = row
-    return [
-        {"month": f"{month:%Y-%m}", "unit": "bit/s"}
-        | _month_facts(list(versions.values()), undecided.get(month, {}))
-        for month, versions in months.items()
-    ]
-
-
-def _month_facts(
-    versions: list[dict[str, MonthlyPercentile]], undecided: dict[str, int]
-) -> dict[str, object]:
-    facts = _version(versions[0])
-    for side in versions[0]:
-        facts[f"{side}_end"] |= {"undecided": undecided.get(side, 0)}
-    replaced = [_version(each) for each in versions]
-    return facts | {
-        "earlier": [
-            was | {"corrected_at": by["frozen_at"]} for was, by in zip(replaced[1:], replaced, strict=False)
-        ]
-    }
-
-
-def _version(sides: dict[str, MonthlyPercentile]) -> dict[str, Any]:
+def _facts(sides: dict[str, MonthlyPercentile]) -> dict[str, Any]:
     one = next(iter(sides.values()))
     return {"frozen_at": one.frozen_at, "simulated": one.simulated} | {
         f"{side}_end": {

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from portal.telemetry.availability import availability, reaching
 from portal.telemetry.line_frame_loss import frame_loss, frame_loss_by_month
-from portal.telemetry.month_close import frozen_percentiles, undecided_of
+from portal.telemetry.month_close import frozen_percentiles
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
@@ -26,7 +26,6 @@ def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
     * ``availability`` and ``loss``: as in the responses of ``/availability`` and ``/loss``. The loss of the
       current month is computed from buckets of 5 minutes, the loss of earlier months from buckets of an hour.
     * ``p95``: the percentiles of both ends; None until the month is frozen.
-    * ``undecided``: by side, the number of 5-minute buckets in quarantine, which the NOC may still accept.
     """
     return _figures(vll, _starts(vll.created_at.astimezone(UTC), now.astimezone(UTC)), now, now)[::-1]
 
@@ -57,15 +56,13 @@ def _figures(vll: Vll, starts: list[datetime], until: datetime, now: datetime) -
         losses = frame_loss_by_month(vll=vll, months=over, until=ends, now=now)
     if len(over) < len(starts):
         losses.append(frame_loss(vll=vll, since=starts[-1], until=until, now=now))
-    undecided = undecided_of([vll.pk]).get(vll.pk, {})
-    frozen = {entry["month"]: entry for entry in frozen_percentiles(vll_id=vll.pk, undecided=undecided)}
+    frozen = {entry["month"]: entry for entry in frozen_percentiles(vll_id=vll.pk)}
     return [
         {
             "month": f"{start:%Y-%m}",
             "availability": time,
             "loss": loss,
             "p95": frozen.get(f"{start:%Y-%m}"),
-            "undecided": undecided.get(start.date(), {}),
         }
         for start, time, loss in zip(starts, times, losses, strict=True)
     ]

@@ -10,7 +10,7 @@ from psycopg.errors import LockNotAvailable
 
 from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.db.each_row import each_row
-from portal.telemetry.models import FrozenMonth, Quarantine
+from portal.telemetry.models import FrozenMonth
 from portal.telemetry.rollup_tables import (
     FIVE_MINUTES,
     LOSS_SAMPLES,
@@ -36,8 +36,7 @@ def partitions_keep(*, now: datetime) -> None:
     Some partitions are kept at any age:
 
     * samples that are not yet rolled up;
-    * 5-minute rows of months that are not yet frozen;
-    * 5-minute rows of months that may still get quarantined samples.
+    * 5-minute rows of months that are not yet frozen.
 
     The function also deletes old events of agents.
     """
@@ -53,7 +52,7 @@ def _partitions_of(table: Table, now: datetime) -> None:
     if table in (SAMPLES, LOSS_SAMPLES):
         oldest = min(oldest, _first_to_roll_up(table) or oldest)
     if table is FIVE_MINUTES:
-        oldest = min([oldest, *months_unfrozen(), *undecided_months()])
+        oldest = min([oldest, *months_unfrozen()])
     for partition in sorted(_existing(table), key=lambda one: one.first):
         if partition.end <= oldest:
             _drop(partition)
@@ -107,21 +106,6 @@ def months_unfrozen() -> list[date]:
     stored = {partition.first.replace(day=1) for partition in _existing(FIVE_MINUTES)}
     frozen = FrozenMonth.objects.filter(month__in=stored).values_list("month", flat=True)
     return sorted(stored.difference(frozen))
-
-
-def undecided_months() -> set[date]:
-    """Return the first days of the months that may still get quarantined samples, if the NOC accepts them."""
-    waiting = Quarantine.objects.filter(
-        counted_at=None,
-        state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
-    )
-    return {month for month in waiting.values_list("month", flat=True) if month is not None}
-
-
-def month_is_whole(month: date, *, now: datetime) -> bool:
-    """Return whether all 5-minute rows of the month are stored, and stay stored until the month is frozen."""
-    oldest = (now - FIVE_MINUTES.retention).astimezone(UTC).date()
-    return month >= oldest or month in months_unfrozen() or month in undecided_months()
 
 
 def _first_to_roll_up(table: Table) -> date | None:

@@ -10,8 +10,8 @@ from portal.core.strict_json import Natural53, Uuid
 # The longest time that an accepted sample covers. Queries use it to find all samples that overlap a time.
 LONGEST_SAMPLE = timedelta(hours=1)
 
-# The range of PostgreSQL's bigint and Go's int64. A negative count does not make the report invalid: the
-# sample is quarantined, so that the NOC sees it.
+# The range of PostgreSQL's bigint and Go's int64. A negative count does not make the report invalid: only its
+# end is refused.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
@@ -77,7 +77,11 @@ class RouterCount(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
-    """One interval, from_ms < t <= to_ms by the agent's clock (milliseconds since the epoch)."""
+    """One interval, from_ms < t <= to_ms by the router's wall clock (milliseconds since the epoch).
+
+    ``from_uptime_ms`` and ``to_uptime_ms``: the same interval by the router's uptime. They are absent from
+    reports of release 0.1.0.
+    """
 
     seq: Natural
     from_ms: Integer
@@ -85,12 +89,17 @@ class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
     ends: Annotated[tuple[EndCount, ...], Meta(max_length=100_000)]
     interfaces: Annotated[tuple[InterfaceCount, ...], Meta(max_length=10_000)] = ()
     router: RouterCount | None = None
+    from_uptime_ms: Natural53 | None = None
+    to_uptime_ms: Natural53 | None = None
 
 
 class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):
     """Samples of one run of the agent (``boot_id``).
 
     ``dropped``: the number of samples that this run discarded because its store was full.
+    ``kernel_boot_id``: the run of the router's kernel in which the samples were taken; None if the samples
+    have no uptimes. ``sent_uptime_ms``: the uptime when the report was sent; None if the router was restarted
+    since the samples were taken.
     """
 
     boot_id: Uuid
@@ -98,3 +107,5 @@ class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):
     simulated: bool
     dropped: Natural
     samples: Annotated[tuple[CounterSample, ...], Meta(max_length=10_000)]
+    kernel_boot_id: Uuid | None = None
+    sent_uptime_ms: Natural53 | None = None

@@ -1,9 +1,9 @@
 """Roll-up of samples into buckets of 5 minutes, an hour and a day.
 
 Every stored sample marks its 5-minute bucket as stale. When a stale bucket is complete, the whole bucket is
-counted again from the next finer table, and the next longer bucket becomes stale. Samples that the NOC
-accepted out of quarantine are included. Repeated, unordered and late samples therefore need no special
-handling. Until a stale bucket is counted again, queries compute it from finer rows (bucket_queries.py).
+counted again from the next finer table, and the next longer bucket becomes stale. Repeated, unordered and
+late samples therefore need no special handling. Until a stale bucket is counted again, queries compute it
+from finer rows (bucket_queries.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from portal.core.db.advisory_locks import AdvisoryLock
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
-from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
+from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, Table
 
 # A function that counts buckets of a table. Its arguments are a cursor, the table, and the owner and start of
 # each bucket. The owner is a line or a router.
@@ -71,15 +71,6 @@ GROUP BY vll_id, start_at
 )
 _PART = """side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes, conform_packets, exceed_bytes,
        exceed_packets, violate_bytes, violate_packets, simulated"""
-# Accepted samples were divided among their buckets when they were quarantined. The drops of quarantined
-# samples are not stored.
-_ACCEPTED = f"""
-SELECT b.vll_id, b.start_at, {_PART}, NULL::float8 AS in_drops, NULL::float8 AS out_drops,
-       covered_ms::float8 AS overlap_ms, covered_ms::float8 AS length_ms
-FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
-JOIN telemetry_quarantinedfiveminutes AS five
-     ON five.vll_id = b.vll_id AND five.start_at = b.start_at AND five.accepted
-"""  # noqa: S608 - constants
 # The buckets (%(vlls)s, %(starts)s) from samples. The counts of a sample are spread evenly over its time.
 # Sums of milliseconds are exact, because agents measure in milliseconds.
 FROM_SAMPLES = _COUNTED.format(
@@ -95,8 +86,7 @@ CROSS JOIN LATERAL (
     FROM telemetry_sample
     WHERE vll_id = b.vll_id AND side = ends.which AND from_at < b.start_at + interval '5 minutes'
       AND to_at > b.start_at AND to_at <= b.start_at + interval '5 minutes' + %(reach)s
-) AS s
-UNION ALL {_ACCEPTED}"""  # noqa: S608 - constants
+) AS s"""  # noqa: S608 - constants
 )
 _FROM_FINER = """
 SELECT b.vll_id, b.start_at, {columns}
@@ -107,22 +97,6 @@ CROSS JOIN LATERAL (
     HAVING count(*) > 0
 ) AS summed
 """
-# Adds accepted counts to buckets that cannot be counted again, because their samples are no longer stored.
-_FROM_ACCEPTED = _COUNTED.format(parts=f"{_ACCEPTED} AND five.quarantine_id = %(quarantine)s")
-_ADD = """
-INSERT INTO telemetry_five_minutes AS known (vll_id, start_at, {columns}) {counted}
-ON CONFLICT (vll_id, start_at) DO UPDATE SET {sums}, simulated = known.simulated OR EXCLUDED.simulated
-""".format(
-    columns=", ".join(COLUMNS),
-    counted=_FROM_ACCEPTED,
-    sums=", ".join(
-        f"{column} = greatest(known.{column}, EXCLUDED.{column})"
-        if column in MOST
-        else f"{column} = CASE WHEN EXCLUDED.{column} IS NULL THEN known.{column}"
-        f" ELSE coalesce(known.{column}, 0) + EXCLUDED.{column} END"
-        for column in COLUMNS[:-1]
-    ),
-)
 _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
 ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
@@ -242,20 +216,6 @@ def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]], table: Table =
     step = {"step": table.step_s, "length": timedelta(seconds=table.step_s)}
     if due:
         cursor.execute(_MARK, _columns(due) | step)
-
-
-def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, datetime]]) -> None:
-    """Add the accepted counts of a quarantine to these 5-minute buckets, and mark their hours as stale.
-
-    Use it for buckets whose samples are no longer stored. The caller must lock the roll-ups first
-    (``lock_roll_ups``), and must remove the accepted rows in the same transaction.
-    """
-    if not due:
-        return
-    partitions_ensure({start.astimezone(UTC).date() for _, start in due}, FIVE_MINUTES)
-    cursor.execute("SET LOCAL jit = off")
-    cursor.execute(_ADD, _columns(due) | {"quarantine": quarantine_id})
-    mark_stale(cursor, due, HOURS)
 
 
 def lock_roll_ups(cursor: Any) -> None:

@@ -3,6 +3,5 @@
 KEEP_PARTITIONS = "telemetry.keep_partitions"
 ROLL_UP = "telemetry.roll_up"
 FREEZE_PERCENTILES = "telemetry.freeze_percentiles"
-COUNT_ACCEPTED = "telemetry.count_accepted"
 WATCH_SILENCES = "telemetry.watch_silences"
 JUDGE_SILENCE = "telemetry.judge_silence"

@@ -15,8 +15,6 @@ from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as samples_roll_up
 from portal.telemetry.router_loss_rollups import losses_roll_up
 from portal.telemetry.router_silences import silences_begin, silences_due, silences_forget
-from portal.telemetry.sample_quarantine_accept import accepted_count
-from portal.telemetry.sample_quarantine_decisions import quarantines_expire
 from portal.vll.operations import attempts_forget
 
 # The intervals of Celery's beat. A message that waits for longer expires, because the next one follows.
@@ -31,7 +29,6 @@ def keep_partitions() -> None:
     now = clock.now()
     parts: tuple[Callable[[], object], ...] = (
         lambda: partitions_keep(now=now),
-        lambda: quarantines_expire(now=now),
         lambda: silences_forget(before=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS)),
         lambda: attempts_forget(before=now - timedelta(days=settings.LONGLINE_ATTEMPT_DAYS)),
     )
@@ -41,11 +38,6 @@ def keep_partitions() -> None:
 @shared_task(name=task_names.FREEZE_PERCENTILES, time_limit=1800)
 def freeze_percentiles() -> None:
     months_freeze(now=clock.now())
-
-
-@shared_task(name=task_names.COUNT_ACCEPTED, time_limit=1800)
-def count_accepted() -> None:
-    accepted_count(now=clock.now())
 
 
 @shared_task(name=task_names.ROLL_UP)

@@ -10,7 +10,6 @@ from portal.web.noc.inventory import autocomplete, customers, inventory_views
 from portal.web.noc.inventory.inventory_kinds import KINDS, Kind
 from portal.web.noc.map import map_views
 from portal.web.noc.routers import router_drain, router_views
-from portal.web.views import noc_quarantine
 
 
 def _pages_of(kind: Kind) -> list[URLPattern]:
@@ -48,10 +47,6 @@ urlpatterns = [
     path("imports/<uuid:import_id>/errors.csv", imports.errors, name="noc-import-errors"),
     path("imports/<uuid:import_id>/begin/", imports.begin, name="noc-import-begin"),
     path("imports/<uuid:import_id>/cancel/", imports.cancel, name="noc-import-cancel"),
-    path("quarantine/", noc_quarantine.listing, name="noc-quarantines"),
-    path("quarantine/<int:quarantine_id>/", noc_quarantine.page, name="noc-quarantine"),
-    path("quarantine/<int:quarantine_id>/accept/", noc_quarantine.accept, name="noc-quarantine-accept"),
-    path("quarantine/<int:quarantine_id>/discard/", noc_quarantine.discard, name="noc-quarantine-discard"),
     path("trouble/", diagnosis.listing, name="noc-trouble"),
     path("trouble/<uuid:report_id>/close/", diagnosis.close, name="trouble-close"),
     path("audit/", history.page, name="noc-audit"),

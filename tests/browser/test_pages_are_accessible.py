@@ -36,7 +36,6 @@ from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
-from portal.telemetry.models import Quarantine
 from portal.telemetry.reported_counters import EndCount
 from portal.vll.models import ActivationTest, Order, PlanResult, Reservation, Vll, VllEnd
 from portal.vll.operations import order_delete, reservation_make
@@ -48,7 +47,6 @@ from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, refuse
 from tests.integration.telemetry.test_losses import of_interface, of_router, store_at
-from tests.integration.telemetry.test_sample_quarantine import send
 
 # A line's page has links to the months and to the diagnosis, which scripts load at once.
 _FILLED_BY_SCRIPTS = {
@@ -80,7 +78,6 @@ _BUTTONS_AND_PARTS = {
         ),
         "noc-router-calibration",
         "noc-router-rebuild",
-        *("noc-quarantine-accept", "noc-quarantine-discard"),
         *("noc-import-template", "noc-import-errors", "noc-import-begin", "noc-import-cancel"),
         *(f"noc-alarm-{do}" for do in ("acknowledge", "unacknowledge", "assign", "silence", "unsilence")),
     )
@@ -123,8 +120,6 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     settings.NETBOX_URL = "http://netbox.invalid"
     add_netbox_runs(found["active"])
     ReservedVniRange.objects.create(first=1, last=9, reason="lab")
-    for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
-        send(isp, found["active"], clock.now() - timedelta(hours=1), duration_s=600, seq=100 * number, **odd)
     record_losses(isp, found["active"])
     loss = {"state": "not_restored", "since_ms": 1_790_000_000_000, "detail": "seen 7 times"}
     VllEnd.objects.filter(vll=found["active"], side="a").update(vlan_loss=loss)
@@ -383,9 +378,6 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/imports/",
             *(f"/noc/imports/{each.pk}/" for each in Import.objects.all()),
             "/noc/pools/",
-            "/noc/quarantine/",
-            "/noc/quarantine/?decided=1&router=rhino",
-            *(f"/noc/quarantine/{each.pk}/" for each in Quarantine.objects.all()),
             "/noc/netbox/",
             "/noc/trouble/",
             "/account/",

@@ -27,7 +27,6 @@ from portal.api.openapi.document import document
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
-from portal.telemetry.models import Quarantine
 from portal.vll.operations import reservation_make
 from portal.wsgi import application
 from tests.integration.api.test_api_v1 import client
@@ -37,7 +36,6 @@ from tests.integration.imports.files import checked
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
-from tests.integration.telemetry.test_sample_quarantine import send
 
 __all__ = ["one_connection"]
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "5"))
@@ -91,7 +89,6 @@ def known(module_rows: None) -> Known:
     activate(placed.vll)
     email, now = "dora@dairy.example", clock.now()
     invitation = invite(by=nina, customer=placed.customer, email=email, role="viewer", now=now)
-    send(isp, placed.vll, now)
     url = "https://hooks.example.net/"
     webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
     ids = {
@@ -109,7 +106,6 @@ def known(module_rows: None) -> Known:
         "sites": str(isp.routers["rhino"].site_id),
         "links": str(isp.links["rhino-hippo"].pk),
         "vni-ranges": str(ReservedVniRange.objects.create(first=1, last=9, reason="lab").pk),
-        "quarantines": str(Quarantine.objects.get().pk),
         "trouble-reports": str(trouble_report(user=alice, vll=placed.vll, note="", now=clock.now()).pk),
         "found-lines": str(found_line(isp)),
         "imports": str(checked(nora, "sites", "name\nBern\n").pk),

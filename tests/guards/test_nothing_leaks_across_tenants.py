@@ -25,7 +25,7 @@ from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import reservation_make
 from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import found_line
-from tests.integration.database.test_tenants_stay_apart import everything, set_aside
+from tests.integration.database.test_tenants_stay_apart import everything
 from tests.integration.imports.files import checked
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
@@ -43,7 +43,6 @@ THE_NOCS = {
     "vni-ranges",
     "pools",
     "noc-staff",
-    "quarantines",
 }
 # Owned by no tenant, and not secret.
 FOR_ALL = {"sites"}
@@ -98,7 +97,6 @@ def owned(module_rows: None) -> dict[str, Any]:
         "routers": isp.routers["rhino"].pk,
         "sites": isp.routers["rhino"].site_id,
         "links": isp.links["rhino-hippo"].pk,
-        "quarantines": set_aside(isp, placed.vll).pk,
         "found-lines": found_line(isp),
         "imports": checked(nora, "sites", f"name\n{SECRET}\n").pk,
         "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason=SECRET).pk,

@@ -109,7 +109,6 @@ def test_only_harmless_actions_take_one_click() -> None:
         ("noc/_drain_row.html", "suspend"),
         ("noc/netbox.html", "apply"),
         ("webhooks/_actions.html", "1"),
-        ("noc/quarantine.html", "1"),
     ],
 )
 def test_a_weighty_action_has_a_confirmation_dialog(template: str, value: str) -> None:

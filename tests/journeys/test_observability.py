@@ -25,7 +25,6 @@ SCRAPE_VALID_S = 120
 RARE = {
     "longline_end_policed_frames_total",
     "longline_end_policed_bytes_total",
-    "longline_quarantined_samples",
 }
 
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
+
 	"longline.dev/agent/internal/spool"
 )
 
@@ -13,17 +15,27 @@ import (
 const reportBytes = 4 << 20
 
 // composeCounters returns a function that composes a report from the first records, and also returns the
-// number of records in the report. All samples of a report are from one run of the agent and from one kind of
-// VPP (real or simulated). Together they have at most reportBytes.
+// number of records in the report. All samples of a report are from one run of the agent, and therefore from
+// one run of the router's kernel. They are also from one kind of VPP (real or simulated). Together they have
+// at most reportBytes.
 func composeCounters(now func() time.Time, dropped func() int64) func([]spool.Record) (any, int, error) {
 	return func(records []spool.Record) (any, int, error) {
 		first, err := unmarshal(records[0].Data)
 		if err != nil {
 			return nil, 0, err
 		}
+		sent := now()
 		report := countersBody{
-			Schema: 1, BootID: first.BootID.String(), SentMS: now().UnixMilli(), Simulated: first.Simulated,
+			Schema: 1, BootID: first.BootID.String(), SentMS: sent.UnixMilli(), Simulated: first.Simulated,
 			Dropped: dropped(), Samples: []sampleBody{sampleOf(first.Sample)},
+		}
+		if first.KernelBoot != uuid.Nil {
+			id := first.KernelBoot.String()
+			report.KernelBootID = &id
+			if first.KernelBoot == kernelBoot() {
+				uptime := uptimeAt(sent)
+				report.SentUptimeMS = &uptime
+			}
 		}
 		size := 0
 		if len(records) > 1 {

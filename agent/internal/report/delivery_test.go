@@ -228,6 +228,43 @@ func TestSamplesOfEarlierRunsKeepTheirBootIDAndComeFirst(t *testing.T) {
 	}
 }
 
+func TestAReportHasAnUptimeOnlyIfTheRouterWasNotRestartedSinceItsSamples(t *testing.T) {
+	if kernelBoot() == uuid.Nil {
+		t.Fatal("this kernel has no boot ID")
+	}
+	s := openSpool(t, t.TempDir(), 1<<20)
+	portal := &stubPortal{}
+	before := uptimeAt(time.Now())
+	for seq, boot := range []uuid.UUID{uuid.Nil, uuid.New(), kernelBoot()} {
+		sample := storedSample{BootID: uuid.New(), KernelBoot: boot, Sample: sampleNo(int64(seq))}
+		sample.FromUptimeMS, sample.ToUptimeMS = 70_000, 80_000
+		data, err := sample.marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver(t, forwarding(s, portal), 5)
+	earlier, rebooted, running := portal.taken()[0], portal.taken()[1], portal.taken()[2]
+	if earlier.KernelBootID != nil || earlier.SentUptimeMS != nil {
+		t.Errorf("samples without uptimes: %+v", earlier)
+	}
+	if rebooted.KernelBootID == nil || rebooted.SentUptimeMS != nil {
+		t.Errorf("samples of an earlier run of the kernel: %+v", rebooted)
+	}
+	if running.KernelBootID == nil || *running.KernelBootID != kernelBoot().String() {
+		t.Errorf("samples of this run of the kernel: %+v", running)
+	}
+	if sent := running.SentUptimeMS; sent == nil || *sent < before || *sent > uptimeAt(time.Now()) {
+		t.Errorf("sent at uptime %v, want %d or more", sent, before)
+	}
+	if s := running.Samples[0]; s.FromUptimeMS != 70_000 || s.ToUptimeMS != 80_000 {
+		t.Errorf("got %+v", s)
+	}
+}
+
 func TestSamplesBeyondTheLimitAreReportedAsDropped(t *testing.T) {
 	s := openSpool(t, t.TempDir(), 4<<10)
 	keep(t, s, bootID, false, upTo(200)...)

@@ -10,19 +10,25 @@ import (
 // or a slice. If a member with omitempty is nil, it is absent from the report.
 
 type countersBody struct {
-	Schema    int          `json:"schema"`
-	BootID    string       `json:"boot_id"`
-	SentMS    int64        `json:"sent_ms"`
-	Simulated bool         `json:"simulated"`
-	Dropped   int64        `json:"dropped"`
-	Samples   []sampleBody `json:"samples"`
+	Schema int    `json:"schema"`
+	BootID string `json:"boot_id"`
+	SentMS int64  `json:"sent_ms"`
+	// KernelBootID is null for samples without uptimes.
+	KernelBootID *string `json:"kernel_boot_id"`
+	// SentUptimeMS is null if the router has been restarted since the samples were taken.
+	SentUptimeMS *int64       `json:"sent_uptime_ms"`
+	Simulated    bool         `json:"simulated"`
+	Dropped      int64        `json:"dropped"`
+	Samples      []sampleBody `json:"samples"`
 }
 
 type sampleBody struct {
-	Seq    int64           `json:"seq"`
-	FromMS int64           `json:"from_ms"`
-	ToMS   int64           `json:"to_ms"`
-	Ends   []endCountsBody `json:"ends"`
+	Seq          int64           `json:"seq"`
+	FromMS       int64           `json:"from_ms"`
+	ToMS         int64           `json:"to_ms"`
+	FromUptimeMS int64           `json:"from_uptime_ms"`
+	ToUptimeMS   int64           `json:"to_uptime_ms"`
+	Ends         []endCountsBody `json:"ends"`
 	// Interfaces are interfaces that the agent did not create: ports, and sub-interfaces with addresses.
 	Interfaces []portCountsBody  `json:"interfaces"`
 	Router     *routerCountsBody `json:"router"`
@@ -95,7 +101,9 @@ func policerBodyOf(c *Colours) *policerBody {
 }
 
 func sampleOf(s Sample) sampleBody {
-	body := sampleBody{s.Seq, s.FromMS, s.ToMS, []endCountsBody{}, []portCountsBody{}, routerCountsBodyOf(s.Router)}
+	body := sampleBody{
+		s.Seq, s.FromMS, s.ToMS, s.FromUptimeMS, s.ToUptimeMS, []endCountsBody{}, []portCountsBody{}, routerCountsBodyOf(s.Router),
+	}
 	for _, e := range s.Ends {
 		body.Ends = append(body.Ends, endCountsBody{
 			e.Key.VLL, e.Key.End, e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets, policerBodyOf(e.Policed),

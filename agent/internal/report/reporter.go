@@ -370,7 +370,7 @@ func (r *Reporter) loads() Loads {
 }
 
 func (r *Reporter) store(s Sample, simulated bool) {
-	data, err := (&storedSample{BootID: r.bootID, Simulated: simulated, Sample: s}).marshal()
+	data, err := (&storedSample{BootID: r.bootID, KernelBoot: kernelBoot(), Simulated: simulated, Sample: s}).marshal()
 	if err == nil {
 		err = r.counters.spool.Append(data)
 	}

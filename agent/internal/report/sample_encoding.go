@@ -13,14 +13,15 @@ import (
 )
 
 // recordVersion is the first byte of a stored sample. It changes whenever the layout of samples changes, so
-// that an older agent does not misread samples of a newer agent. Version 1 had no policers, and version 2 had
-// no losses. The agent can still read both versions.
-const recordVersion = 3
+// that an older agent does not misread samples of a newer agent. Version 1 had no policers, version 2 had no
+// losses, and version 3 had no uptimes. The agent can still read these versions.
+const recordVersion = 4
 
-// storedSample is a sample with the boot ID of the agent that took it, and with the kind of VPP.
+// storedSample is a sample with the boot ID of the agent that took it, the ID of the kernel's run, and the kind
+// of VPP. The ID of the kernel's run is uuid.Nil if the sample has no uptimes.
 type storedSample struct {
-	BootID    uuid.UUID
-	Simulated bool
+	BootID, KernelBoot uuid.UUID
+	Simulated          bool
 	Sample
 }
 
@@ -33,7 +34,8 @@ func (s *storedSample) marshal() ([]byte, error) {
 	b = append(b, recordVersion)
 	b = append(b, s.BootID[:]...)
 	b = append(b, flag(s.Simulated))
-	for _, n := range []int64{s.Seq, s.FromMS, s.ToMS, int64(len(s.Ends))} {
+	b = append(b, s.KernelBoot[:]...)
+	for _, n := range []int64{s.Seq, s.FromMS, s.ToMS, s.FromUptimeMS, s.ToUptimeMS, int64(len(s.Ends))} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	for _, e := range s.Ends {
@@ -98,7 +100,13 @@ func unmarshal(data []byte) (*storedSample, error) {
 		return nil, errRecord
 	}
 	s := &storedSample{BootID: r.uuid(), Simulated: r.byte() == 1}
+	if version > 3 {
+		s.KernelBoot = r.uuid()
+	}
 	s.Seq, s.FromMS, s.ToMS = int64(r.number()), int64(r.number()), int64(r.number())
+	if version > 3 {
+		s.FromUptimeMS, s.ToUptimeMS = int64(r.number()), int64(r.number())
+	}
 	for n := r.number(); n > 0 && !r.failed; n-- {
 		e := EndCount{Key: intent.Key{VLL: r.uuid().String(), End: "a"}}
 		if r.byte() == 1 {

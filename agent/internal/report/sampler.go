@@ -82,15 +82,16 @@ type EndCount struct {
 // frames.
 type Dropped struct{ In, Out *uint64 }
 
-// Sample contains the traffic in the interval FromMS < t <= ToMS of the agent's clock (Unix time in ms). If
-// the readings of an end or a port have no reliable difference, Sample omits the end or port. It never
-// contains zeros instead.
+// Sample contains the traffic in the interval FromMS < t <= ToMS of the router's wall clock (Unix time in ms),
+// which is the interval from FromUptimeMS to ToUptimeMS of the router's uptime. If the readings of an end or a
+// port have no reliable difference, Sample omits the end or port. It never contains zeros instead.
 type Sample struct {
-	Seq          int64
-	FromMS, ToMS int64
-	Ends         []EndCount
-	Ports        []PortCount
-	Router       *RouterCount
+	Seq                      int64
+	FromMS, ToMS             int64
+	FromUptimeMS, ToUptimeMS int64
+	Ends                     []EndCount
+	Ports                    []PortCount
+	Router                   *RouterCount
 }
 
 // stalledAfter is a time. If neither VPP's heartbeat nor a counter has changed for this time, VPP counts as
@@ -101,6 +102,7 @@ const stalledAfter = 35 * time.Second
 type Sampler struct {
 	seq    int64
 	last   time.Time
+	uptime int64               // at the time last (ms)
 	counts map[Access]EndCount // the keys have no policers and tunnels
 	police map[Access]Colours
 	drops  map[dropped]uint64
@@ -145,7 +147,7 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 		return &count, since
 	}
 	sample := &Sample{
-		FromMS: s.last.UnixMilli(), ToMS: at.UnixMilli(),
+		FromMS: s.last.UnixMilli(), ToMS: at.UnixMilli(), FromUptimeMS: s.uptime, ToUptimeMS: uptimeAt(at),
 		Ports: s.loads.portCounts(view.BootMS, view.Ports), Router: s.loads.routerCount(view.BootMS),
 	}
 	for _, access := range view.Accesses {
@@ -192,7 +194,8 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out, policed, lost})
 		}
 	}
-	s.counts, s.police, s.drops, s.apart, s.view, s.last = now, colours, drops, apart, view, at
+	s.counts, s.police, s.drops, s.apart, s.view = now, colours, drops, apart, view
+	s.last, s.uptime = at, sample.ToUptimeMS
 	if len(sample.Ends) == 0 && len(sample.Ports) == 0 {
 		return nil
 	}

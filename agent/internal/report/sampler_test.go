@@ -41,6 +41,10 @@ func TestTheFirstSampleComesWithTheSecondReading(t *testing.T) {
 	if s == nil || len(s.Ends) != 1 || s.Ends[0] != want {
 		t.Fatalf("got %+v, want %+v", s, want)
 	}
+	next := m.Take(after(20), reading(3, 8000, 1400), of(alice))
+	if s.ToUptimeMS <= s.FromUptimeMS || next.FromUptimeMS != s.ToUptimeMS || next.ToUptimeMS <= next.FromUptimeMS {
+		t.Errorf("the uptimes %d to %d and %d to %d are not adjacent", s.FromUptimeMS, s.ToUptimeMS, next.FromUptimeMS, next.ToUptimeMS)
+	}
 	if s.Seq != 1 || s.FromMS != start.UnixMilli() || s.ToMS != start.UnixMilli()+10_000 {
 		t.Errorf("got %+v", s)
 	}

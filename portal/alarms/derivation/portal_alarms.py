@@ -1,4 +1,4 @@
-"""Alarms about the portal's own work: messages, mails, webhooks, NetBox, samples that await a decision."""
+"""Alarms about the portal's own work: messages, mails, webhooks and NetBox."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -10,7 +10,6 @@ from portal.core.served_queues import unserved_queues
 from portal.events.models import Outbox
 from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook
-from portal.telemetry.models import Quarantine
 
 # After this number of attempts, a mail has waited for twenty minutes. A server that uses greylisting accepts
 # the mail by then.
@@ -83,23 +82,3 @@ def netbox(now: datetime) -> Iterator[AlarmCondition]:
     if first is not None:
         facts = {"lines": status.in_error, "first": str(first.vll), "error": first.error}
         yield AlarmCondition(kind=Kind.NETBOX_LINES, object=PORTAL, name="NetBox", facts=facts)
-
-
-def quarantines(now: datetime) -> Iterator[AlarmCondition]:
-    aside = Quarantine.objects.filter(state=Quarantine.State.UNDECIDED).select_related("router")
-    aside = aside.annotate(lines=Count("ends__vll_id", distinct=True))
-    for each in aside.order_by("first_received_at", "pk"):
-        yield AlarmCondition(
-            kind=Kind.QUARANTINE,
-            object=f"quarantine:{each.pk}",
-            name=each.router.name,
-            since=each.first_received_at,
-            facts={
-                "samples": each.samples,
-                "lines": each.lines,
-                "offset_ms": each.offset_ms,
-                "month": f"{each.month:%Y-%m}" if each.month else "",
-                "reason": each.reason,
-            },
-            routers=(each.router_id,),
-        )

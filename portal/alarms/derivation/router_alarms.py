@@ -19,12 +19,15 @@ from portal.telemetry.router_losses import (
     recent_losses,
     short_of_buffers,
 )
+from portal.telemetry.sample_times import MAX_OFFSET
 from portal.vll.operations.oper_status import FRESH
 
 # The agent API records every ten seconds that it runs. A restart takes less than this time.
 _AWAY_AFTER = timedelta(seconds=45)
 # An agent that has started reports within seconds. Without a report within this time after the enrolment, the
 # router counts as silent.
+# The clock is measured with each report of counters.
+_CLOCK_MEASURED_WITHIN = timedelta(minutes=5)
 _REPORTS_WITHIN = timedelta(minutes=5)
 # Alarm if a certificate expires within this time. The agent should have renewed it nine days earlier.
 NOT_RENEWED = timedelta(days=21)
@@ -99,6 +102,15 @@ def agents(now: datetime) -> Iterator[AlarmCondition]:
         since = router.locked_since or router.frozen_since or router.maintenance_since
         facts = {"held": router.locked_since is not None, "frozen": router.frozen_since is not None}
         yield _of(router, Kind.WITHHELD, since=since, facts=facts)
+
+
+def wrong_clocks(now: datetime) -> Iterator[AlarmCondition]:
+    """Yield routers whose wall clock differs from the portal's clock by more than MAX_OFFSET."""
+    most_ms = MAX_OFFSET // timedelta(milliseconds=1)
+    measured = _with_agent().filter(agent_clock__measured_at__gte=now - _CLOCK_MEASURED_WITHIN)
+    wrong = measured.exclude(agent_clock__offset_ms__range=(-most_ms, most_ms))
+    for router in wrong.select_related("agent_clock").order_by("name"):
+        yield _of(router, Kind.CLOCK_WRONG, facts={"offset_ms": round(router.agent_clock.offset_ms, -4)})
 
 
 def lossy(now: datetime) -> Iterator[AlarmCondition]:

@@ -15,9 +15,9 @@ class _Document(CounterReport, frozen=True, kw_only=True):
 
 @report_endpoint(_Document)
 def counters(router: Router, report: CounterReport) -> dict[str, Any]:
-    """Store the samples. Return the numbers of samples that were accepted, already stored, or quarantined.
+    """Store the samples. Return the numbers of samples that were accepted, already stored, or refused.
 
     A sample has counts of several ends. For these numbers, each end of a sample counts as one.
     """
     stored = counters_store(router=router, report=report, now=clock.now())
-    return {"accepted": stored.accepted, "duplicate": stored.duplicate, "quarantined": stored.quarantined}
+    return {"accepted": stored.accepted, "duplicate": stored.duplicate, "refused": stored.refused}

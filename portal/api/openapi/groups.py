@@ -76,12 +76,6 @@ FOR_THE_NOC = (
         _("The use of VNIs, GRE keys, ports and cores, and reserved VNIs."),
         ("pools", "vni-ranges"),
     ),
-    Group(
-        "quarantines",
-        _("Quarantine"),
-        _("Samples that cannot be correct as they were reported."),
-        ("quarantines",),
-    ),
     Group("imports", _("Imports"), _("Bring your network in from tables."), ("imports",)),
     Group("netbox", _("NetBox"), _("State of the exchange with NetBox."), ("netbox",)),
 )

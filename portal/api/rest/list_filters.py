@@ -35,7 +35,6 @@ from portal.inventory.found_lines import (
 )
 from portal.inventory.models import BackboneLink, Router
 from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
-from portal.telemetry.models import Quarantine
 from portal.telemetry.monthly_figures import in_service_in
 from portal.telemetry.time_spans import last_month
 from portal.vll.models import Vll, VllEnd
@@ -232,11 +231,6 @@ class RouterFilters(Filters):
 
     def with_status(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
         return routers_with_status(rows, value)
-
-
-class QuarantineFilters(Filters):
-    state = django_filters.ChoiceFilter(choices=Quarantine.State.choices)
-    router = text(field_name="router__name", about="A router's name.")
 
 
 class FoundLineFilters(Filters):

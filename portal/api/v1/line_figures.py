@@ -61,7 +61,6 @@ HEADING = [
     *(f"{way}_{name}" for way in ("a_to_z", "z_to_a") for name in _LOSS),
     *("compared", "compared_missing", "compared_step_s"),
     *(f"{end}_p95_{name}" for end in ("a", "z") for name in _P95.values()),
-    *("a_undecided", "z_undecided", "p95_corrected_at"),
 ]
 
 
@@ -82,8 +81,6 @@ def month_row(vll: Vll, figures: dict[str, Any]) -> list[object]:
         figures["loss"]["missing"],
         figures["loss"]["step_s"],
         *(frozen.get(f"{end}_end", {}).get(name) for end in ("a", "z") for name in _P95),
-        *(figures["undecided"].get(end, 0) for end in ("a", "z")),
-        frozen["frozen_at"].isoformat() if frozen.get("earlier") else None,
     ]
 
 

@@ -81,11 +81,6 @@ def _record(**members: Any) -> dict[str, Any]:
 
 
 _P95 = {"in": _RATE, "out": _RATE, "max": _RATE, "counted": _COUNT, "missing": _COUNT}
-_UNDECIDED = {
-    **_COUNT,
-    "description": "The number of 5-minute intervals in quarantine because a router's clock was wrong."
-    " The NOC may still add them.",
-}
 PERCENTILES = _record(
     results={
         "type": "array",
@@ -94,19 +89,8 @@ PERCENTILES = _record(
             unit={"type": "string", "const": "bit/s"},
             frozen_at=_INSTANT,
             simulated={"type": "boolean"},
-            a_end=_record(**_P95, undecided=_UNDECIDED),
-            z_end=_record(**_P95, undecided=_UNDECIDED),
-            earlier={
-                "type": "array",
-                "description": "The values before each correction, newest first; normally empty.",
-                "items": _record(
-                    frozen_at=_INSTANT,
-                    corrected_at=_INSTANT,
-                    simulated={"type": "boolean"},
-                    a_end=_record(**_P95),
-                    z_end=_record(**_P95),
-                ),
-            },
+            a_end=_record(**_P95),
+            z_end=_record(**_P95),
         ),
     }
 )

@@ -23,7 +23,7 @@ from portal.api.v1 import (
     tokens,
     webhooks,
 )
-from portal.api.v1.views import inventory, lifecycle, order_plans, orders, quarantine, schema, vlls
+from portal.api.v1.views import inventory, lifecycle, order_plans, orders, schema, vlls
 
 app_name = "api-v1"
 urlpatterns = [
@@ -146,11 +146,6 @@ urlpatterns = [
     path("found-lines", found_lines.FoundLinesView.as_view(), name="found-lines"),
     path("found-lines/adopt", found_lines.AdoptSeveralView.as_view(), name="found-lines-adopt"),
     path("found-lines/<int:pk>/adopt", found_lines.AdoptView.as_view(), name="found-line-adopt"),
-    path("quarantines", quarantine.QuarantinesView.as_view(), name="quarantines"),
-    path("quarantines/<int:pk>", quarantine.QuarantineView.as_view(), name="quarantine"),
-    path("quarantines/<int:pk>/lines", quarantine.LinesView.as_view(), name="quarantine-lines"),
-    path("quarantines/<int:pk>/accept", quarantine.AcceptView.as_view(), name="quarantine-accept"),
-    path("quarantines/<int:pk>/discard", quarantine.DiscardView.as_view(), name="quarantine-discard"),
     path("vni-ranges", inventory.VniRangesView.as_view(), name="vni-ranges"),
     path(
         "vni-ranges/<int:pk>/history", audit_history.VniRangeHistoryView.as_view(), name="vni-range-history"

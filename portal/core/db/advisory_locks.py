@@ -21,9 +21,6 @@ class AdvisoryLock(IntEnum):
     # of the bucket shares the lock until it commits.
     STORED_SAMPLES = 7_305_003
     LOSS_ROLL_UPS = 7_305_004
-    # Freezing a month has to see all samples that were added before, and a correction has to see the frozen
-    # values.
-    MONTHS = 7_305_005
     # Without this lock, two processes could both create a mail for the same reader, kind and cause.
     MAILS = 7_305_011
     IMPORTS = 7_305_012

@@ -120,6 +120,9 @@ _SENTENCES = {
     "router.end.quarantined": gettext_noop("An end that is no longer wanted was not removed"),
     "router.intent.applied": gettext_noop("Configuration applied"),
     "router.behind_agent": gettext_noop("The agent has a newer intent than the database"),
+    "router.samples_by_own_clock": gettext_noop(
+        "Samples from before a restart have the times of the router's own clock"
+    ),
     "router.samples_accepted": gettext_noop("Quarantined samples were accepted"),
     "router.samples_discarded": gettext_noop("Quarantined samples were discarded"),
     "router.samples_expired": gettext_noop("Quarantined samples expired: nobody decided in time"),

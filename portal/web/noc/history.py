@@ -182,7 +182,7 @@ PAGES = {
     "hold": ("web:noc-customers-history", "customer_id"),
     "webhook": ("web:noc-webhook-history", "id"),
     "mailoptout": ("web:noc-person-history", "user_id"),
-    "quarantine": ("web:noc-quarantine", "id"),
+    "quarantine": ("web:noc-router", "router_id"),
     "troublereport": ("web:diagnosis", "vll_id"),
     "operatorstate": ("web:noc-alarm", "alarm_id"),
 }

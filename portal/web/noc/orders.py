@@ -66,14 +66,6 @@ class RejectionForm(TablerForm):
     )
 
 
-class DiscardForm(TablerForm):
-    """The form to discard samples in quarantine, with the reason."""
-
-    reason = _reason(
-        help_text=_("Kept with the decision"), required=_("Give a reason: it is kept with the decision.")
-    )
-
-
 class ForceEndForm(TablerForm):
     """The form to end an order without confirmation from the routers, with the reason."""
 

@@ -17,17 +17,16 @@ from portal.alarms.kinds import Kind
 from portal.alarms.queries import unacknowledged
 from portal.core import clock
 from portal.diagnosis.models import TroubleReport
-from portal.telemetry.models import Quarantine
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES
 from portal.web.page.list_filters import Text
 
-ALARMS, PENDING_APPROVAL, TROUBLE, QUARANTINES = "alarms", "pending_approval", "trouble", "quarantines"
+ALARMS, PENDING_APPROVAL, TROUBLE = "alarms", "pending_approval", "trouble"
 # The number of alarms about items that other pages also list. This number is subtracted, so that each item
 # counts once.
 AGAIN = "again"
-_LISTED_ELSEWHERE = (Kind.ORDER_PENDING_APPROVAL, Kind.TROUBLE, Kind.QUARANTINE)
+_LISTED_ELSEWHERE = (Kind.ORDER_PENDING_APPROVAL, Kind.TROUBLE)
 
 
 def waiting_counts() -> dict[str, int]:
@@ -41,7 +40,6 @@ def waiting_counts() -> dict[str, int]:
         AGAIN: alarms.filter(kind__in=_LISTED_ELSEWHERE),
         PENDING_APPROVAL: Order.objects.filter(state=OrderState.PENDING_APPROVAL),
         TROUBLE: TroubleReport.objects.filter(closed_at__isnull=True),
-        QUARANTINES: Quarantine.objects.filter(counted_at__isnull=True, state=Quarantine.State.UNDECIDED),
     }
     counted = [
         rows.order_by().annotate(what=Value(what)).values("what").annotate(n=Count("pk"))
@@ -109,13 +107,6 @@ OF_THE_NOC = (
                 waits=PENDING_APPROVAL,
             ),
             Page(_("Trouble reports"), "web:noc-trouble", "u", waits=TROUBLE),
-            Page(
-                _("Quarantine"),
-                "web:noc-quarantines",
-                "q",
-                below=("web:noc-quarantine",),
-                waits=QUARANTINES,
-            ),
             Page(_("Router status"), "web:routers", "r"),
         ),
     ),

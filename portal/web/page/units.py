@@ -16,6 +16,8 @@ from portal.core.network.encapsulations import Transport
 from portal.core.network.vlan_tags import Tagging
 from portal.core.units import lasting_text
 from portal.telemetry.availability import availability_text
+from portal.telemetry.models import AgentClock
+from portal.telemetry.sample_times import MAX_OFFSET
 from portal.vll.models import VllEnd
 
 register = template.Library()
@@ -27,6 +29,16 @@ _TAGS: dict[str, str] = {
     Tagging.QINQ: gettext_noop("VLAN %(outer)s, inner VLAN %(inner)s"),
     Tagging.DOT1AD: gettext_noop("S-VLAN %(outer)s, C-VLAN %(inner)s"),
 }
+
+
+@register.filter
+def clock_of(known: AgentClock) -> str:
+    """Return the offset of a router's clock when its agent sent its newest counters, such as ``2 h ahead``.
+
+    A clock that is wrong by at most a minute is shown as right.
+    """
+    is_right = abs(known.offset_ms) <= MAX_OFFSET.total_seconds() * 1000
+    return units.offset_text(0 if is_right else known.offset_ms)
 
 
 @register.filter

@@ -28,7 +28,7 @@ from portal.events.models import Outbox
 from portal.inventory import pki
 from portal.inventory.certificate_identity import router_uri
 from portal.inventory.models import ObservedInterface, ObservedRouter, Router, RouterCertificate
-from portal.telemetry.models import AgentApiUptime, QuarantinedSample, Sample
+from portal.telemetry.models import AgentApiUptime, Sample
 from portal.vll.models import RouterConvergence, Vll
 from tests.integration.certificates import certificates, issue, register
 from tests.integration.database_url import database_url
@@ -123,8 +123,8 @@ def observed(**changes: Any) -> dict[str, Any]:
 
 def test_counters_are_stored_once(post: Post, vll: Vll) -> None:
     report = counters(counted(vll, "a"))
-    assert post(COUNTERS, report).json() == {"accepted": 1, "duplicate": 0, "quarantined": 0}
-    assert post(COUNTERS, report).json() == {"accepted": 0, "duplicate": 1, "quarantined": 0}
+    assert post(COUNTERS, report).json() == {"accepted": 1, "duplicate": 0, "refused": 0}
+    assert post(COUNTERS, report).json() == {"accepted": 0, "duplicate": 1, "refused": 0}
     sample = Sample.objects.get()
     assert (sample.vll_id, sample.side, sample.in_bytes) == (vll.pk, "a", 1_250_000)
 
@@ -219,7 +219,7 @@ def test_name_of_watched_routes_is_printable(post: Post) -> None:
 
 def test_router_cannot_write_ends_of_another_router(post: Post, vll: Vll) -> None:
     assert post(COUNTERS, counters(counted(vll, "z"))).json()["accepted"] == 0
-    assert Sample.objects.count() == QuarantinedSample.objects.count() == 0
+    assert Sample.objects.count() == 0
     end = {"vll": str(vll.pk), "end": "z", "revision": 1, "link_up": False, "reachable": False,
            "in_sync": False, "policed": False, "drift": []}  # fmt: skip
     assert post(OBSERVED, observed(ends=[end])).status_code == 200

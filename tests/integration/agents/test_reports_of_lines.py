@@ -81,7 +81,6 @@ def test_month_of_8928_samples_is_frozen_exactly(vll: Vll) -> None:
         "max": 9553,
         "counted": 8928,
         "missing": 0,
-        "undecided": 0,
     }
     assert frozen[0]["z_end"] == {
         "in": None,
@@ -89,7 +88,6 @@ def test_month_of_8928_samples_is_frozen_exactly(vll: Vll) -> None:
         "max": None,
         "counted": 0,
         "missing": 8928,
-        "undecided": 0,
     }
     assert frozen[0]["month"] == "2026-03"
 
@@ -118,7 +116,7 @@ def test_month_is_open_as_long_as_its_samples_are_accepted(isp: Isp, vll: Vll) -
     report = CounterReport(str(BOOT), ms(now), False, 0, (last,))
     assert counters_store(router=isp.routers["rhino"], report=report, now=now).accepted == 1
     later = APRIL + timedelta(days=2)
-    assert counters_store(router=isp.routers["rhino"], report=report, now=later).quarantined == 1
+    assert counters_store(router=isp.routers["rhino"], report=report, now=later).refused == 1
     months_freeze(now=MARCH_IS_OVER)
     assert MonthlyPercentile.objects.get(vll_id=vll.pk, side="a").counted == 1
 

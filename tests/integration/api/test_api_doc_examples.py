@@ -31,7 +31,6 @@ from portal.inventory.models import ObservedRouter
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import ActivationTest, PlanResult
 from portal.vll.operations import reservation_make
-from tests.integration.database.test_tenants_stay_apart import set_aside
 from tests.integration.imports.files import checked
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -60,7 +59,6 @@ WRITES = [
     "customers_create",
     "customers_partial_update",
     "routers_actions_create",
-    "quarantines_discard_create",
     "trouble_reports_close_create",
     "invitations_create",
     "invitations_destroy",
@@ -121,7 +119,6 @@ def ids(
         "webhooks": webhook.pk,
         "webhook-deliveries": webhook_test(webhook=webhook, now=now).pk,
         "imports": checked(nina, "sites", "name\nBern\n").pk,
-        "quarantines": set_aside(isp, line.vll).pk,
         "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason="old").pk,
         "body_ports": [isp.ports[f"{name}:host-cust2"].pk for name in ("rhino", "hippo")],
     }

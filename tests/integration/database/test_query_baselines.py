@@ -52,8 +52,8 @@ PAGES = {
     # One reads whether the path is watched.
     "/vlls/{vll}/": 16,
     "/vlls/{vll}/status/": 8,
-    # One reads since when the line was in service, and one the undecided samples.
-    "/vlls/{vll}/months/": 13,
+    # One reads since when the line was in service.
+    "/vlls/{vll}/months/": 12,
     "/vlls/{vll}/change/": 7,
     "/vlls/{vll}/remove/": 5,
     "/orders/": 3,
@@ -92,7 +92,6 @@ PAGES = {
     "/noc/map/": 11,
     "/noc/imports/": 4,
     "/noc/pools/": 12,
-    "/noc/quarantine/": 4,
     "/noc/staff/": 4,
     "/noc/people/{person}/": 7,
     # One or two for each table with a row on the page.

@@ -29,7 +29,6 @@ from portal.core.http.view_permission import declared
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
-from portal.telemetry.models import Quarantine
 from portal.vll.models import ActivationTest, Order, Reservation, Vll, VllEnd
 from portal.vll.operations import reservation_make
 from tests.integration.accounts.codes import with_totp
@@ -38,7 +37,6 @@ from tests.integration.imports.files import checked
 from tests.integration.isp import Isp, build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
-from tests.integration.telemetry.test_sample_quarantine import send
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -143,7 +141,6 @@ def dairys(module_rows: None, documentation_sites: None) -> Dairy:
         "link_id": isp.links["rhino-hippo"].pk,
         "of": "customers",
         "path": STAFF_PAGE,
-        "quarantine_id": set_aside(isp, vll).pk,
         "side": "a",
         "vni_range_id": ReservedVniRange.objects.create(first=1, last=1, reason="lab").pk,
     }
@@ -159,12 +156,6 @@ def an_alarm() -> Alarm:
     """Return the alarm of the trouble that Alice has reported."""
     alarms_watch(now=clock.now())
     return Alarm.objects.get(kind=Kind.TROUBLE)
-
-
-def set_aside(isp: Isp, vll: Vll) -> Quarantine:
-    """Return the quarantined counters of a line, sent by a router with a wrong clock."""
-    send(isp, vll, clock.now())
-    return Quarantine.objects.get()
 
 
 def filled(address: str, entry: URLPattern, values: dict[str, Any]) -> str:

@@ -14,10 +14,7 @@ from portal.telemetry.models import (
     FrozenMonth,
     MonthlyPercentile,
     OperInterval,
-    Quarantine,
-    QuarantinedFiveMinutes,
 )
-from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 from tests.integration.accounts.test_mails import Reader, parts
 from tests.integration.isp import Isp
@@ -130,33 +127,8 @@ def test_names_in_it_stay_names(server: MailServer, line: Vll) -> None:
     assert "{% now 'Y' %}<i>" in message["Subject"]
 
 
-def test_it_says_what_is_undecided_and_what_was_corrected(server: MailServer, isp: Isp, line: Vll) -> None:
-    now = clock.now()
-    aside = Quarantine.objects.create(
-        router=isp.routers["rhino"],
-        reason="from_the_future",
-        month=MONTH,
-        offset_ms=-7_200_000,
-        first_ms=0,
-        last_ms=1,
-        first_received_at=now,
-        last_received_at=now,
-    )
-    QuarantinedFiveMinutes.objects.create(
-        quarantine=aside,
-        vll_id=line.pk,
-        side="a",
-        start_at=month_span(MONTH)[0],
-        policed=False,
-        covered_ms=300_000,
-        in_bytes=1,
-        in_packets=1,
-        out_bytes=1,
-        out_packets=1,
-        simulated=False,
-    )
+def test_the_correction_of_an_earlier_release_applies(server: MailServer, line: Vll) -> None:
     freeze(line, "a", in_bps=10**7, out_bps=13 * 10**6, max_bps=13 * 10**6, missing=2, correction=1)
     send_reports()
     plain, _html = parts(server.took[0])
     assert "ZRH-AMS: 13 Mbit/s" in plain
-    assert "Undecided: 1 times 5 minutes" in plain

@@ -196,7 +196,7 @@ def test_number_of_statements_does_not_depend_on_the_number_of_rows(
     )
     with CaptureQueriesContext(connection) as many:
         scrape()("database_up")
-    assert len(few) == len(many) == 24
+    assert len(few) == len(many) == 23
 
 
 def test_second_scrape_within_five_seconds_sends_no_statement(isp: Isp) -> None:

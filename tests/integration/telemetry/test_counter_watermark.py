@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.telemetry.counter_ingest import Stored, counters_store
-from portal.telemetry.models import QuarantinedSample, Sample
+from portal.telemetry.models import Sample
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
@@ -98,15 +98,6 @@ def test_late_sample_with_a_lower_number_is_stored(isp: Isp, lines: list[Vll]) -
     for seq in (1, 3, 2):
         assert store(isp, sample(seq, lines[0])).accepted == 1
     assert in_five_minutes(lines[0]) == [300]
-
-
-def test_repeated_quarantined_sample_stays_quarantined(isp: Isp, lines: list[Vll]) -> None:
-    store(isp, sample(1, lines[0]))
-    store(isp, sample(20, lines[0]), second=20)
-    store(isp, sample(3, lines[0]))
-    assert store(isp, sample(20, lines[0])) == Stored(0, 1, 0, 0)
-    assert QuarantinedSample.objects.count() == 1
-    assert in_five_minutes(lines[0]) == [200]
 
 
 def test_end_named_twice_in_a_sample_is_stored_once(isp: Isp, lines: list[Vll]) -> None:

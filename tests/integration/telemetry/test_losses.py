@@ -8,7 +8,6 @@ import pytest
 from django.db import connection
 
 from portal.accounts.models import User
-from portal.core.db.advisory_locks import AdvisoryLock
 from portal.inventory.models import BackboneLink
 from portal.telemetry.bucket_queries import rolled_up, starts_of
 from portal.telemetry.counter_ingest import counters_store
@@ -147,17 +146,6 @@ def test_roll_up_changes_no_result(isp: Isp) -> None:
     assert late["router"]["totals"]["buffers_free"] == 16000 - 2995
     losses_roll_up(now=START + timedelta(days=2))
     assert losses(isp, until=START + timedelta(hours=1), step_s=3600) == late
-
-
-def test_months_that_freeze_do_not_stop_the_roll_up(isp: Isp) -> None:
-    store(isp, (0, 10, (of_interface("bb0", rx_miss=1),), None))
-    other = connection.copy()
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(%s)", [AdvisoryLock.MONTHS])
-        assert losses_roll_up(now=START + timedelta(days=2)) > 0
-    finally:
-        other.close()
 
 
 def test_unfinished_bucket_is_not_rolled_up(isp: Isp) -> None:

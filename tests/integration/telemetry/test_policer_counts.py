@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 from portal.accounts.models import User
 from portal.telemetry.counter_ingest import Stored, counters_store
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.models import QuarantinedSample, Sample
+from portal.telemetry.models import Sample
 from portal.telemetry.policer_counts import policed
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollups import roll_up
@@ -112,10 +112,10 @@ def test_counts_that_come_twice_count_once(isp: Isp, vll: Vll) -> None:
     assert read(vll)["a_end"]["violate"]["packets"] == 6
 
 
-def test_a_policer_that_counted_backwards_is_set_aside(isp: Isp, vll: Vll) -> None:
+def test_a_policer_that_counted_backwards_is_refused(isp: Isp, vll: Vll) -> None:
     stored = count(isp, vll, 0, policer=PolicerCount(1000, 10, 0, 0, -1, 0))
-    assert (stored.accepted, stored.quarantined) == (0, 1)
-    assert QuarantinedSample.objects.get().sample["ends"][0]["policer"]["violate_bytes"] == -1
+    assert (stored.accepted, stored.refused) == (0, 1)
+    assert not Sample.objects.exists()
 
 
 @pytest.mark.parametrize("wrong", [-1, None])

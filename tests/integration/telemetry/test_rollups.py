@@ -14,7 +14,7 @@ from portal.telemetry.bucket_queries import buckets_of
 from portal.telemetry.counter_ingest import Stored, counters_store
 from portal.telemetry.errors import StepRefused
 from portal.telemetry.graph_units import Unit
-from portal.telemetry.models import FrozenMonth, OperInterval, Quarantine, Sample
+from portal.telemetry.models import FrozenMonth, OperInterval, Sample
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
 from portal.telemetry.rates_and_percentiles import STEPS_S, Bucket, merged
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
@@ -191,10 +191,9 @@ def test_gap_stays_a_gap_and_a_quiet_line_is_zero(isp: Isp, vll: Vll) -> None:
     assert response["p95"]["a_end"]["missing"] == 1
 
 
-def test_sample_older_than_the_retention_is_quarantined_and_changes_no_rollup(isp: Isp, vll: Vll) -> None:
+def test_sample_older_than_the_retention_is_refused_and_changes_no_rollup(isp: Isp, vll: Vll) -> None:
     late = START + timedelta(days=2, seconds=1)
-    assert count(isp, vll, (0, 10_000, 1, 1), now=late).quarantined == 1
-    assert Quarantine.objects.get().reason == "too_old"
+    assert count(isp, vll, (0, 10_000, 1, 1), now=late).refused == 1
     assert stale() == 0
 
 

@@ -27,7 +27,6 @@ _OF_OBJECT = {
     "line": "web:vll",
     "port": "web:noc-ports-change",
     "link": "web:noc-links-change",
-    "quarantine": "web:noc-quarantine",
     "webhook": "web:webhook",
 }
 _LOSSES = (Kind.LOSSES, Kind.FEW_BUFFERS)
