@@ -28,7 +28,7 @@ from portal.imports.errors import (
     CellNotYesOrNo,
     CellTextTooLong,
 )
-from portal.inventory.field_limits import is_interface_name
+from portal.inventory.kinds import is_interface_name
 
 # A reader takes the text of a cell, which is not empty, and the name of the column for errors. It returns
 # None if the cell counts as empty.

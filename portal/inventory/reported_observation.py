@@ -29,7 +29,7 @@ from portal.core.strict_json import (
     json_digest,
     require_unique,
 )
-from portal.inventory.field_limits import is_interface_name
+from portal.inventory.kinds import is_interface_name
 
 # _Few limits lists of objects of VPP and of the agent's files. _Many limits lists of a router's lines, routes
 # and interfaces.

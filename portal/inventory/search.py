@@ -5,18 +5,10 @@ from typing import Any, TypeVar
 from django.db import models
 from django.db.models import Q, QuerySet
 
-from portal.accounts.models import Customer
-from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.kinds import KIND_OF
+from portal.inventory.models import Port
 
 Row = TypeVar("Row", bound=models.Model)
-
-_PLACES: dict[type[models.Model], tuple[str, ...]] = {
-    Site: ("name",),
-    Router: ("name", "site__name"),
-    Port: ("interface", "description", "router__name", "router__site__name"),
-    BackboneLink: ("a_router__name", "a_interface", "z_router__name", "z_interface"),
-    Customer: ("name",),
-}
 
 
 class RouterStatus(models.TextChoices):
@@ -31,7 +23,7 @@ class RouterStatus(models.TextChoices):
 def found(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
     """Return rows with ``text`` in a name of the row or of its parents; case does not matter."""
     anywhere = Q()
-    for place in _PLACES[rows.model]:
+    for place in KIND_OF[rows.model].search:
         anywhere |= Q(**{f"{place}__icontains": text})
     if rows.model is Port:
         anywhere |= port_as_shown(text)

@@ -4,7 +4,6 @@ They use the inventory's operations, with their rules, events and audit. ``local
 in the form that is compared with NetBox's inventory.
 """
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -14,8 +13,8 @@ from django.db.models import QuerySet
 from portal.accounts.models import Customer, User
 from portal.core.errors import DomainError
 from portal.core.stored_text import in_english
-from portal.inventory import operations
 from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.operations import WRITES
 from portal.netbox_sync.import_diff import REFERENCES, Change, LocalRow
 from portal.netbox_sync.import_mapping import CUSTOMER, LINK, PORT, ROUTER, SITE, Finding, sides_place
 from portal.netbox_sync.models import NetboxObject
@@ -113,20 +112,6 @@ def _link(link: BackboneLink, named: Any) -> dict[str, Any]:
 
 # The name of the user in events of scheduled syncs. There is no such account.
 ACTOR = "NetBox"
-_CHANGE: dict[str, Callable[..., Any]] = {
-    SITE: lambda *, row, **more: operations.site_change(site=row, **more),
-    CUSTOMER: lambda *, row, **more: operations.customer_change(customer=row, **more),
-    ROUTER: lambda *, row, **more: operations.router_change(router=row, **more),
-    PORT: lambda *, row, **more: operations.port_change(port=row, **more),
-    LINK: lambda *, row, **more: operations.link_change(link=row, **more),
-}
-_CREATE: dict[str, Callable[..., Any]] = {
-    SITE: operations.site_create,
-    CUSTOMER: operations.customer_create,
-    ROUTER: operations.router_create,
-    PORT: operations.port_create,
-    LINK: operations.link_create,
-}
 
 
 class Missing(Exception):
@@ -166,11 +151,11 @@ class Applier:
         values = {name: self._ours(name, after) for name, (_, after) in change.fields.items()}
         common = {"user": self._user, "now": self._now}
         if change.row is None:
-            made = _CREATE[change.kind](**self._place(change), **values, **common)
+            made = WRITES[change.kind].create(**self._place(change), **values, **common)
             return int(made.pk)
         if values:
             row = MODELS[change.kind].objects.get(pk=change.row)
-            _CHANGE[change.kind](row=row, **values, **common)
+            WRITES[change.kind].change(**{change.kind: row}, **values, **common)
         return change.row
 
     def _place(self, change: Change) -> dict[str, Any]:

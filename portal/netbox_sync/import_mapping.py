@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from portal.core.plain_text import is_plain, made_plain
-from portal.inventory.field_limits import LIMITS, is_interface_name
+from portal.inventory.kinds import LIMITS, is_interface_name
 from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.netbox_reader import Device, Interface, Named, Observed
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from portal.inventory.field_limits import is_interface_name
+from portal.inventory.kinds import is_interface_name
 from portal.inventory.models import Router
 from portal.telemetry.reported_counters import CounterReport, CounterSample
 

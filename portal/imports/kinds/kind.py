@@ -83,10 +83,10 @@ class Kind(ABC):
     that the import ignores.
     """
 
-    slug: ClassVar[str]
-    title: ClassVar[Text]
-    about: ClassVar[Text]
-    columns: ClassVar[tuple[Column, ...]]
+    slug: str
+    title: Text
+    about: Text
+    columns: tuple[Column, ...]
     passed_over: ClassVar[tuple[str, ...]] = ()
     # Rows per transaction. While a transaction runs, other transactions wait for the locks of its rows.
     batch: ClassVar[int] = 200

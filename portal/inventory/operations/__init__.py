@@ -3,6 +3,9 @@
 Writes that affect lines apply the rules of ``portal.inventory.rules``, which ``portal.vll`` registers.
 """
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 from portal.inventory.operations.certificates import certificate_register, certificates_revoke
 from portal.inventory.operations.customers_and_ports import (
     customer_change,
@@ -26,7 +29,27 @@ from portal.inventory.operations.network import (
     site_remove,
 )
 
+
+class Writes(NamedTuple):
+    """The operations of a kind. ``change`` and ``remove`` have a parameter with the name of the kind."""
+
+    create: Callable[..., Any]
+    change: Callable[..., Any]
+    remove: Callable[..., Any]
+
+
+# By the name of the kind.
+WRITES = {
+    "site": Writes(site_create, site_change, site_remove),
+    "router": Writes(router_create, router_change, router_remove),
+    "link": Writes(link_create, link_change, link_remove),
+    "customer": Writes(customer_create, customer_change, customer_remove),
+    "port": Writes(port_create, port_change, port_remove),
+}
+
 __all__ = [
+    "WRITES",
+    "Writes",
     "certificate_register",
     "certificates_revoke",
     "customer_change",

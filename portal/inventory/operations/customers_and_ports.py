@@ -16,8 +16,8 @@ from portal.accounts.models import Customer, User
 from portal.accounts.team import customer_lock
 from portal.events.outbox import announce
 from portal.inventory.errors import BookableBelowBooked, BookableTwice, Retired, ValueTaken
-from portal.inventory.field_limits import check_limits
 from portal.inventory.interface_uses import interface_taken
+from portal.inventory.kinds import check_limits
 from portal.inventory.models import Port, Router
 from portal.inventory.operations.row_writes import (
     Refusals,

@@ -13,21 +13,13 @@ from portal.core.db.integrity_errors import integrity_errors_as
 from portal.core.errors import DomainError
 from portal.events.outbox import announce
 from portal.inventory.errors import InUse
-from portal.inventory.field_limits import check_limits
-from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.kinds import KIND_OF, check_limits
+from portal.inventory.models import Router
 from portal.inventory.rules import Write, rules_of
 
 Row = TypeVar("Row", bound=Model)
 Refusals = Mapping[str, Callable[[], DomainError]]
 _NAMED = 5
-# The first part of the names of events.
-_KINDS: dict[type[Model], str] = {
-    Site: "site",
-    Router: "router",
-    Port: "port",
-    BackboneLink: "link",
-    Customer: "customer",
-}
 
 
 @contextmanager
@@ -108,7 +100,7 @@ def row_remove(
 
 def in_use(row: Model, users: Sequence[str]) -> InUse:
     """Return the error that names the first few of ``users``."""
-    return InUse(what=_KINDS[type(row)], name=str(row), used_by=list(users[:_NAMED]), count=len(users))
+    return InUse(what=KIND_OF[type(row)].name, name=str(row), used_by=list(users[:_NAMED]), count=len(users))
 
 
 def _announce(what: str, row: Model, *, user: User, now: datetime, **facts: Any) -> None:
@@ -116,7 +108,7 @@ def _announce(what: str, row: Model, *, user: User, now: datetime, **facts: Any)
     # No event of a customer except its retirement belongs to the customer: the customer does not see it.
     customer_id = row.pk if isinstance(row, Customer) and what == "retired" else None
     announce(
-        f"{_KINDS[type(row)]}.{what}",
+        f"{KIND_OF[type(row)].name}.{what}",
         now=now,
         actor=user.username,
         customer_id=customer_id,

@@ -15,7 +15,7 @@ from portal.events.models import Outbox
 from portal.imports import task_names
 from portal.imports.batches import batch_run, import_run
 from portal.imports.errors import ImportIsOver
-from portal.imports.kinds.sites import Sites
+from portal.imports.kinds.inventory import SITES
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.operations import (
     KEPT,
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sites, "batch", 4)
+    monkeypatch.setattr(SITES, "batch", 4)
 
 
 def sites(count: int) -> str:
@@ -55,7 +55,7 @@ def dying_at(name: str) -> Any:
             raise KeyboardInterrupt
         return site_create(**values)
 
-    return mock.patch("portal.imports.kinds.sites.site_create", make)
+    return mock.patch("portal.imports.kinds.inventory.SITES.create", make)
 
 
 def test_killed_worker_leaves_whole_batches_and_the_next_continues(nora: User) -> None:
@@ -98,14 +98,14 @@ def test_import_that_always_fails_yields_to_later_ones_and_ends(
     nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken, later = staged(nora, "sites", sites(10)), staged(nora, "sites", "name\nelsewhere\n")
-    opening = Sites.open
+    opening = SITES.open
 
-    def fail(self: Any, rows: Any) -> Any:
+    def fail(rows: Any) -> Any:
         if len(rows) > 1:
             raise ValueError("of this import alone")
-        return opening(self, rows)
+        return opening(rows)
 
-    monkeypatch.setattr(Sites, "open", fail)
+    monkeypatch.setattr(SITES, "open", fail)
     now = clock.now()
     for _ in range(MOST_FAILURES + 2):
         this = first_running()
@@ -127,7 +127,7 @@ def test_import_that_always_fails_yields_to_later_ones_and_ends(
 def test_single_failure_stops_no_import(nora: User) -> None:
     this = begun(nora, checked(nora, "sites", sites(10)))
     this.refresh_from_db()
-    with mock.patch.object(Sites, "open", side_effect=ValueError), pytest.raises(ValueError):
+    with mock.patch.object(SITES, "open", side_effect=ValueError), pytest.raises(ValueError):
         import_run(import_id=this.pk, turn=this.turn)
     this.refresh_from_db()
     assert this.failures == 1
@@ -205,7 +205,7 @@ def test_unexpected_error_fails_only_its_row(nora: User, error: type[Exception])
             raise error("nobody foresaw this")
         return site_create(**values)
 
-    with mock.patch("portal.imports.kinds.sites.site_create", make):
+    with mock.patch("portal.imports.kinds.inventory.SITES.create", make):
         this = work(staged(nora, "sites", sites(3), at_once=True))
     assert (counts(this), refusals(this)) == ({"made": 2, "refused": 1}, [(3, "", "row-not-taken")])
 
@@ -215,7 +215,7 @@ def test_database_failure_leaves_the_batch_for_another_attempt(nora: User) -> No
         raise OperationalError("deadlock detected")
 
     this = staged(nora, "sites", sites(3), at_once=True)
-    with mock.patch("portal.imports.kinds.sites.site_create", make), pytest.raises(OperationalError):
+    with mock.patch("portal.imports.kinds.inventory.SITES.create", make), pytest.raises(OperationalError):
         step(this)
     assert counts(work(this)) == {"made": 3}
 

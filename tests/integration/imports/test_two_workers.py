@@ -42,7 +42,7 @@ def test_two_imports_never_run_at_the_same_time(nora: User, monkeypatch: pytest.
             assert go_on.wait(20)
         return site_create(**values)
 
-    monkeypatch.setattr("portal.imports.kinds.sites.site_create", make)
+    monkeypatch.setattr("portal.imports.kinds.inventory.SITES.create", make)
 
     def run_the_first() -> None:
         try:

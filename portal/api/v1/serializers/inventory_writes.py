@@ -1,15 +1,16 @@
-"""The inventory in the NOC's requests: one serializer per kind. The domain validates the numbers.
+"""The inventory in the NOC's requests: one serializer per kind, derived from ``portal.inventory.kinds``.
 
-Requests and responses refer to sites, routers and customers by name. ``PATCH`` accepts any selection of
-members.
+The domain validates the numbers. Requests and responses refer to sites, routers and customers by name.
+``PATCH`` accepts any selection of members.
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from django.core.validators import RegexValidator, URLValidator
 from rest_framework import serializers
 
-from portal.accounts.models import Customer
 from portal.api.rest.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
@@ -18,11 +19,10 @@ from portal.api.rest.strict_fields import (
     StrictIntegerField,
     StrictSerializer,
 )
-from portal.inventory.models import Port, Router, Site
+from portal.inventory import kinds
+from portal.inventory.kinds import Field, InventoryKind, Type
 
-
-def _number(**more: Any) -> StrictIntegerField:
-    return StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER, **more)
+_number = partial(StrictIntegerField, min_value=0, max_value=MAX_SAFE_INTEGER)
 
 
 class AutocompleteField(serializers.SlugRelatedField[Any]):
@@ -39,29 +39,87 @@ class AutocompleteField(serializers.SlugRelatedField[Any]):
         return super().to_internal_value(data)
 
 
-def _named(model: Any, **more: Any) -> AutocompleteField:
-    return AutocompleteField(slug_field="name", queryset=model.objects.all(), **more)
+_MEMBERS: dict[Type, Callable[..., serializers.Field[Any, Any, Any, Any]]] = {
+    Type.TEXT: StrictCharField,
+    Type.HTTPS_URL: partial(StrictCharField, validators=[URLValidator(schemes=["https"])]),
+    Type.ROUTER_NAME: partial(StrictCharField, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")]),
+    Type.INTERFACE: StrictCharField,
+    Type.CHOICE: serializers.ChoiceField,
+    Type.BOOLEAN: StrictBooleanField,
+    Type.NUMBER: _number,
+    Type.SIZE: _number,
+    Type.RATE: _number,
+    Type.DURATION: _number,
+    Type.DEGREES: StrictDegreesField,
+    Type.IPV4: partial(serializers.IPAddressField, protocol="IPv4"),
+    Type.IPV6: partial(serializers.IPAddressField, protocol="IPv6"),
+    Type.ROW: partial(AutocompleteField, slug_field="name"),
+}
 
 
+def _member(of: Field) -> serializers.Field[Any, Any, Any, Any]:
+    """Return the member of a request for a declared field."""
+    more: dict[str, Any] = {} if of.is_required else {"required": False}
+    if of.may_be_null:
+        more["allow_null"] = True
+    match of.type:
+        case Type.TEXT | Type.HTTPS_URL | Type.INTERFACE:
+            more["max_length"] = of.column.max_length
+            if of.column.blank:
+                more["allow_blank"] = True
+        case Type.CHOICE:
+            more["choices"] = [value for value, _label in of.column.choices]
+        case Type.ROW:
+            more["queryset"] = of.column.related_model.objects.all()
+    return _MEMBERS[of.type](**more)
+
+
+Serializer = TypeVar("Serializer", bound=type[StrictSerializer])
+
+
+def _members_of(
+    kind: InventoryKind, *, changes: bool = False, order: Sequence[str] = ()
+) -> Callable[[Serializer], Serializer]:
+    """Return a decorator that adds the members of a kind to a serializer, before its own members.
+
+    Members that cannot be changed come last; with ``changes``, they are left out. ``order``: the names of all
+    other members in the order of the schema, if it differs from the order of the form.
+    """
+    places = {name: place for place, name in enumerate(order)}
+    members = sorted(kind.fields, key=lambda each: (each.is_fixed, places.get(each.name, 0)))
+    members = [each for each in members if not (changes and each.is_fixed)]
+
+    def decorate(serializer: Serializer) -> Serializer:
+        derived = {each.name: _member(each) for each in members}
+        serializer._declared_fields = {**derived, **serializer._declared_fields}
+        return serializer
+
+    return decorate
+
+
+@_members_of(kinds.SITE)
 class SiteWriteSerializer(StrictSerializer):
     """A site. ``latitude`` and ``longitude`` in degrees, north and east positive. Send both or neither."""
 
-    name = StrictCharField(max_length=100)
-    latitude = StrictDegreesField(allow_null=True, required=False)
-    longitude = StrictDegreesField(allow_null=True, required=False)
 
-
+@_members_of(kinds.CUSTOMER)
 class CustomerWriteSerializer(StrictSerializer):
     """A customer. Orders above ``approve_up_to_bps`` (bit/s) need approval; null means that no order needs
     approval. ``cooling_off_s`` null means the portal's default.
     """
 
-    name = StrictCharField(max_length=100)
-    approve_up_to_bps = _number(allow_null=True, required=False)
-    cooling_off_s = _number(allow_null=True, required=False)
+
+@_members_of(kinds.ROUTER, changes=True)
+class RouterChangeSerializer(StrictSerializer):
+    """A change of a router. ``accept_affected`` allows the change even if lines have booked more cores than
+    the router then has.
+    """
+
+    accept_affected = StrictBooleanField(required=False)
 
 
-class RouterFactsSerializer(StrictSerializer):
+@_members_of(kinds.ROUTER)
+class RouterCreateSerializer(StrictSerializer):
     """The facts of a router.
 
     * ``underlay_table``: the id of VPP's FIB tables (IPv4 and IPv6) with the router's loopbacks and links. It
@@ -71,47 +129,15 @@ class RouterFactsSerializer(StrictSerializer):
       the router; null for the default of the portal.
     """
 
-    site = _named(Site)
-    loopback4 = serializers.IPAddressField(protocol="IPv4", allow_null=True, required=False)
-    loopback6 = serializers.IPAddressField(protocol="IPv6", allow_null=True, required=False)
-    underlay_table = _number(required=False)
-    agent_url = StrictCharField(
-        max_length=200, allow_blank=True, required=False, validators=[URLValidator(schemes=["https"])]
-    )
-    cpu = StrictCharField(max_length=50, allow_blank=True, required=False)
-    cores = _number(required=False)
-    line_test_pps = _number(allow_null=True, required=False)
+
+_PORT = (
+    *("description", "kind", "customer", "speed_bps"),
+    *("bookable_bps", "oversubscription_percent", "max_frame"),
+)
 
 
-class RouterChangeSerializer(RouterFactsSerializer):
-    """A change of a router. ``accept_affected`` allows the change even if lines have booked more cores than
-    the router then has.
-    """
-
-    accept_affected = StrictBooleanField(required=False)
-
-
-class RouterCreateSerializer(RouterFactsSerializer):
-    name = StrictCharField(validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
-
-
-class PortFactsSerializer(StrictSerializer):
-    """The facts of a port. Rates in bit/s, ``max_frame`` in bytes without FCS.
-
-    The bookable rate is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``. If both are
-    null or left out, the portal's policy determines the percentage.
-    """
-
-    description = StrictCharField(max_length=100, allow_blank=True, required=False)
-    kind = serializers.ChoiceField(choices=Port.Kind.values, required=False)
-    customer = _named(Customer, allow_null=True, required=False)
-    speed_bps = _number()
-    bookable_bps = _number(allow_null=True, required=False)
-    oversubscription_percent = _number(allow_null=True, required=False)
-    max_frame = _number(required=False)
-
-
-class PortChangeSerializer(PortFactsSerializer):
+@_members_of(kinds.PORT, changes=True, order=_PORT)
+class PortChangeSerializer(StrictSerializer):
     """A change of a port. ``accept_affected`` allows the change even if lines in service send frames above
     the new ``max_frame``.
     """
@@ -119,28 +145,22 @@ class PortChangeSerializer(PortFactsSerializer):
     accept_affected = StrictBooleanField(required=False)
 
 
-class PortCreateSerializer(PortFactsSerializer):
-    router = _named(Router)
-    interface = StrictCharField(max_length=63)
+@_members_of(kinds.PORT, order=_PORT)
+class PortCreateSerializer(StrictSerializer):
+    """The facts of a port. Rates in bit/s, ``max_frame`` in bytes without FCS.
+
+    The bookable rate is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``. If both are
+    null or left out, the portal's policy determines the percentage.
+    """
 
 
+@_members_of(kinds.LINK)
 class LinkWriteSerializer(StrictSerializer):
     """A backbone link. IP MTUs in bytes, null if unknown. ``accept_affected`` allows the change even if the
     network can no longer carry some lines in service as ordered; the portal records this at each of these
     lines.
     """
 
-    a_router = _named(Router)
-    a_interface = StrictCharField(max_length=63)
-    a_metric = _number(required=False)
-    a_ip_mtu = _number(allow_null=True, required=False)
-    z_router = _named(Router)
-    z_interface = StrictCharField(max_length=63)
-    z_metric = _number(required=False)
-    z_ip_mtu = _number(allow_null=True, required=False)
-    ipv4 = StrictBooleanField(required=False)
-    ipv6 = StrictBooleanField(required=False)
-    in_service = StrictBooleanField(required=False)
     accept_affected = StrictBooleanField(required=False)
 
 

@@ -5,7 +5,6 @@ objects in their tenant scope.
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -35,16 +34,27 @@ from portal.api.v1.serializers.inventory_writes import (
     SiteWriteSerializer,
     VniRangeWriteSerializer,
 )
-from portal.api.v1.views.inventory_crud import InventoryItemView, InventoryListView, NocOnly, NocWrites
+from portal.api.v1.views.inventory_crud import (
+    InventoryItemView,
+    InventoryListView,
+    InventoryView,
+    NocOnly,
+    NocWrites,
+)
 from portal.core import clock
-from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
+from portal.inventory.operations import WRITES, Writes, customer_return
 from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.queries import links_with_observed_mtu
 from portal.inventory.rules import rules_of
 
 
-class _Ports(GenericAPIView[Port]):
+class _Ports(InventoryView):
+    permission_classes = [NocWrites]
+    queryset = Port.objects.none()
+    serializer_class = PortSerializer
+    keyword, writes = "port", WRITES["port"]
+
     def get_queryset(self) -> QuerySet[Port]:
         ports = Port.objects.visible_to(caller(self.request)).filter(retired_at__isnull=True)
         return with_link_speed(ports.select_related("router__site", "customer"))
@@ -53,23 +63,14 @@ class _Ports(GenericAPIView[Port]):
 class PortsView(_Ports, InventoryListView):
     """The ports on which you may order lines, with their booked and free bandwidth."""
 
-    permission_classes = [NocWrites]
-    queryset = Port.objects.none()
-    serializer_class = PortSerializer
     filterset_class = PortFilters
     write_serializer = PortCreateSerializer
-    create = operations.port_create
-    item = "port"
 
 
 class PortView(_Ports, InventoryItemView):
     """One port, with its booked and free bandwidth."""
 
-    permission_classes = [NocWrites]
-    queryset = Port.objects.none()
-    serializer_class = PortSerializer
     write_serializer = PortChangeSerializer
-    change, remove, keyword = operations.port_change, operations.port_remove, "port"
 
     def lock_before(self, pk: int) -> None:
         """Lock the lines that a change can affect. ``port_change`` locks the same rows."""
@@ -77,95 +78,80 @@ class PortView(_Ports, InventoryItemView):
             rules_of(Port).lock(pk)
 
 
-class SitesView(InventoryListView):
+class _Sites(InventoryView):
+    permission_classes = [NocWrites]
+    serializer_class = SiteSerializer
+    queryset = Site.objects.all()
+    write_serializer = SiteWriteSerializer
+    keyword, writes = "site", WRITES["site"]
+
+
+class SitesView(_Sites, InventoryListView):
     """The sites of ports."""
 
-    permission_classes = [NocWrites]
-    serializer_class = SiteSerializer
-    queryset = Site.objects.all()
     filterset_class = SiteFilters
-    write_serializer = SiteWriteSerializer
-    create = operations.site_create
-    item = "site"
 
 
-class SiteView(InventoryItemView):
+class SiteView(_Sites, InventoryItemView):
     """One site."""
 
-    permission_classes = [NocWrites]
-    serializer_class = SiteSerializer
-    queryset = Site.objects.all()
-    write_serializer = SiteWriteSerializer
-    change, remove, keyword = operations.site_change, operations.site_remove, "site"
+
+class _Routers(InventoryView):
+    serializer_class = RouterSerializer
+    queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
+    keyword, writes = "router", WRITES["router"]
 
 
-class RoutersView(InventoryListView):
+class RoutersView(_Routers, InventoryListView):
     """The routers. For NOC staff."""
 
-    permission_classes = [NocOnly]
-    serializer_class = RouterSerializer
-    queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
     filterset_class = RouterFilters
     write_serializer = RouterCreateSerializer
-    create = operations.router_create
-    item = "router"
 
 
-class RouterView(InventoryItemView):
+class RouterView(_Routers, InventoryItemView):
     """One router. For NOC staff."""
 
-    permission_classes = [NocOnly]
-    serializer_class = RouterSerializer
-    queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
     write_serializer = RouterChangeSerializer
-    change, remove, keyword = operations.router_change, operations.router_remove, "router"
 
 
-class LinksView(InventoryListView):
+class _Links(InventoryView):
+    queryset = links_with_observed_mtu()
+    serializer_class = LinkSerializer
+    write_serializer = LinkWriteSerializer
+    keyword, writes = "link", WRITES["link"]
+
+
+class LinksView(_Links, InventoryListView):
     """The backbone links with metric and IP MTU of each side. For NOC staff."""
 
-    permission_classes = [NocOnly]
-    queryset = links_with_observed_mtu()
-    serializer_class = LinkSerializer
     filterset_class = LinkFilters
-    write_serializer = LinkWriteSerializer
-    create = operations.link_create
-    item = "link"
 
 
-class LinkView(InventoryItemView):
+class LinkView(_Links, InventoryItemView):
     """One backbone link. For NOC staff."""
 
-    permission_classes = [NocOnly]
-    queryset = links_with_observed_mtu()
-    serializer_class = LinkSerializer
-    write_serializer = LinkWriteSerializer
-    change, remove, keyword = operations.link_change, operations.link_remove, "link"
 
-
-class CustomersView(InventoryListView):
-    """The customers. For NOC staff."""
-
-    permission_classes = [NocOnly]
+class _Customers(InventoryView):
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
-    filterset_class = CustomerFilters
     write_serializer = CustomerWriteSerializer
-    create = operations.customer_create
-    item = "customer"
+    keyword, writes = "customer", WRITES["customer"]
 
 
-class CustomerView(InventoryItemView):
+class CustomersView(_Customers, InventoryListView):
+    """The customers. For NOC staff."""
+
+    filterset_class = CustomerFilters
+
+
+class CustomerView(_Customers, InventoryItemView):
     """One customer. For NOC staff. The removal of a customer that has a history only retires the customer:
     its members can no longer sign in.
     """
 
     permission_classes = [NocOnly, ProvesIdentity]
     proves_identity_for = frozenset({"DELETE"})
-    serializer_class = CustomerSerializer
-    queryset = Customer.objects.all()
-    write_serializer = CustomerWriteSerializer
-    change, remove, keyword = operations.customer_change, operations.customer_remove, "customer"
 
     def lock_before(self, pk: int) -> None:
         """Lock the memberships that ``customer_remove`` deletes. ``customer_remove`` locks the same rows."""
@@ -185,26 +171,20 @@ class CustomerReopenView(APIView):
         stay revoked.
         """
         customer = get_object_or_404(Customer, pk=pk)
-        operations.customer_return(customer=customer, user=caller(request), now=clock.now())
+        customer_return(customer=customer, user=caller(request), now=clock.now())
         return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)
 
 
-class VniRangesView(InventoryListView):
+class _VniRanges(InventoryView):
+    serializer_class = VniRangeSerializer
+    queryset = ReservedVniRange.objects.all()
+    write_serializer = VniRangeWriteSerializer
+    keyword, writes = "vni_range", Writes(vni_range_create, vni_range_change, vni_range_remove)
+
+
+class VniRangesView(_VniRanges, InventoryListView):
     """The reserved ranges of VNIs, which the portal never leases. For NOC staff."""
 
-    permission_classes = [NocOnly]
-    serializer_class = VniRangeSerializer
-    queryset = ReservedVniRange.objects.all()
-    write_serializer = VniRangeWriteSerializer
-    create = vni_range_create
-    item = "vni-range"
 
-
-class VniRangeView(InventoryItemView):
+class VniRangeView(_VniRanges, InventoryItemView):
     """One reserved range of VNIs. For NOC staff."""
-
-    permission_classes = [NocOnly]
-    serializer_class = VniRangeSerializer
-    queryset = ReservedVniRange.objects.all()
-    write_serializer = VniRangeWriteSerializer
-    change, remove, keyword = vni_range_change, vni_range_remove, "vni_range"

@@ -2,7 +2,6 @@
 change and remove.
 """
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -21,6 +20,7 @@ from portal.api.rest.partial_update import changed_members
 from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import validated
 from portal.core import clock
+from portal.inventory.operations import Writes
 
 
 class NocWrites(BasePermission):
@@ -44,32 +44,38 @@ class NocOnly(NocWrites):
         return caller(request).is_noc and super().has_permission(request, view)
 
 
-class InventoryListView(generics.ListAPIView[Any]):
-    """A list. ``item`` is the URL name of an item's view. ``create`` is the operation that adds an item."""
+class InventoryView(generics.GenericAPIView[Any]):
+    """The common part of the views of a kind of row.
+
+    ``writes``: the operations of the kind. ``keyword``: the name of the argument by which ``writes.change``
+    and ``writes.remove`` get the row.
+    """
+
+    permission_classes = [NocOnly]
+    write_serializer: ClassVar[type[Serializer[Any]]]
+    writes: ClassVar[Writes]
+    keyword: ClassVar[str]
+
+
+class InventoryListView(InventoryView, generics.ListAPIView[Any]):
+    """A list."""
 
     pagination_class = KeysetPagination
-    write_serializer: ClassVar[type[Serializer[Any]]]
-    create: ClassVar[Callable[..., Any]]
-    item: ClassVar[str]
 
     @once_per_key
     def post(self, request: Request) -> Response:
         """Add an object. For NOC staff."""
         body = validated(self.write_serializer, request.data)
-        made = type(self).create(user=caller(request), now=clock.now(), **body)
+        made = self.writes.create(user=caller(request), now=clock.now(), **body)
         document = self.get_serializer(self.get_queryset().get(pk=made.pk)).data
-        location = reverse(f"api-v1:{self.item}", args=[made.pk], request=request)
+        item = self.keyword.replace("_", "-")
+        location = reverse(f"api-v1:{item}", args=[made.pk], request=request)
         headers = {"Location": location, "ETag": etag_of(document)}
         return Response(document, status=status.HTTP_201_CREATED, headers=headers)
 
 
-class InventoryItemView(ConditionalRetrieveView[Any]):
-    """An item. ``keyword`` is the name of the argument by which ``change`` and ``remove`` get the row."""
-
-    write_serializer: ClassVar[type[Serializer[Any]]]
-    change: ClassVar[Callable[..., Any]]
-    remove: ClassVar[Callable[..., Any]]
-    keyword: ClassVar[str]
+class InventoryItemView(InventoryView, ConditionalRetrieveView[Any]):
+    """An item."""
 
     @once_per_key
     @if_match(required=True)
@@ -79,7 +85,7 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
         body = changed_members(request.data, document, self.write_serializer())
         if body:
             changes = validated(self.write_serializer, body, partial=True)
-            type(self).change(**{self.keyword: found}, user=caller(request), now=clock.now(), **changes)
+            self.writes.change(**{self.keyword: found}, user=caller(request), now=clock.now(), **changes)
             rows: QuerySet[Any] = self.get_queryset()
             document = self.get_serializer(rows.get(pk=found.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})
@@ -88,5 +94,5 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
     @if_match(required=False)
     def delete(self, request: Request, found: Any) -> Response:
         """Remove the object. For NOC admins. An object that is in use cannot be removed."""
-        type(self).remove(**{self.keyword: found}, user=caller(request), now=clock.now())
+        self.writes.remove(**{self.keyword: found}, user=caller(request), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,17 +1,20 @@
-"""The NOC's inventory forms.
+"""The NOC's inventory forms. Their fields are derived from ``portal.inventory.kinds``.
 
 Fields have the names of the operations' parameters, so that a refusal can be added to its field.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from django import forms
 from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.quantities import read_rate
-from portal.inventory.models import Port
+from portal.inventory import kinds
+from portal.inventory.kinds import KIND_OF, Field, InventoryKind, Type
 from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.interface_choice import InterfaceField, PicksInterfaces
 from portal.web.fields.numbers import NumberField, SizeField, WholeNumberField, decimal_sign, shown
@@ -65,16 +68,91 @@ class DaysField(_LargerUnitField):
     factor, places, most = 86_400, 5, 10**6
 
 
-def _number(**kwargs: Any) -> WholeNumberField:
-    return WholeNumberField(
-        min_value=0, max_value=_LARGEST, widget=forms.TextInput(attrs={"inputmode": "numeric"}), **kwargs
-    )
+class DegreesField(NumberField):
+    """Degrees with six decimal places, a tenth of a metre. The operation checks the range of the value."""
+
+    most_meant = Decimal(360)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_digits=9, decimal_places=6, **kwargs)
+        self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Decimal) or not value:
+            return value
+        return f"{value:f}".rstrip("0").rstrip(".").replace(".", decimal_sign())
 
 
-def _size(**kwargs: Any) -> SizeField:
-    return SizeField(
-        min_value=0, max_value=_LARGEST, widget=forms.TextInput(attrs={"inputmode": "numeric"}), **kwargs
-    )
+_WHOLE: dict[str, Any] = {
+    "min_value": 0,
+    "max_value": _LARGEST,
+    "widget": forms.TextInput(attrs={"inputmode": "numeric"}),
+}
+# The type stubs do not know that the field passes this argument to CharField.
+_NULL: dict[str, Any] = {"empty_value": None}
+_FIELDS: dict[Type, Callable[..., forms.Field]] = {
+    Type.TEXT: forms.CharField,
+    Type.HTTPS_URL: partial(forms.CharField, validators=[URLValidator(schemes=["https"])]),
+    Type.ROUTER_NAME: partial(
+        forms.CharField,
+        validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z", _("Enter a–z, 0–9 and hyphens, 63 at most."))],
+    ),
+    Type.CHOICE: forms.ChoiceField,
+    Type.BOOLEAN: forms.BooleanField,
+    Type.NUMBER: partial(WholeNumberField, **_WHOLE),
+    Type.SIZE: partial(SizeField, **_WHOLE),
+    Type.RATE: MbitField,
+    Type.DURATION: DaysField,
+    Type.DEGREES: DegreesField,
+    Type.IPV4: partial(forms.GenericIPAddressField, protocol="IPv4", **_NULL),
+    Type.IPV6: partial(forms.GenericIPAddressField, protocol="IPv6", **_NULL),
+    Type.INTERFACE: InterfaceField,
+    Type.ROW: AutocompleteField,
+}
+# The fields that a chosen interface fills, each with the attribute of the observed interface.
+_FILLS = {
+    "interface": {"speed_bps": "speed_bps"},
+    "a_interface": {"a_ip_mtu": "ip_mtu"},
+    "z_interface": {"z_ip_mtu": "ip_mtu"},
+}
+
+
+def _field(of: Field) -> forms.Field:
+    """Return the form's field for a declared field."""
+    more: dict[str, Any] = {"label": of.label}
+    if of.help:
+        more["help_text"] = of.help
+    if of.default not in (None, ""):
+        more["initial"] = of.default
+    if of.column.blank or of.may_be_empty or of.type is Type.BOOLEAN:
+        more["required"] = False
+    match of.type:
+        case Type.TEXT | Type.HTTPS_URL:
+            more["max_length"] = of.column.max_length
+        case Type.CHOICE:
+            more["choices"] = [(value, value.upper()) for value, _label in of.column.choices]
+        case Type.INTERFACE:
+            more |= {"router_field": of.name.replace("interface", "router"), "fills": _FILLS[of.name]}
+        case Type.ROW:
+            more["of"] = KIND_OF[of.column.related_model].slug
+    return _FIELDS[of.type](**more)
+
+
+Form = TypeVar("Form", bound=type[VersionedForm])
+
+
+def _fields_of(kind: InventoryKind, *, changes: bool = False) -> Callable[[Form], Form]:
+    """Return a decorator that adds the fields of a kind to a form, before the form's own fields.
+
+    With ``changes``, leave out the fields that cannot be changed.
+    """
+
+    def decorate(form: Form) -> Form:
+        derived = {each.name: _field(each) for each in kind.fields if not (changes and each.is_fixed)}
+        form.base_fields = {**derived, **form.base_fields}
+        return form
+
+    return decorate
 
 
 def _accept_affected() -> forms.BooleanField:
@@ -86,75 +164,18 @@ def _accept_affected() -> forms.BooleanField:
     )
 
 
-class DegreesField(NumberField):
-    """Degrees with six decimal places, a tenth of a metre. The operation checks the range of the value."""
-
-    most_meant = Decimal(360)
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_digits=9, decimal_places=6, required=False, **kwargs)
-        self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
-
-    def prepare_value(self, value: Any) -> Any:
-        if not isinstance(value, Decimal) or not value:
-            return value
-        return f"{value:f}".rstrip("0").rstrip(".").replace(".", decimal_sign())
-
-
+@_fields_of(kinds.SITE)
 class SiteForm(VersionedForm):
-    name = forms.CharField(label=_("Name"), max_length=100)
-    latitude = DegreesField(
-        label=_("Latitude (degrees)"),
-        help_text=_("North is positive; Zurich is 47.3769. The map shows sites where they are"),
-    )
-    longitude = DegreesField(
-        label=_("Longitude (degrees)"), help_text=_("East is positive; Zurich is 8.5417")
-    )
+    pass
 
 
+@_fields_of(kinds.CUSTOMER)
 class CustomerForm(VersionedForm):
-    name = forms.CharField(label=_("Name"), max_length=100)
-    approve_up_to_bps = MbitField(
-        label=_("Approved automatically up to (Mbit/s)"),
-        required=False,
-        help_text=_("Larger orders wait for the NOC; empty: every order is approved automatically"),
-    )
-    cooling_off_s = DaysField(
-        label=_("Cooling-off (days)"),
-        required=False,
-        help_text=_("How long a removal can be undone; empty: the portal's default"),
-    )
+    pass
 
 
+@_fields_of(kinds.ROUTER, changes=True)
 class RouterChangeForm(VersionedForm):
-    site = AutocompleteField(label=_("Site"), of="sites")
-    # The type stubs do not know that the field passes its keyword arguments to CharField.
-    loopback4 = forms.GenericIPAddressField(  # type: ignore[call-arg]
-        label=_("IPv4 loopback"), protocol="IPv4", required=False, empty_value=None
-    )
-    loopback6 = forms.GenericIPAddressField(  # type: ignore[call-arg]
-        label=_("IPv6 loopback"), protocol="IPv6", required=False, empty_value=None
-    )
-    underlay_table = _number(
-        label=_("Underlay table"),
-        required=False,
-        initial=0,
-        help_text=_("VPP's FIB table with the loopbacks and the links, 0 unless they are in a VRF"),
-    )
-    agent_url = forms.CharField(
-        label=_("Agent's URL"),
-        max_length=200,
-        required=False,
-        validators=[URLValidator(schemes=["https"])],
-        help_text=_("https://…; empty for a router that only carries traffic"),
-    )
-    cpu = forms.CharField(label=_("CPU"), max_length=50, required=False)
-    cores = _number(label=_("Cores"), initial=1)
-    line_test_pps = _number(
-        label=_("Test frames a second"),
-        required=False,
-        help_text=_("The most that an activation test sends to or from it; empty: the portal's default"),
-    )
     accept_affected = forms.BooleanField(
         label=_("Even if fewer cores remain than are booked"),
         required=False,
@@ -166,34 +187,13 @@ class RouterChangeForm(VersionedForm):
         return self.cleaned_data["underlay_table"] or 0
 
 
+@_fields_of(kinds.ROUTER)
 class RouterCreateForm(RouterChangeForm):
     accept_affected = None  # type: ignore[assignment]
-    name = forms.CharField(
-        label=_("Name"),
-        validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z", _("Enter a–z, 0–9 and hyphens, 63 at most."))],
-        help_text=_("Cannot be changed: certificates are issued to this name"),
-    )
-    field_order = ["name"]
 
 
+@_fields_of(kinds.PORT, changes=True)
 class PortChangeForm(VersionedForm):
-    customer = AutocompleteField(label=_("Customer"), of="customers", required=False)
-    description = forms.CharField(label=_("Description"), max_length=100, required=False)
-    kind = forms.ChoiceField(label=_("Kind"), choices=[("uni", "UNI"), ("enni", "ENNI")], initial="uni")
-    speed_bps = MbitField(label=_("Speed (Mbit/s)"))
-    oversubscription_percent = _number(
-        label=_("Bookable part of the speed (%)"),
-        required=False,
-        help_text=_("200 means an oversubscription of 2 to 1; empty: the policy or the rate below applies"),
-    )
-    bookable_bps = MbitField(
-        label=_("Bookable (Mbit/s)"), required=False, help_text=_("Instead of a part of the speed")
-    )
-    max_frame = _size(
-        label=_("Largest frame (bytes)"),
-        initial=Port._meta.get_field("max_frame").default,
-        help_text=_("Without FCS"),
-    )
     accept_affected = _accept_affected()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -203,45 +203,17 @@ class PortChangeForm(VersionedForm):
             self.initial["bookable_bps"] = None
 
 
+@_fields_of(kinds.PORT)
 class PortCreateForm(PortChangeForm, PicksInterfaces):
     accept_affected = None  # type: ignore[assignment]
-    router = AutocompleteField(label=_("Router"), of="routers")
-    interface = InterfaceField(label=_("Interface"), router_field="router", fills={"speed_bps": "speed_bps"})
-    field_order = ["router", "interface"]
 
 
-def _side_fields(which: str) -> dict[str, forms.Field]:
-    letter = which.upper()
-    return {
-        f"{which}_router": AutocompleteField(label=_("%(side)s router") % {"side": letter}, of="routers"),
-        f"{which}_interface": InterfaceField(
-            label=_("%(side)s interface") % {"side": letter},
-            router_field=f"{which}_router",
-            fills={f"{which}_ip_mtu": "ip_mtu"},
-        ),
-        f"{which}_metric": _number(label=_("%(side)s metric") % {"side": letter}, initial=10),
-        f"{which}_ip_mtu": _size(
-            label=_("%(side)s IP MTU (bytes)") % {"side": letter},
-            required=False,
-            help_text=_("Empty: unknown"),
-        ),
-    }
-
-
+@_fields_of(kinds.LINK)
 class LinkForm(PicksInterfaces):
-    """The form for a backbone link: both sides, and the properties of the link."""
-
-    ipv4 = forms.BooleanField(label=_("Carries IPv4"), required=False, initial=True)
-    ipv6 = forms.BooleanField(label=_("Carries IPv6"), required=False, initial=True)
-    in_service = forms.BooleanField(label=_("In service"), required=False, initial=True)
     accept_affected = _accept_affected()
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.base_fields = {**_side_fields("a"), **_side_fields("z"), **self.base_fields}  # type: ignore[misc]
-        super().__init__(*args, **kwargs)
 
 
 class VniRangeForm(VersionedForm):
-    first = _number(label=_("First VNI"))
-    last = _number(label=_("Last VNI"))
+    first = WholeNumberField(label=_("First VNI"), **_WHOLE)
+    last = WholeNumberField(label=_("Last VNI"), **_WHOLE)
     reason = forms.CharField(label=_("Reason"), max_length=100)

@@ -19,7 +19,8 @@ from portal.audit.history import with_last_change
 from portal.core import clock
 from portal.core.reader_zone import moment_text
 from portal.core.units import rate_text
-from portal.inventory import operations
+from portal.inventory import kinds, operations
+from portal.inventory.kinds import InventoryKind
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
 from portal.inventory.search import RouterStatus, routers_with_status
@@ -74,6 +75,12 @@ class Kind:
     losses: Callable[[Any, datetime], list[LossRow]] | None = None
 
 
+def _declared(of: InventoryKind, **more: Any) -> Kind:
+    """Return the pages of a kind that ``portal.inventory.kinds`` declares."""
+    writes = operations.WRITES[of.name]._asdict()
+    return Kind(slug=of.slug, title=of.title, keyword=of.name, **writes, **more)
+
+
 def _rate(bps: int | None) -> str:
     return "–" if bps is None else rate_text(bps)
 
@@ -117,19 +124,14 @@ def _link_facts(link: Any) -> list[tuple[Text, Any]]:
     ]
 
 
-SITES = Kind(
-    slug="sites",
-    title=_("Sites"),
+SITES = _declared(
+    kinds.SITE,
     add=_("Add a site"),
-    keyword="site",
     rows=Site.objects.all,
     by=("name", "pk"),
     columns=((_("Latitude, longitude"), _coordinates),),
     create_form=forms.SiteForm,
     change_form=forms.SiteForm,
-    create=operations.site_create,
-    change=operations.site_change,
-    remove=operations.site_remove,
 )
 
 
@@ -162,12 +164,10 @@ def _admin_status(router: Router) -> str:
     return ", ".join(str(label) for label, _tone in router_admin_status(router)) or gettext("in service")
 
 
-ROUTERS = Kind(
-    slug="routers",
+ROUTERS = _declared(
+    kinds.ROUTER,
     page="web:noc-router",
-    title=_("Routers"),
     add=_("Add a router"),
-    keyword="router",
     rows=lambda: Router.objects.filter(retired_at__isnull=True).select_related("site"),
     by=("name", "pk"),
     choices=(
@@ -194,16 +194,11 @@ ROUTERS = Kind(
     ),
     create_form=forms.RouterCreateForm,
     change_form=forms.RouterChangeForm,
-    create=operations.router_create,
-    change=operations.router_change,
-    remove=operations.router_remove,
 )
-PORTS = Kind(
-    slug="ports",
+PORTS = _declared(
+    kinds.PORT,
     page="web:port",
-    title=_("Ports"),
     add=_("Add a port"),
-    keyword="port",
     rows=lambda: Port.objects.filter(retired_at__isnull=True).select_related("router", "customer"),
     by=("router__name", "interface", "pk"),
     choices=(
@@ -226,15 +221,10 @@ PORTS = Kind(
     change_form=forms.PortChangeForm,
     leads_to=_back_to_customer,
     doubts=_port_doubts,
-    create=operations.port_create,
-    change=operations.port_change,
-    remove=operations.port_remove,
 )
-LINKS = Kind(
-    slug="links",
-    title=_("Backbone links"),
+LINKS = _declared(
+    kinds.LINK,
     add=_("Add a link"),
-    keyword="link",
     rows=links_with_observed_mtu,
     by=("a_router__name", "a_interface", "pk"),
     choices=(
@@ -255,9 +245,6 @@ LINKS = Kind(
     doubts=_link_doubts,
     create_form=forms.LinkForm,
     change_form=forms.LinkForm,
-    create=operations.link_create,
-    change=operations.link_change,
-    remove=operations.link_remove,
     losses=link_loss_rows,
 )
 
@@ -267,13 +254,11 @@ def _approval_limit(customer: Customer) -> str:
     return gettext("no limit") if limit is None else rate_text(limit)
 
 
-CUSTOMERS = Kind(
-    slug="customers",
+CUSTOMERS = _declared(
+    kinds.CUSTOMER,
     page="web:noc-customer",
     leads_to=_of_new_customer,
-    title=_("Customers"),
     add=_("Add a customer"),
-    keyword="customer",
     rows=Customer.objects.all,
     by=("name", "pk"),
     choices=(
@@ -290,9 +275,6 @@ CUSTOMERS = Kind(
     ),
     create_form=forms.CustomerForm,
     change_form=forms.CustomerForm,
-    create=operations.customer_create,
-    change=operations.customer_change,
-    remove=operations.customer_remove,
     removal_ends_access=True,
 )
 VNI_RANGES = Kind(
