@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 
 from bench.figures import Figure
-from devstack import vpp
 from devstack.folders import BUILD, ROOT
+from devstack.routers import vpp
 
 TABLE = ROOT / "tests" / "contract" / "encapsulation-cost.csv"
 BASE = "l2xc"

@@ -9,10 +9,11 @@ from datetime import datetime
 from bench.figures import Figure, percentile
 from bench.real_vpps import real_vpps
 from bench.sizes import sized
-from devstack import stack, vpp
+from devstack import stack
 from devstack.client import Client
-from devstack.frames import Tag, Wire, frame
-from devstack.vpp_network import UNI
+from devstack.routers import vpp
+from devstack.routers.vpp_network import UNI
+from devstack.traffic import Tag, Wire, frame
 
 ORDERS = sized(20, smallest=1)
 PORT = "host-cust1"

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devstack import netns, stack
+from devstack import stack
 from devstack.folders import RUN
 from devstack.isp import small_isp
 from devstack.process import Family
-from devstack.vpp import Installation
-from devstack.vpp_network import VppDataplane
+from devstack.routers import netns
+from devstack.routers.vpp import Installation
+from devstack.routers.vpp_network import VppDataplane
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from types import TracebackType
 
-from devstack.vpp_network import VppDataplane
+from devstack.routers.vpp_network import VppDataplane
 
 UNKNOWN_MAC = "02:00:00:00:de:ad"
 

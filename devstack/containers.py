@@ -15,8 +15,8 @@ import django
 
 from devstack.client import Client
 from devstack.isp import Isp, Router, small_isp
-from devstack.vpp_containers import router_script, startup_conf, world_script
-from devstack.vppsim import config_of
+from devstack.routers.vpp_containers import router_script, startup_conf, world_script
+from devstack.routers.vppsim import config_of
 
 DEMO = Path("/demo")
 UNDERLAY = Path("/run/underlay")

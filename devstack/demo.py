@@ -14,16 +14,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from devstack import netns, stack, vpp
+from devstack import stack
 from devstack.client import Client, NotReached, Refused
+from devstack.databases.postgres import PostgresMissing
+from devstack.databases.redis import RedisMissing
 from devstack.folders import ROOT, RUN, VENV_BIN
 from devstack.isp import Isp, small_isp
-from devstack.postgres import PostgresMissing
 from devstack.process import Child, ChildFailed, Family
-from devstack.redis import RedisMissing
+from devstack.routers import netns, vpp
+from devstack.routers.vpp_network import VppDataplane
+from devstack.routers.vppsim import SimulatedDataplane
 from devstack.tcp_ports import accepts
-from devstack.vpp_network import VppDataplane
-from devstack.vppsim import SimulatedDataplane
 
 FOLDER = RUN / "demo"
 LOGS = RUN / "log"

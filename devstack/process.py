@@ -1,4 +1,4 @@
-"""Child processes. Each is started in a new session, watched, and stopped by its pid."""
+"""Child processes. Each is started in a new session, watched, and stopped with its descendants by its pid."""
 
 import os
 import signal
@@ -8,6 +8,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the pids of the children of a process, of their children, and so on, at this moment."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found: list[int] = []
+    left = [pid]
+    while left:
+        found += (more := children.get(left.pop(), []))
+        left += more
+    return found
+
 
 POLL_S = 0.05
 LOG_TAIL_LINES = 15

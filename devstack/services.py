@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack import postgres, redis
+from devstack.databases import postgres, redis
 from devstack.process import Server
 from devstack.tcp_ports import free_ports
 
@@ -30,7 +30,7 @@ def running(
 ) -> Iterator[Services]:
     """Run private services on free ports. At the end, `folder` is emptied unless `kept` is true.
 
-    `template` is a PostgreSQL cluster that is copied at the start; see `devstack.postgres.running`.
+    `template` is a PostgreSQL cluster that is copied at the start; see `devstack.databases.postgres.running`.
     """
     postgres_port, redis_port = free_ports(2)
     with (

@@ -10,13 +10,13 @@ from typing import Any
 import psycopg
 
 from devstack import services
-from devstack.agent import Agent
 from devstack.client import Client, NotReached
-from devstack.dataplane import Dataplane, Sockets
 from devstack.folders import ROOT
 from devstack.isp import Isp
 from devstack.portal import Portal
 from devstack.process import Family
+from devstack.routers.agent import Agent
+from devstack.routers.dataplane import Dataplane, Sockets
 from devstack.tcp_ports import free_ports
 
 
@@ -77,7 +77,7 @@ def running(
     too.
 
     * `live`: also run the live process, which notifies open pages of changes. Without it, pages poll.
-    * `template`: a PostgreSQL cluster that is copied at the start; see `devstack.postgres.running`.
+    * `template`: a PostgreSQL cluster that is copied at the start; see `devstack.databases.postgres.running`.
     * `code`: the folder with the portal's code. It runs on the tables of this clone; see
       `devstack.portal.Portal`.
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import django
 
-from devstack import postgres
+from devstack.databases import postgres
 from devstack.folders import ROOT, RUN, VENV_BIN
 from devstack.tcp_ports import free_ports
 from scripts.previous_release import NAME, previous_release

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from devstack import postgres, services
+from devstack import services
+from devstack.databases import postgres
+from devstack.databases.migrated_cluster import migrated_cluster
 from devstack.folders import RUN
-from devstack.migrated_cluster import migrated_cluster
 
 _services = pytest.StashKey[services.Services]()
 _CHOICES = ("private", "kept", "none")

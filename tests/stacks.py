@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from devstack import stack
+from devstack.databases.migrated_cluster import migrated_cluster
 from devstack.folders import BUILD, ROOT
 from devstack.isp import Isp
-from devstack.migrated_cluster import migrated_cluster
 from devstack.process import Family
-from devstack.vppsim import SimulatedDataplane
+from devstack.routers.vppsim import SimulatedDataplane
 
 # Tests wait for reports, but a stack that reports more often takes CPU from the other lanes of the gate.
 REPORT_INTERVAL_S = 2

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from devstack import own_namespaces
 from devstack.client import NotReached
 from devstack.process import ChildFailed
 from devstack.release_code import code_here
+from devstack.routers import own_namespaces
 from drills.chaos.cables import HaproxyMissing
 from drills.chaos.plan import make_plan
 from drills.chaos.routers import CannotRun

@@ -7,9 +7,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.agent import Agent
 from devstack.packages import TOOLS
 from devstack.process import Child, Family
+from devstack.routers.agent import Agent
 from devstack.tcp_ports import LOOPBACK, accepts
 
 _CONFIGURATION = """\

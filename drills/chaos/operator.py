@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.isp import Isp
-from devstack.vpp import Vpp
-from devstack.vpp_network import commands_of
+from devstack.routers.vpp import Vpp
+from devstack.routers.vpp_network import commands_of
 from drills.chaos.plan import HANDMADE, MEMIFS, ROUTERS
 
 # Addresses, a bridge, a line and a policer that the portal does not manage.

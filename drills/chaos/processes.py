@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from devstack.process import Child, ChildFailed
-from devstack.process_tree import descendants
+from devstack.process import Child, ChildFailed, descendants
 from drills.chaos.timeline import Timeline
 
 RESTART_AFTER_S = 1.0

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from devstack import netns, vpp
 from devstack.isp import ALPINE_DAIRY, Isp, Port, small_isp
 from devstack.process import Family
+from devstack.routers import netns, vpp
+from devstack.routers.vpp_network import VppDataplane
+from devstack.routers.vppsim import SimulatedDataplane
 from devstack.stack import Stack
-from devstack.vpp_network import VppDataplane
-from devstack.vppsim import SimulatedDataplane
 from drills.chaos.operator import Operator
 from drills.chaos.plan import MEMIFS, ROUTERS
 from drills.checks.vpp_configuration import Configuration, lasting_configuration

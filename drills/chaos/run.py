@@ -14,11 +14,11 @@ import psycopg
 
 from devstack import stack
 from devstack.client import Client, Refused
+from devstack.databases.migrated_cluster import migrated_cluster
 from devstack.folders import RUN
-from devstack.migrated_cluster import migrated_cluster
 from devstack.process import Family
+from devstack.routers.vpp import CommandRefused
 from devstack.tcp_ports import free_ports
-from devstack.vpp import CommandRefused
 from drills.chaos import cables
 from drills.chaos.customers import Customers
 from drills.chaos.disks import Disks

@@ -2,7 +2,7 @@
 
 import re
 
-from devstack.vpp import Vpp
+from devstack.routers.vpp import Vpp
 
 Configuration = dict[str, list[str]]
 _COMMANDS = (

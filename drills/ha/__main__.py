@@ -9,9 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from devstack import own_namespaces
 from devstack.folders import ROOT, RUN
 from devstack.release_code import code_here, code_of
+from devstack.routers import own_namespaces
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running
 from drills.ha.cluster import PAIRS, Cluster, NotReady

@@ -2,8 +2,8 @@
 all machines.
 """
 
-from devstack.agent import Agent
-from devstack.vppsim import SimulatedDataplane
+from devstack.routers.agent import Agent
+from devstack.routers.vppsim import SimulatedDataplane
 from drills.ha.cluster import VIRTUAL_IP, WORLD_ADDRESS, Cluster, wait
 
 REPORT_INTERVAL_S = 10

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devstack import netns
 from devstack.folders import ROOT
 from devstack.process import Child, Family
+from devstack.routers import netns
 
 # The network namespace of this program, of the agents and of the load. It is the outside world.
 WORLD = "world"

@@ -10,7 +10,7 @@ from typing import Self
 
 import psycopg
 
-from devstack import netns
+from devstack.routers import netns
 from drills.ha.cluster import DATABASES, Cluster
 
 _EVERY_S = 0.1

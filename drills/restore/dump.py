@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from devstack.postgres import server_binaries
+from devstack.databases.postgres import server_binaries
 
 
 def dump(database_url: str, to: Path) -> Path:

@@ -5,7 +5,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 
-from devstack import postgres
+from devstack.databases import postgres
 from devstack.tcp_ports import free_ports
 from drills.restore.after_restore import (
     Expected,

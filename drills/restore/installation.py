@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack import stack
+from devstack.databases.migrated_cluster import migrated_cluster
 from devstack.folders import RUN
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
-from devstack.migrated_cluster import migrated_cluster
 from devstack.process import Family, Server
+from devstack.routers.vppsim import SimulatedDataplane
 from devstack.stack import Stack
-from devstack.vppsim import SimulatedDataplane
 from drills.checks.checker import Checker
 from drills.checks.customer import Customer, Line
 from drills.checks.vpptestctl import VppConfig, VppTestctl

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from devstack.postgres import UNPRIVILEGED_USER, server_binaries
+from devstack.databases.postgres import UNPRIVILEGED_USER, server_binaries
 from devstack.process import Child
 
 # Seconds after which an incomplete WAL segment is archived. If the machine is lost, the commits of at most

@@ -17,8 +17,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from devstack import stack
+from devstack.databases.migrated_cluster import migrated_cluster
 from devstack.folders import RUN
-from devstack.migrated_cluster import migrated_cluster
 from devstack.process import Child, ChildFailed, Family
 from devstack.release_code import code_here
 from drills.chaos.routers import routers

@@ -7,8 +7,7 @@ from pathlib import Path
 import psycopg
 import redis
 
-from devstack.process import Child
-from devstack.process_tree import descendants
+from devstack.process import Child, descendants
 from devstack.services import Services
 
 MEGABYTE = 1_000_000

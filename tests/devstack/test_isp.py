@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from devstack.isp import ALPINE_DAIRY, small_isp
-from devstack.vpp_network import commands_of
-from devstack.vppsim import config_of
+from devstack.routers.vpp_network import commands_of
+from devstack.routers.vppsim import config_of
 
 ISP = small_isp()
 AGENTS = [router.name for router in ISP.agents]

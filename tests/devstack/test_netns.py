@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from devstack import netns
+from devstack.routers import netns
 
 pytestmark = pytest.mark.skipif(netns.why_unusable() is not None, reason=str(netns.why_unusable()))
 

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 import redis
 
-from devstack import postgres, services
+from devstack import services
+from devstack.databases import postgres
 from devstack.tcp_ports import accepts, free_ports
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from devstack import netns, vpp
-from devstack.frames import Wire, frame
 from devstack.isp import small_isp
 from devstack.process import ChildFailed, Family
-from devstack.vpp_network import UNI, VppDataplane
+from devstack.routers import netns, vpp
+from devstack.routers.vpp_network import UNI, VppDataplane
+from devstack.traffic import Wire, frame
 
 SHOWN = """\
 Time now {vpp}

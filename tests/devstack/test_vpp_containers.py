@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from devstack.isp import Router, small_isp
-from devstack.vpp_containers import VLAN, router_script, startup_conf, world_script
-from devstack.vpp_network import commands_of
+from devstack.routers.vpp_containers import VLAN, router_script, startup_conf, world_script
+from devstack.routers.vpp_network import commands_of
 
 ISP = small_isp()
 SCRIPTS = {router.name: router_script(router, ISP) for router in ISP.agents} | {"world": world_script(ISP)}

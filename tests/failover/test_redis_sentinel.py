@@ -10,10 +10,10 @@ import redis
 from django.conf import settings
 from kombu import Connection
 
-from devstack import redis_sentinel
+from devstack.databases import redis_sentinel
+from devstack.databases.redis_sentinel import Watched
 from devstack.folders import VENV_BIN
 from devstack.process import Child
-from devstack.redis_sentinel import Watched
 from devstack.tcp_ports import LOOPBACK
 from portal.core.db.fallback_cache import FallbackRedisCache
 from portal.core.redis_url import RedisUrl, read_redis_url

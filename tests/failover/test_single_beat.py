@@ -9,7 +9,7 @@ import pytest
 import redis
 from django.conf import settings
 
-from devstack import redis as private_redis
+from devstack.databases import redis as private_redis
 from devstack.folders import VENV_BIN
 from devstack.process import Child, Server
 from devstack.tcp_ports import free_ports

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from devstack.process_tree import descendants
+from devstack.process import descendants
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
 from drills.checks.customer import Customer, Line, Response, accepted

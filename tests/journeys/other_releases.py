@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from devstack.routers.vppsim import SimulatedDataplane
 from devstack.stack import Stack
-from devstack.vppsim import SimulatedDataplane
 
 GRE_KEYS = ["gre_tunnel_add_del_v2", "gre_tunnel_dump_v2"]
 # Messages that the agent uses and 24.02 lacks; docs/routers/agent.md lists their uses.

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from devstack.client import Client, NotReached
+from devstack.routers.vppsim import SimulatedDataplane
 from devstack.stack import Stack
-from devstack.vppsim import SimulatedDataplane
 from tests.journeys.test_order_to_traffic import an_order
 
 

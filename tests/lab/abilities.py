@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from devstack.vpp import Vpp
+from devstack.routers.vpp import Vpp
 
 
 class Ability(Enum):

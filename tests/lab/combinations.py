@@ -7,8 +7,8 @@ an error in the portal's arithmetic would then go unnoticed.
 from dataclasses import dataclass
 from itertools import product
 
-from devstack.frames import DOT1AD, DOT1Q, Tag, frame
 from devstack.isp import BACKBONE_IP_MTU
+from devstack.traffic import DOT1AD, DOT1Q, Tag, frame
 
 OVERHEAD = {"vxlan4": 36, "vxlan6": 56, "geneve4": 52, "geneve6": 72, "gre4": 32, "gre6": 52}
 TRANSPORTS = ("l2xc", *OVERHEAD)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from devstack import netns, stack, vpp
+from devstack import stack
+from devstack.databases.migrated_cluster import migrated_cluster
 from devstack.folders import RUN
-from devstack.frames import Wire
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
-from devstack.migrated_cluster import migrated_cluster
 from devstack.process import Family
-from devstack.vpp_network import UNI, VppDataplane
+from devstack.routers import netns, vpp
+from devstack.routers.vpp_network import UNI, VppDataplane
+from devstack.traffic import Wire
 from tests.lab.abilities import Ability, missing
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces

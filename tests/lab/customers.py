@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-from devstack.frames import difference
-from devstack.vpp import Vpp
+from devstack.routers.vpp import Vpp
+from devstack.traffic import difference
 from tests.lab import pcap
 
 CONNECTED_WITHIN_S = 10

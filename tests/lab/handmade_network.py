@@ -5,9 +5,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 
-from devstack.frames import frame
 from devstack.isp import small_isp
-from devstack.vpp import Vpp
+from devstack.routers.vpp import Vpp
+from devstack.traffic import frame
 from drills.checks.vpptestctl import VppRefused, VppTestctl
 from tests.lab.combinations import SELECTING, STATIONS, Tag
 from tests.lab.conftest import MEMIF_PORTS

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devstack.frames import Wire
-from devstack.vpp import Vpp
+from devstack.routers.vpp import Vpp
+from devstack.traffic import Wire
 from tests.lab import pcap
 from tests.lab.handmade_network import HandmadeLine
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from devstack.frames import Wire
+from devstack.traffic import Wire
 from tests.lab.combinations import Combination
 
 GAP_S = 0.005

@@ -12,7 +12,7 @@ import pytest
 
 from devstack.black_hole import BlackHole
 from devstack.client import Client
-from devstack.frames import Tag, Wire, frame
+from devstack.traffic import Tag, Wire, frame
 from tests.lab.abilities import Ability
 from tests.lab.combinations import OUTER, STATIONS, Combination
 from tests.lab.conftest import Lab

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from devstack import netns
-from devstack.frames import DOT1AD, Tag, Wire, difference, frame
-from devstack.vpp_network import UNI, VETH_MTU
+from devstack.routers import netns
+from devstack.routers.vpp_network import UNI, VETH_MTU
+from devstack.traffic import DOT1AD, Tag, Wire, difference, frame
 from tests.lab import pcap
 from tests.lab.combinations import PORT_MAX_FRAME, STATIONS
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from devstack.client import Json
-from devstack.vpp_network import UNI
+from devstack.routers.vpp_network import UNI
 from tests.lab.combinations import Combination
 from tests.lab.conftest import MEMIF_PORTS, Lab
 from tests.lab.customers import MemifCustomer, rest_when_idle

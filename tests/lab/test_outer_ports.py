@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from devstack.frames import HEADER, Wire
+from devstack.traffic import HEADER, Wire
 from tests.lab.combinations import STATIONS, Combination
 from tests.lab.conftest import Lab
 from tests.lab.lab_line import in_service

@@ -3,7 +3,7 @@
 import pytest
 
 from devstack.client import Json
-from devstack.frames import Wire
+from devstack.traffic import Wire
 from tests.lab.abilities import Ability
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from devstack.client import Client, NotReached
-from devstack.vpp_network import commands_of
+from devstack.routers.vpp_network import commands_of
 from drills.checks.vpp_configuration import configuration
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab

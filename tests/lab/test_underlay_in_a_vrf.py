@@ -7,8 +7,8 @@ import pytest
 
 from devstack.client import Client, Json
 from devstack.isp import Router
-from devstack.vpp import Vpp
-from devstack.vppsim import host_prefix
+from devstack.routers.vpp import Vpp
+from devstack.routers.vppsim import host_prefix
 from tests.lab.abilities import Ability
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab

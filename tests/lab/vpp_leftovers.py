@@ -1,6 +1,6 @@
 """The objects in a VPP, compared to verify that no object of the agent is left."""
 
-from devstack.vpp import Vpp
+from devstack.routers.vpp import Vpp
 
 TUNNELS = ("show vxlan tunnel", "show geneve tunnel", "show gre tunnel")
 

@@ -12,9 +12,9 @@ from psycopg.rows import dict_row
 
 from devstack.folders import RUN
 from devstack.isp import small_isp
+from devstack.routers.vpp_network import VppDataplane
+from devstack.routers.vppsim import SimulatedDataplane
 from devstack.stack import Stack
-from devstack.vpp_network import VppDataplane
-from devstack.vppsim import SimulatedDataplane
 from tests.lab.abilities import Ability
 from tests.lab.conftest import Lab, running_lab
 from tests.stacks import simulated

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from devstack import pgbouncer
+from devstack.databases import pgbouncer
 from devstack.tcp_ports import LOOPBACK, free_ports
 from portal.accounts.models import Customer, User
 from portal.audit.models import EVENTS

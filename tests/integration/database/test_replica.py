@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import BigIntegerField
 
-from devstack import postgres
+from devstack.databases import postgres
 from devstack.process import Child
 from devstack.tcp_ports import free_ports
 from portal.accounts.models import Membership, User

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from bench.__main__ import BENCHMARKS
-from devstack import netns, vpp
 from devstack.folders import ROOT
+from devstack.routers import netns, vpp
 
 # These figures need packets of a real VPP, so they are absent.
 _ON_A_REAL_VPP = {"encapsulations", "order_to_frames", "liveness"}

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from kombu import Connection, Consumer, Message, Queue
 
-from devstack import redis
+from devstack.databases import redis
 from devstack.process import Server
 from devstack.tcp_ports import free_ports
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import redis
 
+from devstack.databases.redis import RedisMissing
 from devstack.process import Child
-from devstack.redis import RedisMissing
 from devstack.tcp_ports import LOOPBACK, free_ports
 
 SERVICE = "longline"

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.dataplane import Sockets
 from devstack.folders import BUILD
 from devstack.isp import BACKBONE_IP_MTU, Isp, Router
 from devstack.process import Child, Family
+from devstack.routers.dataplane import Sockets
 
 TRAFFIC = {"rate_bps": 20_000_000, "frame_bytes": 700}
 
@@ -52,8 +52,9 @@ class SimulatedDataplane:
 
 
 def config_of(router: Router, isp: Isp, underlay: Path, *, exceeds: bool = False) -> dict[str, object]:
-    """Return the stand-in's configuration: the interfaces, addresses and routes that `devstack.vpp_network`
-    gives to a VPP.
+    """Return the stand-in's configuration.
+
+    It has the interfaces, addresses and routes that ``devstack.routers.vpp_network`` gives to a VPP.
 
     The stand-ins exchange the frames of activation tests through the folder `underlay`.
     """

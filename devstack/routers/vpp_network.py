@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from devstack import netns
-from devstack.dataplane import Sockets
 from devstack.isp import BACKBONE_IP_MTU, Isp, Router, Side
 from devstack.process import Family
-from devstack.vpp import Installation, Vpp
-from devstack.vppsim import host_prefix
+from devstack.routers import netns
+from devstack.routers.dataplane import Sockets
+from devstack.routers.vpp import Installation, Vpp
+from devstack.routers.vppsim import host_prefix
 
 # The name of each port's interface on the customer's side.
 UNI = "uni"

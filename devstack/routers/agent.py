@@ -4,9 +4,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.dataplane import Sockets
 from devstack.folders import BUILD
 from devstack.process import Child, Family
+from devstack.routers.dataplane import Sockets
 from devstack.tcp_ports import LOOPBACK, accepts
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from devstack.dataplane import Sockets
 from devstack.folders import BUILD
 from devstack.process import Child, Family
+from devstack.routers.dataplane import Sockets
 
 DEFAULT_PREFIXES = ("/opt/vpp", "/usr")
 # A successful command prints nothing or the name of the new interface.

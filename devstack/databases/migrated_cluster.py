@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from devstack import postgres
+from devstack.databases import postgres
 from devstack.folders import ROOT, RUN
 from devstack.process import run
 from devstack.tcp_ports import free_ports

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict
 
-from devstack.postgres import UNPRIVILEGED_USER, fresh_home, remove_home
+from devstack.databases.postgres import UNPRIVILEGED_USER, fresh_home, remove_home
 from devstack.process import Child, Server
 from devstack.tcp_ports import LOOPBACK, accepts
 

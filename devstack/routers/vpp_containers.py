@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import PurePath, PurePosixPath
 
 from devstack.isp import Isp, Router
-from devstack.vpp_network import commands_of
+from devstack.routers.vpp_network import commands_of
 
 # The mount point of the volume in docker-compose.yml.
 RUN = PurePosixPath("/run/vpp")
