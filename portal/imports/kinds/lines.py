@@ -2,7 +2,7 @@
 as on a page.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -47,34 +47,18 @@ def _reader(each: Property) -> cells.Reader:
     return by_name.get(each.name) or by_unit[each.unit]
 
 
-def _column(each: Property, *, name: str, example: str, required: bool) -> Column:
-    return Column(
-        name=name,
-        read=_reader(each),
-        meaning=each.cell_meaning,
-        unit=_UNITS[each.unit],
-        example=example,
-        required=required,
-    )
-
-
-def _of_an_end(side: str, **examples: str) -> list[Column]:
+def _columns(properties: Iterable[Property], prefix: str = "", **examples: str) -> list[Column]:
     return [
-        _column(
-            each,
-            name=f"{side}_{each.name}",
+        Column(
+            name=f"{prefix}{each.name}",
+            read=_reader(each),
+            meaning=each.cell_meaning,
+            unit=_UNITS[each.unit],
             example=examples.get(each.name, each.cell_example),
-            required=each.name == "port",
+            # The description identifies a line. An empty cell for the tagging means: by the VLANs.
+            required=each.name == "description" or (each.is_required and each.name != "tagging"),
         )
-        for each in END
-    ]
-
-
-def _of_a_line(*, description: bool) -> list[Column]:
-    return [
-        _column(each, name=each.name, example=each.cell_example, required=each.is_required or description)
-        for each in LINE
-        if description == (each.name == "description")
+        for each in properties
     ]
 
 
@@ -96,10 +80,10 @@ class Lines(Kind):
             meaning=_("Optional check: must be the customer that owns both ports"),
             example="Alpine Dairy",
         ),
-        *_of_a_line(description=True),
-        *_of_an_end("a", port="rhino:TenGigabitEthernet3/0/2", outer_vlan="100"),
-        *_of_an_end("z", port="hippo:TenGigabitEthernet3/0/2", outer_vlan=ANY),
-        *_of_a_line(description=False),
+        *_columns(LINE[:1]),
+        *_columns(END, "a_", port="rhino:TenGigabitEthernet3/0/2", outer_vlan="100"),
+        *_columns(END, "z_", port="hippo:TenGigabitEthernet3/0/2", outer_vlan=ANY),
+        *_columns(LINE[1:]),
         Column(
             name="lifecycle",
             read=_lifecycle,
