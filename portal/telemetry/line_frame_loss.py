@@ -52,7 +52,7 @@ _LONGEST_S = 35
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class EndCount:
     """The count of one end in a bucket: frames, covered time (ms), and the most frames in one sample.
 
     ``in_most`` and ``out_most`` are None in buckets from before these columns existed.
@@ -87,7 +87,7 @@ class _End:
         return frames * _LONGEST_S / step_s
 
 
-_Counted = dict[int, tuple[_End, _End]]
+Counted = dict[int, tuple[EndCount, EndCount]]
 
 
 @dataclass(slots=True)
@@ -104,12 +104,12 @@ class Direction:
     delivered: float = 0.0
     astray: float = 0.0
 
-    def add(self, entrance: _End, exit: _End) -> None:
+    def add(self, entrance: EndCount, exit: EndCount) -> None:
         self.sent += entrance.into
         self.policed += entrance.violate or 0.0
         self.delivered += exit.out
 
-    def add_border(self, entrance: _End, exit: _End, step_s: int, clocks_apart_s: float) -> None:
+    def add_border(self, entrance: EndCount, exit: EndCount, step_s: int, clocks_apart_s: float) -> None:
         """Add the possible error at one border of a bucket. Call it if the bucket on the other side of the
         border is not compared.
         """
@@ -142,7 +142,7 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
         raise RangeEmpty
     step_s = finest_kept(since, now=now).step_s or FIVE_MINUTES.step_s
     counted, simulated = _counted(vll, since, until, step_s)
-    return _compared(service_time(vll), counted, since, until, step_s, now, _apart_s(vll)) | {
+    return compare(service_time(vll), counted, since, until, step_s, now, _apart_s(vll)) | {
         "simulated": simulated
     }
 
@@ -159,7 +159,7 @@ def frame_loss_by_month(
     counted, simulated = _counted(vll, months[0], until, step_s)
     ends, served, apart_s = [*months[1:], until], service_time(vll), _apart_s(vll)
     return [
-        _compared(served, counted, begin, end, step_s, now, apart_s) | {"simulated": simulated}
+        compare(served, counted, begin, end, step_s, now, apart_s) | {"simulated": simulated}
         for begin, end in zip(months, ends, strict=True)
     ]
 
@@ -175,23 +175,29 @@ def _apart_s(vll: Vll) -> float:
     return (found["most"] - found["least"]) / 1000 if found["most"] is not None else 0.0
 
 
-def _counted(vll: Vll, since: datetime, until: datetime, step_s: int) -> tuple[_Counted, bool]:
+def _counted(vll: Vll, since: datetime, until: datetime, step_s: int) -> tuple[Counted, bool]:
     """Return both ends of the non-empty buckets by their start (epoch s), and whether any is simulated."""
     rows = rolled_up(vll, starts_of(since, until, step_s), coarsest_for(step_s), _COLUMNS)
     width = len(_PER_END)
-    counted = {start: (_End(*row[:width]), _End(*row[width : 2 * width])) for start, row in rows.items()}
+    counted = {
+        start: (EndCount(*row[:width]), EndCount(*row[width : 2 * width])) for start, row in rows.items()
+    }
     return counted, any(row[-1] for row in rows.values())
 
 
-def _compared(
+def compare(
     served: ServiceTime,
-    counted: _Counted,
+    counted: Counted,
     since: datetime,
     until: datetime,
     step_s: int,
     now: datetime,
     apart_s: float,
 ) -> dict[str, Any]:
+    """Return the result of ``frame_loss`` for the counts of A and Z by the start (epoch s) of their bucket.
+
+    ``apart_s``: the difference (s) between the times of the samples at the two ends.
+    """
     whole = [
         start
         for start in starts_of(since, until, step_s)

@@ -49,7 +49,7 @@ def composed() -> Iterator[str]:
     yield from (f"order.{state}" for state in OrderState.values)
     yield from (f"vll.{lifecycle}" for lifecycle in Lifecycle.values if lifecycle != Lifecycle.PENDING_ACTIVE)
     yield from (f"vll.{status}" for status in OperStatus.values)
-    yield from ("router.silent", "router.reporting")
+    yield from ("router.silent", "router.reporting", "router.retired")
 
 
 KINDS = sorted({*literals(), *composed()})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portal.telemetry.line_frame_loss import compare
+from portal.telemetry.line_frame_loss import EndCount, compare
 from portal.telemetry.time_in_service import ServiceTime
 from portal.web.page.units import lost
 
@@ -49,14 +49,11 @@ def compared(
     rows = {}
     for n in range(_BUCKETS):
         sent, came = (end(each, at, n * _STEP_S * 1000) for each, at in ((bursts, a), (later, z)))
-        row: dict[str, Any] = dict.fromkeys(
-            f"{side}_{name}"
-            for side in "az"
-            for name in ("violate_packets", "policed_ms", "in_packets", "out_packets", "in_most", "out_most")
+        whole = _STEP_S * 1000
+        row = (
+            EndCount(sent["frames"], 0.0, None, whole, None, sent["most"], None),
+            EndCount(0.0, came["frames"], None, whole, None, None, came["most"]),
         )
-        row |= {"a_in_packets": sent["frames"], "a_in_most": sent["most"], "a_out_packets": 0.0}
-        row |= {"z_out_packets": came["frames"], "z_out_most": came["most"], "z_in_packets": 0.0}
-        row |= {"a_covered_ms": _STEP_S * 1000, "z_covered_ms": _STEP_S * 1000}
         if n != without:
             rows[_START + n * _STEP_S] = row
     until = _EPOCH + timedelta(seconds=_STEP_S * _BUCKETS)
@@ -99,12 +96,11 @@ def test_the_bound_of_steady_traffic_is_one_interval_at_each_end_of_the_range() 
 
 
 def test_without_a_stored_maximum_the_longest_interval_counts() -> None:
-    row = dict.fromkeys(f"{side}_{name}" for side in "az" for name in ("in_most", "out_most", "policed_ms"))
-    row |= {f"{side}_violate_packets": None for side in "az"}
-    row |= {f"{side}_{direction}_packets": 300.0 for side in "az" for direction in ("in", "out")}
-    row |= {f"{side}_covered_ms": _STEP_S * 1000 for side in "az"}
+    end_count = EndCount(300.0, 300.0, None, _STEP_S * 1000, None, None, None)
     until = _EPOCH + timedelta(seconds=_STEP_S)
-    found = compare(ServiceTime(None, None), {_START: row}, _EPOCH, until, _STEP_S, until, 0.0)
+    found = compare(
+        ServiceTime(None, None), {_START: (end_count, end_count)}, _EPOCH, until, _STEP_S, until, 0.0
+    )
     assert found["a_to_z"]["bound_ratio"] == pytest.approx(2 * 35 / 300)
 
 
