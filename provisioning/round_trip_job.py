@@ -6,10 +6,9 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 
 from portal.core import clock
-from portal.inventory.models import ObservedRouter, Router
+from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
 from portal.vll.models import TunnelPath
-from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from portal.vll.paths_in_use import path_lines_on
 from provisioning.agent_client import Refused, Unreachable

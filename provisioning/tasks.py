@@ -7,8 +7,9 @@ from celery import shared_task
 
 from portal.core import clock
 from portal.core.db.each_row import each_row
+from portal.telemetry.oper_status import stale_vlls_mark
 from portal.vll import task_names
-from portal.vll.operations import link_losses_forward, reservations_expire, stale_vlls_mark, tunnel_paths_keep
+from portal.vll.operations import link_losses_forward, reservations_expire, tunnel_paths_keep
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY

@@ -10,8 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.events.outbox import send_task
-from portal.inventory.models import Router
-from portal.vll.operations.oper_status import FRESH
+from portal.inventory.models import FRESH, Router
 from portal.vll.task_names import CONVERGE_DOUBTFUL
 
 # A single failure may be a coincidence.

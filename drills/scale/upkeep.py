@@ -47,9 +47,9 @@ def _indexes(database: psycopg.Connection) -> Iterator[str]:
 def _regular_work() -> Iterator[str]:
     from portal.alarms.rounds import alarms_watch
     from portal.core import clock
+    from portal.telemetry.oper_status import stale_vlls_mark
     from portal.telemetry.partitions import partitions_keep
     from portal.telemetry.rollups import roll_up
-    from portal.vll.operations import stale_vlls_mark
     from portal.vll.operations.tunnel_paths import tunnel_paths_keep
 
     at = clock.now()

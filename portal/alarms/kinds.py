@@ -65,6 +65,14 @@ class Kind(models.TextChoices):
     ROUTER_FULL = "router_full", _("Routers with almost fully booked cores")
 
 
+def kind_choices() -> list[tuple[str, str]]:
+    """Return the choices of the model's field.
+
+    Migrations contain the name of this function and not the labels, so a new label needs no migration.
+    """
+    return Kind.choices
+
+
 SEVERITIES: dict[Kind, Severity] = {
     Kind.REPORTS_AWAY: Severity.CRITICAL,
     Kind.ROUTER_SILENT: Severity.CRITICAL,

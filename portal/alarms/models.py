@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from portal.accounts.models import User
-from portal.alarms.kinds import Kind, Severity
+from portal.alarms.kinds import Kind, Severity, kind_choices
 
 
 class Alarm(models.Model):
@@ -18,7 +18,7 @@ class Alarm(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=20, choices=Kind)
+    kind = models.CharField(max_length=20, choices=kind_choices)
     # The same values as in ``AlarmCondition``. ``object`` is not a relation, because the history outlives the
     # object.
     object = models.CharField(max_length=120)

@@ -12,7 +12,7 @@ from django.db.models import Prefetch, prefetch_related_objects
 
 from portal.core.network.vlan_tags import Tagging
 from portal.events.models import Event
-from portal.inventory.models import ObservedRouter, Port, Router, RouterSilence
+from portal.inventory.models import FRESH, ObservedRouter, Port, Router, RouterSilence
 from portal.inventory.port_link_state import slow_ports
 from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.models import Sample
@@ -20,7 +20,6 @@ from portal.telemetry.router_events import VLAN_RESTORED
 from portal.telemetry.router_losses import drops_at_port
 from portal.vll.activation_test_procedure import Finding as FramesFinding
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
-from portal.vll.operations.oper_status import FRESH
 from portal.vll.path_status import PathStatus, path_status
 from portal.vll.paths_in_use import path_of
 from portal.vll.queries import unchanged_since

@@ -13,9 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.core.network.path_bfd import PathState
-from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, RouterSilence
+from portal.inventory.models import FRESH, BackboneLink, ObservedInterface, Port, Router, RouterSilence
 from portal.vll.models import TunnelPath, VllEnd
-from portal.vll.operations.oper_status import FRESH
 from portal.vll.sentences import black_hole_sentence
 
 SILENT = "silent"

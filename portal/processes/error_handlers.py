@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 from django.views import defaults
 from django.views.csrf import csrf_failure
 
-from portal.accounts.language_middleware import own_language_use
+from portal.accounts.language import own_language_use
 from portal.api import problem_details
 from portal.web.page.partial_requests import is_partial, stale_form_refusal
 

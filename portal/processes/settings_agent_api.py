@@ -11,7 +11,6 @@ ROOT_URLCONF = "portal.processes.urls_agent_api"
 WSGI_APPLICATION = "portal.processes.wsgi_agent_api.application"
 MIDDLEWARE = [
     "portal.metrics.http_requests.RequestMetricsMiddleware",
-    "portal.core.http.request_log.RequestLogMiddleware",
     "portal.core.http.request_id.RequestIdMiddleware",
 ]
 # Health checks of database connections are off, because each would cost one more SQL statement per report. A

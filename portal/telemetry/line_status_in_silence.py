@@ -23,10 +23,11 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max, Q
 
-from portal.inventory.models import RouterSilence
+from portal.inventory.models import FRESH, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.bucket_queries import counted_now
 from portal.telemetry.models import FrozenMonth, OperInterval, UnjudgedFiveMinutes
+from portal.telemetry.oper_status import oper_statuses_refresh
 from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import REPORTING_DELAY, lock_roll_ups
 from portal.telemetry.silence_arithmetic import (
@@ -40,8 +41,7 @@ from portal.telemetry.silence_arithmetic import (
 )
 from portal.telemetry.time_spans import Span, in_one_only, merged, month_span, within
 from portal.vll.models import VllEnd
-from portal.vll.operations import oper_statuses_refresh
-from portal.vll.operations.oper_status import FRESH, lines_lock
+from portal.vll.operations.state_compare_and_swap import lines_lock
 from portal.vll.states import OperStatus
 
 log = logging.getLogger(__name__)

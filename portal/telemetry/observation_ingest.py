@@ -13,15 +13,14 @@ from msgspec.structs import astuple
 from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.path_bfd import wanted_watch
 from portal.events.outbox import send_task
-from portal.inventory.models import ObservedRouter, Router
+from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.inventory.operations.observation_store import observed_facts, observed_store
 from portal.inventory.reported_observation import ObservedReport
+from portal.telemetry.oper_status import ends_observed
 from portal.telemetry.router_silences import silence_end
 from portal.telemetry.unchanged_observation import unchanged_store
 from portal.vll.models import RouterConvergence, VllEnd, intent_is_wanted
-from portal.vll.operations import ends_observed
 from portal.vll.operations.convergence_requests import intents_want, router_changed
-from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE
 from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends

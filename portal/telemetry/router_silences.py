@@ -13,11 +13,10 @@ from django.db.models.functions import Coalesce, Greatest
 
 from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
-from portal.inventory.models import ObservedRouter, Router, RouterSilence
+from portal.inventory.models import FRESH, ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.models import UnjudgedFiveMinutes
 from portal.telemetry.time_spans import length
-from portal.vll.operations.oper_status import FRESH
 
 SILENT, REPORTING = "router.silent", "router.reporting"
 

@@ -18,7 +18,7 @@ from portal.inventory.calibration_document import Calibration
 from portal.inventory.errors import Retired
 from portal.inventory.models import Router
 from portal.vll.models import Vll
-from portal.vll.operations import oper_status
+from portal.vll.operations.state_compare_and_swap import lines_lock
 
 
 @transaction.atomic
@@ -64,7 +64,7 @@ def booked_lines_lock(router: Router) -> None:
     The caller has locked the router.
     """
     booked = CoreBooking.objects.filter(router=router).values_list("owner", flat=True)
-    oper_status.lines_lock(set(booked))
+    lines_lock(set(booked))
 
 
 def lines_revalue(router: Router, *, before: Weights) -> bool:

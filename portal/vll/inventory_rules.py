@@ -25,7 +25,7 @@ from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, l
 from portal.vll.models import Reservation, Vll, VllEnd, VllTombstone
 from portal.vll.operations.line_description import labels_changed
 from portal.vll.operations.lines_not_carried import carried_again
-from portal.vll.operations.oper_status import lines_lock
+from portal.vll.operations.state_compare_and_swap import lines_lock
 from portal.vll.operations.tombstones import tombstones_abandon
 from portal.vll.states import TERMINAL_LIFECYCLES
 

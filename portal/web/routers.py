@@ -5,9 +5,8 @@ from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.core import clock
-from portal.inventory.models import Router
+from portal.inventory.models import FRESH, Router
 from portal.inventory.queries import with_enrolment
-from portal.vll.operations.oper_status import FRESH
 from portal.web.noc.inventory.inventory_kinds import ROUTERS
 from portal.web.page.list_filters import filtered
 from portal.web.page.page_guard import SignedInRequest, requires

@@ -10,9 +10,8 @@ from portal.alarms.kinds import AlarmCondition, Kind
 from portal.allocation.cpu_core_bookings import core_use_of
 from portal.allocation.models import RouterLoad
 from portal.inventory import port_link_state
-from portal.inventory.models import Port, Router
+from portal.inventory.models import FRESH, Port, Router
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.vll.operations.oper_status import FRESH
 
 # The booked fraction of bandwidth or cores from which the ISP must extend the network.
 NEARLY_FULL = 0.8

@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from portal.alarms.affected_lines import on_routers
 from portal.alarms.kinds import NOBODY, PORTAL, Affected, AlarmCondition, Kind
-from portal.inventory.models import Router, RouterCertificate, RouterSilence
+from portal.inventory.models import FRESH, Router, RouterCertificate, RouterSilence
 from portal.telemetry.models import AgentApiUptime
 from portal.telemetry.router_losses import (
     FewBuffers,
@@ -20,7 +20,6 @@ from portal.telemetry.router_losses import (
     short_of_buffers,
 )
 from portal.telemetry.sample_times import MAX_OFFSET
-from portal.vll.operations.oper_status import FRESH
 
 # The agent API records every ten seconds that it runs. A restart takes less than this time.
 _AWAY_AFTER = timedelta(seconds=45)

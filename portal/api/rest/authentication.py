@@ -9,9 +9,9 @@ from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
+from portal.accounts.language import in_readers_language
 from portal.accounts.models import ApiToken, Scope, User
 from portal.accounts.tokens import token_allows_address, token_find
-from portal.api.rest.language import in_readers_language
 from portal.audit.actor import acting
 from portal.core import clock
 from portal.core.http.client_address import client_address

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from portal.accounts.language import in_readers_language
 from portal.api.problem_details import CONTENT_TYPE, problem, refusal, unavailable
-from portal.api.rest.language import in_readers_language
 from portal.api.rest.parsers import BodyTooLarge
 from portal.core import clock
 from portal.core.errors import DomainError, TooSoon

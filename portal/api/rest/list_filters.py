@@ -18,9 +18,9 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 
+from portal.accounts.language import in_readers_language
 from portal.accounts.models import Membership
 from portal.allocation.models import LAST_GRE_KEY
-from portal.api.rest.language import in_readers_language
 from portal.api.rest.pagination import CURSOR, LIMIT
 from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import MAX_SAFE_INTEGER

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.utils.urls import replace_query_param
 
-from portal.api.rest.language import in_readers_language
+from portal.accounts.language import in_readers_language
 from portal.core.whole_number import whole_number
 
 CURSOR, LIMIT = "cursor", "limit"

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.renderers import JSONRenderer
 
-from portal.api.rest.language import in_readers_language
+from portal.accounts.language import in_readers_language
 
 REQUESTED = "requested_"
 

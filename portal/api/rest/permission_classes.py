@@ -16,8 +16,8 @@ from rest_framework.exceptions import APIException, NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from portal.accounts.language import in_readers_language
 from portal.accounts.models import ApiToken, User
-from portal.api.rest.language import in_readers_language
 from portal.core.http.absolute_urls import absolute_url
 
 

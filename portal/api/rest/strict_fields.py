@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.fields import get_error_detail
 
-from portal.api.rest.language import in_readers_language
+from portal.accounts.language import in_readers_language
 from portal.core.plain_text import plain_line, plain_lines
 
 # The largest whole number that all JSON readers read as the same value (RFC 8259, section 6).

@@ -8,9 +8,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 
+from portal.accounts.language import in_readers_language
 from portal.accounts.models import ApiToken, Invitation, Scope
 from portal.api.rest.authentication import needs_scope
-from portal.api.rest.language import in_readers_language
 from portal.api.rest.permission_classes import token_of
 from portal.audit.provenance import Made
 

@@ -1,6 +1,7 @@
 from portal.inventory.models.interface_use import InterfaceUse
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.observation import (
+    FRESH,
     ObservedCircuit,
     ObservedInterface,
     ObservedLoad,
@@ -17,6 +18,7 @@ from portal.inventory.models.site import Site
 from portal.inventory.models.topology import TopologyVersion
 
 __all__ = [
+    "FRESH",
     "BackboneLink",
     "InterfaceUse",
     "ObservedCircuit",

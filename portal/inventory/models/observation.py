@@ -2,7 +2,7 @@
 storage.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
@@ -12,6 +12,9 @@ from portal.core.network.encapsulations import Encapsulation
 from portal.core.network.path_bfd import PathState
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.router import Router
+
+# A report is current for three report intervals and a margin: an agent reports every 10 s.
+FRESH = timedelta(seconds=35)
 
 
 class ObservedRouter(models.Model):

@@ -9,8 +9,7 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from portal.inventory.models import Router, RouterSilence
-from portal.vll.operations.oper_status import FRESH
+from portal.inventory.models import FRESH, Router, RouterSilence
 
 # The maximum number of routers that have separate time series. The counts include all routers.
 LISTED = 1000

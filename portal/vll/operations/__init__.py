@@ -17,7 +17,6 @@ from portal.vll.operations.force_order_end import order_force_end, order_force_r
 from portal.vll.operations.line_description import vll_describe
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.modify_line import check_may_order, order_modify
-from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_approval import order_approve, order_reject
 from portal.vll.operations.order_plan_preview import plan_finish, plan_request
 from portal.vll.operations.order_progress import answers_take
@@ -54,12 +53,10 @@ __all__ = [
     "check_may_order",
     "coolings_off_end",
     "dead_routers_settle",
-    "ends_observed",
     "line_adopt",
     "line_let_go",
     "lines_adopt",
     "link_losses_forward",
-    "oper_statuses_refresh",
     "order_add",
     "order_approve",
     "order_cancel",
@@ -81,7 +78,6 @@ __all__ = [
     "reservations_expire",
     "scheduled_activation_tests_begin",
     "similar_orders_of",
-    "stale_vlls_mark",
     "tunnel_paths_keep",
     "vll_describe",
 ]

@@ -12,7 +12,7 @@ from portal.accounts.models import User
 from portal.core.db.each_row import each_row
 from portal.core.errors import DomainError
 from portal.core.stored_text import in_english
-from portal.inventory.models import Router
+from portal.inventory.models import FRESH, Router
 from portal.vll.activation_test_procedure import SIZES
 from portal.vll.activation_test_rules import Untested, untested
 from portal.vll.errors import (
@@ -36,7 +36,6 @@ from portal.vll.operations.activation_test_lifecycle import (
 )
 from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.modify_line import check_in_service, vll_lock
-from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.revision_create import revise
 from portal.vll.states import AdminStatus, OrderAction

@@ -1,7 +1,8 @@
-"""State changes of orders and VLLs: checked against a table, and made by compare-and-swap."""
+"""State changes of orders and VLLs: checked against a table, and made by compare-and-swap or under a lock."""
 
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import F
@@ -14,6 +15,24 @@ from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIO
 
 class ForbiddenTransition(Exception):
     """A state change that the table does not allow: a programming error, never a user's mistake."""
+
+
+class LockedLine(NamedTuple):
+    """The fields of a locked line on which its operational status depends."""
+
+    pk: UUID
+    lifecycle: str
+    revision: int
+    oper_status: str
+    in_sync: bool
+
+
+def lines_lock(vlls: Collection[UUID]) -> list[LockedLine]:
+    """Lock these lines and return them. All processes lock lines in the same order."""
+    if not vlls:
+        return []
+    locked = Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True)
+    return [LockedLine(*row) for row in locked.values_list(*LockedLine._fields)]
 
 
 def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **also: Any) -> None:

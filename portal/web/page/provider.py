@@ -5,7 +5,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from portal.accounts.language_middleware import without_text
+from portal.accounts.language import without_text
 from portal.core.http.view_permission import public
 from portal.core.provider import Provider, Served
 

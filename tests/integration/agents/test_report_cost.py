@@ -14,11 +14,11 @@ from portal.events.models import Event
 from portal.inventory.models import ObservedRoute, ObservedRouter, Router
 from portal.inventory.reported_observation import EndObservation, ListName, RouteReport
 from portal.processes import gunicorn_agent_api
-from portal.telemetry import observation_ingest
+from portal.telemetry import observation_ingest, oper_status
 from portal.telemetry.models import OperInterval
 from portal.telemetry.observation_ingest import observation_take
+from portal.telemetry.oper_status import stale_vlls_mark
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import oper_status, stale_vlls_mark
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end, observed_report
 from tests.integration.orders import end, order

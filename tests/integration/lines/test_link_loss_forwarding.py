@@ -14,6 +14,7 @@ from portal.diagnosis.health import known_health
 from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router, RouterSilence
 from portal.notifications.line_fault_causes import causes_of_down
+from portal.telemetry.oper_status import ends_observed
 from portal.vll.errors import (
     LinkLossNeedsUni,
     LinkLossNeedsWholePorts,
@@ -23,7 +24,6 @@ from portal.vll.errors import (
 )
 from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, intent_is_wanted
 from portal.vll.operations import (
-    ends_observed,
     line_let_go,
     link_losses_forward,
     order_delete,

@@ -22,8 +22,8 @@ from portal.inventory.models import (
 from portal.inventory.reported_observation import Contest, VlanLoss
 from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
+from portal.telemetry.oper_status import ends_observed
 from portal.vll.models import Attempt, Order, Vll, VllEnd
-from portal.vll.operations import ends_observed
 from portal.vll.task_names import REBUILD_END
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.rebuild_job import end_rebuild

@@ -25,6 +25,7 @@ from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.models import Delivery, Mail, Webhook
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED
 from portal.notifications.webhook_operations import webhook_create, webhook_disable, webhook_test
+from portal.telemetry.oper_status import Turn, statuses_write
 from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
@@ -36,7 +37,6 @@ from portal.vll.operations import (
     vll_describe,
 )
 from portal.vll.operations.link_loss_forwarding import FORWARDED, FORWARDED_NO_LONGER
-from portal.vll.operations.oper_status import Turn, statuses_write
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus

@@ -16,9 +16,9 @@ from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_call, mails_forget
 from portal.notifications.mail_preferences import mails_choose, unsubscribe_path
 from portal.notifications.models import Mail, MailOptOut
+from portal.telemetry.oper_status import Turn, statuses_write
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject, order_resume, order_suspend
-from portal.vll.operations.oper_status import Turn, statuses_write
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus

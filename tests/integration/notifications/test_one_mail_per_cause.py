@@ -14,9 +14,9 @@ from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_forget
 from portal.notifications.mail_preferences import mails_stop, unsubscribe_path
 from portal.notifications.models import Mail, MailLine
+from portal.telemetry.oper_status import Turn, statuses_write
 from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.models import TunnelPath, Vll, VllEnd
-from portal.vll.operations.oper_status import Turn, statuses_write
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.accounts.test_mails import Reader, parts

@@ -16,6 +16,7 @@ from portal.diagnosis.health import (
     with_health_state,
 )
 from portal.inventory.models import ObservedRouter
+from portal.telemetry.oper_status import Turn, statuses_write
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import (
     order_approve,
@@ -26,8 +27,7 @@ from portal.vll.operations import (
     order_resume,
     order_suspend,
 )
-from portal.vll.operations.oper_status import Turn, lines_lock, statuses_write
-from portal.vll.operations.state_compare_and_swap import sync_move
+from portal.vll.operations.state_compare_and_swap import lines_lock, sync_move
 from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp

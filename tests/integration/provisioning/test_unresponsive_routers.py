@@ -9,9 +9,8 @@ from celery import current_app
 
 from portal.core import clock
 from portal.events.models import Outbox
-from portal.inventory.models import ObservedRouter, Router
+from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.vll.models import RouterConvergence
-from portal.vll.operations.oper_status import FRESH
 from provisioning import converge_job, tasks
 from provisioning.agent_client import Unreachable
 from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL, is_unresponsive

@@ -19,11 +19,11 @@ from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.line_status_in_silence import silence_judge
 from portal.telemetry.models import AgentApiUptime, FrozenMonth, OperInterval
 from portal.telemetry.observation_ingest import observation_take
+from portal.telemetry.oper_status import stale_vlls_mark
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
 from portal.telemetry.router_silences import silences_begin, silences_due
 from portal.vll.models import Vll
-from portal.vll.operations import stale_vlls_mark
 from tests.integration.agents.test_reports_of_lines import empty_report
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end

@@ -13,7 +13,7 @@ from portal.alarms.derivation.inventory_alarms import NEARLY_FULL
 from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
-from portal.inventory.models import Router, Site
+from portal.inventory.models import FRESH, Router, Site
 from portal.inventory.queries import (
     interface_missing,
     mtu_mismatch,
@@ -24,7 +24,6 @@ from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
 from portal.vll.booked_link_loads import LinkLoad, link_loads
 from portal.vll.models import TunnelPath
-from portal.vll.operations.oper_status import FRESH
 from portal.vll.verified_link_mtus import VerifiedMtu, verified_link_mtus
 from portal.web.noc.map.map_selection import MapSelection
 from portal.web.noc.map.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of

@@ -24,13 +24,12 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event
 from portal.inventory.calibration_document import calibration_read
-from portal.inventory.models import Router
+from portal.inventory.models import FRESH, Router
 from portal.inventory.models.router_freeze import LONGEST_REASON
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.models import Attempt, VllEnd, VllTombstone
-from portal.vll.operations.oper_status import FRESH
 from portal.vll.router_operations.actions import (
     generation_adopt_request,
     router_declare_alive,

@@ -4,7 +4,7 @@ observations.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -16,14 +16,12 @@ from psycopg.types.json import Jsonb
 
 from portal.core.network.path_bfd import is_path_down
 from portal.events.outbox import announce_of_lines
-from portal.inventory.models import ObservedRouter, Router, RouterSilence
+from portal.inventory.models import FRESH, ObservedRouter, Router, RouterSilence
 from portal.inventory.reported_observation import EndObservation
 from portal.vll.models import EndMove, Order, Vll, VllEnd
-from portal.vll.operations.state_compare_and_swap import sync_move
+from portal.vll.operations.state_compare_and_swap import LockedLine, lines_lock, sync_move
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OperStatus, OrderState
 
-# Three report intervals and a margin: an agent reports every 10 s.
-FRESH = timedelta(seconds=35)
 _MARKED_TOGETHER = 1000
 _OBSERVED = "ends__port__router__observed"
 # The lines that changed since the router's last report.
@@ -108,16 +106,6 @@ class _End(NamedTuple):
 
 
 _END_COLUMNS = _End._fields[:-1]
-
-
-class Line(NamedTuple):
-    """The fields of a Vll that the status depends on."""
-
-    pk: UUID
-    lifecycle: str
-    revision: int
-    oper_status: str
-    in_sync: bool
 
 
 class Turn(NamedTuple):
@@ -278,7 +266,10 @@ def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
 
 
 def _silenced(
-    lines: Iterable[Line], ends_of: Mapping[UUID, Sequence[_End]], last_reports: _LastReports, now: datetime
+    lines: Iterable[LockedLine],
+    ends_of: Mapping[UUID, Sequence[_End]],
+    last_reports: _LastReports,
+    now: datetime,
 ) -> list[Turn]:
     """Return the changes to op-unknown, for lines whose status is unknown because a router is silent."""
     forwarding = last_reports.forwarding(now)
@@ -496,14 +487,6 @@ def _last_reports(ends_of: Mapping[UUID, Iterable[_End]]) -> _LastReports:
         at[router], vpp_absent[router] = reported_at, absent
     down = _down().filter(router__in=routers).values_list("router_id", flat=True)
     return _LastReports(at, vpp_absent, frozenset(down))
-
-
-def lines_lock(vlls: Collection[UUID]) -> list[Line]:
-    """Lock these lines and return them. All processes lock lines in the same order."""
-    if not vlls:
-        return []
-    locked = Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True)
-    return [Line(*row) for row in locked.values_list(*Line._fields)]
 
 
 def statuses_write(turns: Sequence[Turn]) -> None:
