@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from portal.api.netbox_webhook import netbox_hook
-from portal.api.openapi.html_page import errors, group, index
+from portal.api.openapi.reference import errors, group, index
 from portal.api.problem_details import ERRORS_PAGE
 from portal.processes.health_checks import healthz, readyz
 

@@ -50,36 +50,27 @@ def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
     return components[name]
 
 
-def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """Yield the members of a request body.
+def members(
+    schema: Schema, components: dict[str, Schema], *, response: bool, prefix: str = ""
+) -> Iterator[Member]:
+    """Yield the members of the body of a request or response.
 
     The members of a nested object follow the object. Their names begin with the name of the object and a dot.
+    In a response, a member that is a component is not expanded: its field ``component`` has the component's
+    name. Only members of requests have limits and can be required.
     """
     schema = resolved(schema, components)
     for name, part in schema.get("properties", {}).items():
         inner = resolved(part, components)
+        component = component_of(part) if response else ""
+        required = not response and name in schema.get("required", [])
         yield _member(
-            f"{prefix}{name}", part, inner, required=name in schema.get("required", []), limited=True
+            f"{prefix}{name}", part, inner, required=required, limited=not response, component=component
         )
-        yield from flat(inner, components, f"{prefix}{name}.")
-        if "items" in inner:
-            yield from flat(inner["items"], components, f"{prefix}{name}[].")
-
-
-def linked(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """Yield the members of a response.
-
-    The members of a nested object follow the object. Their names begin with the name of the object and a dot.
-    A member that is a component is not expanded: its field ``component`` has the component's name.
-    """
-    for name, part in schema.get("properties", {}).items():
-        inner = resolved(part, components)
-        component = component_of(part)
-        yield _member(f"{prefix}{name}", part, inner, component=component)
         if not component:
-            yield from linked(inner, components, f"{prefix}{name}.")
+            yield from members(inner, components, response=response, prefix=f"{prefix}{name}.")
             if "items" in inner:
-                yield from linked(inner["items"], components, f"{prefix}{name}[].")
+                yield from members(inner["items"], components, response=response, prefix=f"{prefix}{name}[].")
 
 
 def parameter(given: dict[str, Any]) -> Member:

@@ -24,7 +24,7 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.api.openapi.groups import GROUPS
-from portal.api.openapi.shown_operations import METHODS
+from portal.api.openapi.reference import METHODS
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.inventory.models import ObservedRouter

@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.api.error_catalogue import entries
 from portal.api.openapi.document import document
 from portal.api.openapi.groups import GROUPS
-from portal.api.openapi.shown_operations import METHODS
+from portal.api.openapi.reference import METHODS
 from portal.web.page.units import code_marked, paragraphs
 
 pytestmark = pytest.mark.django_db
