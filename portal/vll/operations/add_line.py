@@ -12,7 +12,6 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts.models import User
-from portal.core.db.compiled_insert import insert
 from portal.core.db.postgres_pipeline import pipelined
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_spec import LINE, AllocatedEnd, LineRevision, LineSpec
@@ -150,6 +149,6 @@ def vll_create(
         VllEnd(vll=vll, side=side, port=accepted.ports[side], **end.columns, **more.get(side, {}))
         for side, end in content.ends.items()
     ]
-    insert(vll)
-    insert(*ends)
+    vll.save(force_insert=True)
+    VllEnd.objects.bulk_create(ends)
     return with_ends(vll, ends)

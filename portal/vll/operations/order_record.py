@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from portal.accounts.models import Customer, User
-from portal.core.db.compiled_insert import insert
 from portal.core.http.request_id import current_request_id
 from portal.events.outbox import announce
 from portal.vll.models import Order, Vll
@@ -41,7 +40,7 @@ def order_acknowledge(
         state_at=now,
         **also,
     )
-    insert(order)
+    order.save(force_insert=True)
     announce(
         "order.acknowledged",
         now=now,
