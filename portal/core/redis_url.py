@@ -9,12 +9,13 @@ https://redis.io/docs/latest/develop/reference/sentinel-clients/
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import redis
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -137,6 +138,14 @@ def read_redis_url(url: str, *, variable: str) -> RedisUrl:
         sentinel_username=options.get("sentinel_username"),
         sentinel_password=options.get("sentinel_password"),
     )
+
+
+def broker_client(*, patience_s: float) -> AbstractContextManager[redis.Redis]:
+    """Return a context manager with a new client of the broker, for queries that Celery has no function for.
+
+    A command raises redis.RedisError if connecting or a response takes longer than ``patience_s`` seconds.
+    """
+    return read_redis_url(settings.REDIS_URL, variable="REDIS_URL").client(patience_s=patience_s)
 
 
 def in_short(error: redis.RedisError) -> str:

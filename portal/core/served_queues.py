@@ -13,8 +13,7 @@ import redis
 from celery import current_app
 from django.conf import settings
 
-from portal.core.broker_client import broker_client
-from portal.core.redis_url import in_short
+from portal.core.redis_url import broker_client, in_short
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ import redis
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from portal.core.broker_client import broker_client
-from portal.core.redis_url import in_short
+from portal.core.redis_url import broker_client, in_short
 from portal.core.served_queues import queue_names
 
 log = logging.getLogger(__name__)

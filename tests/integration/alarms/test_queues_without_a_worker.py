@@ -15,7 +15,7 @@ from django.conf import settings
 
 from portal.alarms.kinds import Kind
 from portal.core import served_queues
-from portal.core.broker_client import broker_client
+from portal.core.redis_url import broker_client
 from portal.core.served_queues import QueueNotes, queue_names, served_note
 from tests.integration.raised_alarms import alarm_texts, alarms_raised, relay_sends
 
