@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from typing import Any
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -65,7 +67,7 @@ class Kind(models.TextChoices):
     ROUTER_FULL = "router_full", _("Routers with almost fully booked cores")
 
 
-def kind_choices() -> list[tuple[str, str]]:
+def kind_choices() -> list[tuple[str, Any]]:
     """Return the choices of the model's field.
 
     Migrations contain the name of this function and not the labels, so a new label needs no migration.
