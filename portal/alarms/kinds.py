@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from typing import Any
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
