@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """Read the choices of an alarm's kind from a function. The table does not change."""
 
     dependencies = [
-        ("alarms", "0013_labels_of_two_kinds"),
+        ("alarms", "0014_wrong_clocks"),
     ]
 
     operations = [
