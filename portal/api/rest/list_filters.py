@@ -3,6 +3,7 @@
 Unknown filters are refused: if the portal ignored a filter, the client would get too many rows.
 """
 
+import re
 from datetime import UTC, date
 from enum import StrEnum
 from typing import Any
@@ -26,6 +27,7 @@ from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import MAX_SAFE_INTEGER
 from portal.core import clock
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
+from portal.core.whole_number import WholeNumberField
 from portal.inventory.found_lines import (
     Oddity,
     Standing,
@@ -80,17 +82,14 @@ class BooleanFilter(django_filters.TypedChoiceFilter):
         super().__init__(choices=choices, coerce=lambda text: text == "true", **kwargs)
 
 
-class WholeNumberField(forms.IntegerField):
-    """A field that accepts only digits. Django's own field also accepts ``7.0`` and spaces."""
+class FilterNumberField(WholeNumberField):
+    """A field that accepts only digits, without sign and spaces."""
 
-    def to_python(self, value: Any) -> int | None:
-        if isinstance(value, str) and value and not (value.isascii() and value.isdigit()):
-            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
-        return super().to_python(value)
+    pattern = re.compile("[0-9]+")
 
 
 class WholeNumberFilter(django_filters.Filter):
-    field_class = WholeNumberField
+    field_class = FilterNumberField
 
 
 def whole_number(minimum: int, maximum: int, *, about: str = "", **kwargs: Any) -> django_filters.Filter:

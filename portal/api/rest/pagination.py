@@ -1,22 +1,20 @@
-"""Keyset pagination: a page starts after the last row of the previous page. All pages cost the same."""
+"""The pages of lists (portal.core.db.keyset), and lists that are read in parts."""
 
-import base64
-import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
-from django.core.exceptions import ValidationError as FieldError
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.utils.urls import replace_query_param
 
 from portal.accounts.language import in_readers_language
+from portal.core.db.keyset import CursorInvalid, Page, page_of
 from portal.core.whole_number import whole_number
 
 CURSOR, LIMIT = "cursor", "limit"
@@ -36,16 +34,14 @@ class KeysetPagination(BasePagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         limit = self._limit(request)
-        rows = queryset.order_by(*self.ordering)
-        if cursor := request.query_params.get(CURSOR):
-            rows = rows.filter(_behind(self.ordering, _place(cursor, self.ordering, queryset.model)))
-        found = list(rows[: limit + 1])
-        self._next = None
-        if len(found) > limit:
-            found = found[:limit]
-            last = _place_of(found[-1], self.ordering)
-            self._next = replace_query_param(request.build_absolute_uri(), CURSOR, _cursor(last))
-        return found
+        after = request.query_params.get(CURSOR, "")
+        try:
+            page = page_of(queryset, self.ordering, after=after, size=limit)
+        except CursorInvalid as error:
+            raise NotFound(_("This cursor is not valid. Start again without one.")) from error
+        here = request.build_absolute_uri()
+        self._next = replace_query_param(here, CURSOR, page.after) if page.after else None
+        return page.rows
 
     def _limit(self, request: Request) -> int:
         requested = request.query_params.get(LIMIT, str(self.default_limit))
@@ -101,7 +97,7 @@ def parts_of(
     ordering: tuple[str, ...],
     *,
     at_a_time: int = LARGEST_LIMIT,
-    read: Callable[[Callable[[], list[Row]]], list[Row]] = lambda read_part: read_part(),
+    read: Callable[[Callable[[], Page]], Page] = lambda read_part: read_part(),
 ) -> Iterator[list[Row]]:
     """Yield all rows in parts of ``at_a_time`` rows. No database cursor stays open for a slow client.
 
@@ -112,17 +108,14 @@ def parts_of(
     Larger parts are not faster. A thread keeps the memory of its largest part: 180 MB for 1,000 lines, and 45
     MB for 200 lines.
     """
-    rows = rows.order_by(*ordering)
-
-    def read_part(rows: QuerySet[Row]) -> list[Row]:
-        return read(lambda: list(rows[:at_a_time]))
-
-    part = read_part(rows)
-    while part:
-        yield part
-        if len(part) < at_a_time:
+    after = ""
+    while True:
+        page = read(partial(page_of, rows, ordering, after=after, size=at_a_time))
+        if page.rows:
+            yield page.rows
+        if not page.after:
             return
-        part = read_part(rows.filter(_behind(ordering, _place_of(part[-1], ordering))))
+        after = page.after
 
 
 class NewestVllFirst(KeysetPagination):
@@ -131,48 +124,3 @@ class NewestVllFirst(KeysetPagination):
 
 class NewestOrderFirst(KeysetPagination):
     ordering = ("-ordered_at", "-id")
-
-
-def _place_of(row: Model, ordering: tuple[str, ...]) -> list[Any]:
-    return [getattr(row, name.lstrip("-")) for name in ordering]
-
-
-def _cursor(values: list[Any]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(values, cls=_Exact).encode()).decode()
-
-
-class _Exact(JSONEncoder):
-    """DRF's encoder, but times have microseconds, because two rows can be less than a millisecond apart."""
-
-    def default(self, obj: Any) -> Any:
-        return obj.isoformat() if hasattr(obj, "isoformat") else super().default(obj)
-
-
-def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[Any]:
-    """Return the values in a cursor. Raises NotFound if the cursor is not valid."""
-    try:
-        texts = json.loads(base64.urlsafe_b64decode(cursor))
-        fields: list[Any] = [model._meta.get_field(name.lstrip("-")) for name in ordering]
-        values = [field.to_python(text) for field, text in zip(fields, texts, strict=True)]
-        for field, value in zip(fields, values, strict=True):
-            field.run_validators(value)
-    except (ValueError, TypeError, OverflowError, RecursionError, FieldError) as error:
-        raise NotFound(_("This cursor is not valid. Start again without one.")) from error
-    if None in values or not all(getattr(value, "tzinfo", True) for value in values):
-        raise NotFound(_("This cursor is not valid. Start again without one."))
-    return values
-
-
-def _behind(ordering: tuple[str, ...], place: list[Any]) -> Q:
-    """Return the condition for rows that sort after ``place``.
-
-    For two columns: ``a >= x AND (a > x OR b > y)``. PostgreSQL can use an index on both columns for this
-    condition.
-    """
-    name, *names = ordering
-    value, *values = place
-    field, sign = name.lstrip("-"), "lt" if name.startswith("-") else "gt"
-    beyond = Q(**{f"{field}__{sign}": value})
-    if not names:
-        return beyond
-    return Q(**{f"{field}__{sign}e": value}) & (beyond | _behind(tuple(names), values))

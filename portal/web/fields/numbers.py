@@ -1,6 +1,5 @@
 """Form fields for numbers with units, and for VLANs."""
 
-import re
 from decimal import Decimal
 from typing import Any
 
@@ -20,9 +19,8 @@ from portal.core.quantities import (
     whole_size,
     written_back,
 )
+from portal.core.whole_number import WholeNumberField
 from portal.vll.line_spec import ANY
-
-_WHOLE = re.compile(r"[+-]?\d+")
 
 
 class NumberField(forms.DecimalField):
@@ -68,20 +66,11 @@ class RateField(NumberField):
             raise refused(error) from None
 
 
-class WholeNumberField(forms.IntegerField):
-    """A whole number. It must consist of digits, because Django's own field reads ``9.000`` as 9."""
-
-    def to_python(self, value: Any) -> int | None:
-        if isinstance(value, str) and value.strip() and not _WHOLE.fullmatch(value.strip()):
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return super().to_python(value)
-
-
 class SizeField(WholeNumberField):
     """A size in whole bytes, with or without its unit."""
 
     def to_python(self, value: Any) -> int | None:
-        if not isinstance(value, str) or not value.strip() or _WHOLE.fullmatch(value.strip()):
+        if not isinstance(value, str) or not value.strip() or self.pattern.fullmatch(value):
             return super().to_python(value)
         try:
             # A whole number of bytes has no decimals. So in every language, a comma is not a decimal sign

@@ -1,7 +1,5 @@
 """The audit trail, and the history of one object."""
 
-import base64
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -33,6 +31,7 @@ from portal.audit.history import (
     person_history,
     router_history,
 )
+from portal.core.db import keyset
 from portal.core.db.replica import from_replica
 from portal.core.reader_zone import precise_moment_text
 from portal.inventory.models import BackboneLink, Port, Router, Site
@@ -240,7 +239,7 @@ def page(request: SignedInRequest) -> HttpResponse:
     found, rows = from_replica(request, read)
     context = {
         "rows": rows,
-        "page": {"after": _written(found.below)},
+        "page": {"after": keyset.written(found.below) if found.below else ""},
         "what": what,
         "by": by,
         "whats": sorted(((name, _(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
@@ -269,17 +268,13 @@ def _row(entry: Entry, owners: dict[Any, dict[Any, Any]]) -> Row:
     return Row(entry.change, name, reverse(page, args=[entry.row[column]]))
 
 
-def _written(below: dict[str, int]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(below).encode()).decode() if below else ""
-
-
 def _place(after: str) -> dict[str, int]:
     try:
-        read: Any = json.loads(base64.urlsafe_b64decode(after)) if after else {}
-    except (ValueError, RecursionError):
+        place: Any = keyset.read(after)
+    except keyset.CursorInvalid:
         return {}
-    plain = isinstance(read, dict) and all(type(number) is int and number >= 0 for number in read.values())
-    return read if plain else {}
+    plain = isinstance(place, dict) and all(type(number) is int and number >= 0 for number in place.values())
+    return place if plain else {}
 
 
 _INVENTORY = {

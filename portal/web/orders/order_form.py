@@ -18,13 +18,13 @@ from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.network.vlan_tags import MAX_VLAN, Tagging
-from portal.core.whole_number import whole_number
+from portal.core.whole_number import WholeNumberField, whole_number
 from portal.vll import queries
 from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff
 from portal.vll.line_spec import ANY, AUTO, END, LINE, EndSpec, LineSpec, Property
 from portal.vll.models import Vll, VllEnd
 from portal.web.fields.base import LookupField, TablerForm
-from portal.web.fields.numbers import OuterVlanField, RateField, SizeField, WholeNumberField
+from portal.web.fields.numbers import OuterVlanField, RateField, SizeField
 from portal.web.lines.bandwidth_form import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
 from portal.web.lines.line_names import name_after
 from portal.web.orders.port_choice import PortField, orderable_ports, port_offer

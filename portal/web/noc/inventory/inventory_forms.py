@@ -13,11 +13,12 @@ from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.quantities import read_rate
+from portal.core.whole_number import WholeNumberField
 from portal.inventory import kinds
 from portal.inventory.kinds import KIND_OF, Field, InventoryKind, Type
 from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.interface_choice import InterfaceField, PicksInterfaces
-from portal.web.fields.numbers import NumberField, SizeField, WholeNumberField, decimal_sign, shown
+from portal.web.fields.numbers import NumberField, SizeField, decimal_sign, shown
 from portal.web.page.versioned_save import VersionedForm
 
 _LARGEST = 2**53 - 1
