@@ -130,7 +130,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
             try:
                 _token, secret = token_create(user=request.user, now=now, **posted.wanted(now))
             except TooManyTokens as error:
-                posted.add_error(None, error.sentence)
+                posted.refuse(error)
         if not secret:
             form, status = posted, 422
     page = newest_first(tokens_of(request.user), by="created_at", after=request.GET.get("after", ""))

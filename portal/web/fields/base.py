@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from portal.core.errors import DomainError
 from portal.core.plain_text import plain_line, plain_lines
 
 
@@ -31,6 +32,10 @@ class TablerForm(forms.Form):
         first = next((name for name in self.fields if name in self.errors), None)
         if first is not None:
             self.fields[first].widget.attrs["autofocus"] = True
+
+    def refuse(self, error: DomainError) -> None:
+        """Add an error of an operation to the field that it names, or to the form if it has no such field."""
+        self.add_error(error.field if error.field in self.fields else None, error.sentence)
 
     def _plain(self, name: str, text: str) -> None:
         field, bound = self.fields[name], self[name]

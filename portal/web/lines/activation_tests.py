@@ -35,11 +35,6 @@ class ActivationTestForm(TablerForm):
         help_text=_("If left empty, the test starts now. At most 90 days ahead."),
     )
 
-    def refuse(self, error: DomainError) -> None:
-        """Add an error to the field that it concerns."""
-        field: Any = error.field if error.field in self.fields else None
-        self.add_error(field, error.sentence)
-
 
 register = template.Library()
 

@@ -62,7 +62,7 @@ def add(request: SignedInRequest) -> HttpResponse:
         try:
             person = staff_add(now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, error.sentence)
+            form.refuse(error)
         else:
             messages.success(request, gettext("%(name)s is NOC staff now.") % {"name": person.username})
             return redirect("web:noc-staff")

@@ -49,10 +49,6 @@ class VersionedForm(TablerForm):
         """Return a form with the values of ``row`` as initial values."""
         return cls(initial={name: getattr(row, name) for name in cls().fields if hasattr(row, name)})
 
-    def refuse(self, error: DomainError) -> None:
-        """Add an error of the operation to the field that it names."""
-        self.add_error(error.field if error.field in self.fields else None, error.sentence)
-
     @property
     def version(self) -> str:
         """A digest of the values of all fields."""

@@ -60,7 +60,7 @@ def _as_somebody_new(request: HttpRequest, found: Invitation) -> HttpResponse:
         try:
             user = invitations.accept_as_new(invitation=found, now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, error.sentence)
+            form.refuse(error)
         else:
             get_adapter().login(request, user)
             return _welcome(request, found)
@@ -73,7 +73,7 @@ def _as_somebody_returning(request: HttpRequest, account: User, found: Invitatio
         try:
             user = invitations.accept_reopening(invitation=found, now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, error.sentence)
+            form.refuse(error)
         else:
             # Users with a second factor must enter it, as on the sign-in page.
             signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))

@@ -71,7 +71,7 @@ def invite(request: SignedInRequest, found: Team) -> HttpResponse:
         try:
             invitations.invite(by=request.user, customer=found.customer, now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, error.sentence)
+            form.refuse(error)
         else:
             messages.success(request, _("The invitation is on its way."))
             return redirect("web:team", customer_id=found.customer.pk)

@@ -18,6 +18,7 @@ from portal.alarms import operations, queries
 from portal.alarms.affected_lines import lines_behind
 from portal.alarms.models import Alarm
 from portal.core import clock
+from portal.core.db.keyset import Page
 from portal.core.db.replica import from_replica
 from portal.core.errors import Conflict, DomainError
 from portal.core.reader_zone import moment_text
@@ -29,7 +30,7 @@ from portal.web.noc import overview
 from portal.web.noc.alarms.alarm_forms import AcknowledgeForm, AlarmHistoryForm, AssignForm, SilenceForm
 from portal.web.page.flash_messages import result_message
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import Page, newest_first
+from portal.web.page.pagination import newest_first
 
 UNPROCESSABLE = 422
 BEFORE_SHOWN = 10
@@ -80,7 +81,7 @@ def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
             messages.error(request, error.sentence)
             return _back(request, alarm)
         except DomainError as error:
-            form.add_error(error.field, error.sentence)
+            form.refuse(error)
         else:
             done = (
                 _("The alarm is assigned to %(name)s.") % {"name": to}
@@ -107,7 +108,7 @@ def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
             messages.error(request, error.sentence)
             return _back(request, alarm)
         except DomainError as error:
-            form.add_error(error.field, error.sentence)
+            form.refuse(error)
         else:
             messages.success(request, _("The alarm is silent until %(at)s.") % {"at": moment_text(until)})
             return _back(request, alarm)
