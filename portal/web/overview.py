@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
@@ -25,7 +25,6 @@ from portal.vll.models import Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OperStatus, OrderState
 from portal.web.page.page_guard import SignedInRequest, requires
 from portal.web.page.pagination import newest_first
-from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
 from portal.web.page.sparkline import sparkline_of
 
 SHOWN = 5
@@ -102,7 +101,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     """Show the lines of the user's customers.
 
     ``?show=all`` adds removed lines. ``?trouble=`` filters by a kind of problem. ``?after=`` is the cursor
-    for further pages. If htmx polls and ``?seen=`` is still current, the status is 204.
+    for further pages.
     """
     mine = customers_named(request.user)
     everything = queries.vlls(request.user).filter(mine)
@@ -145,21 +144,12 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "open_order_count": open_orders.count(),
         "last_month": last_month(now),
     }
-    live = polled_part("overview/_live.html", context, request)
-    if request.htmx and request.GET.get("seen") == live.seen:
-        return HttpResponse(status=HTTP_NO_CHANGE)
+    context["live"] = render_to_string("overview/_live.html", context, request)
+    context["every"] = "2s" if _moving(orders) else "30s"
     template = "overview/_overview.html" if request.htmx else "overview/overview.html"
-    return render(
-        request, template, {**context, "live": live, "moving": _moving(orders), "keep": _keep(request)}
-    )
+    return render(request, template, context)
 
 
 def _moving(orders: list[Order]) -> bool:
     """Return whether at least one of these orders proceeds without the NOC's approval."""
     return any(order.state != OrderState.PENDING_APPROVAL for order in orders)
-
-
-def _keep(request: SignedInRequest) -> str:
-    """Return the parameters of the request that the live part keeps in its own requests."""
-    names = ("show", "trouble", "after")
-    return urlencode({name: request.GET[name] for name in names if name in request.GET})

@@ -1,9 +1,12 @@
 """The page of a line."""
 
 from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django_htmx.http import trigger_client_event
 
 from portal.accounts import permissions
@@ -24,8 +27,8 @@ from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle, OperStatus
 from portal.web.lines.bandwidth_form import OtherBandwidthForm
 from portal.web.lines.line_progress import progress_of
 from portal.web.lines.paths import LinePath, line_path
+from portal.web.page.live_parts import HTTP_NO_CHANGE
 from portal.web.page.page_guard import SignedInRequest, requires, visible_vll
-from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
 
 _RECENT = timedelta(days=1)
 _TESTS_SHOWN = 10
@@ -59,8 +62,6 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Return the live part of a VLL's page.
 
-    If ``?seen=`` is still current, the status is 204, so that htmx does not change the page.
-
     A page of a settled line polls once a second with ``?unless=``, which is the result of ``_turn`` for the
     shown content. If that result is still current, the status is 204 without further queries. A request with
     the header ``X-Whole`` skips this check, because the page already knows that something has changed
@@ -68,10 +69,7 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """
     if "X-Whole" not in request.headers and request.GET.get("unless") == _turn(vll):
         return HttpResponse(status=HTTP_NO_CHANGE)
-    live = _live_part(request, vll)
-    if request.GET.get("seen") == live["seen"]:
-        return HttpResponse(status=HTTP_NO_CHANGE)
-    answer = render(request, "vll/_status.html", {"vll": vll, "announce": True, **live})
+    answer = render(request, "vll/_status.html", {"vll": vll, "announce": True, **_live_part(request, vll)})
     return trigger_client_event(answer, "longline:line-changed")
 
 
@@ -91,7 +89,7 @@ def _path(vll: Vll, now: datetime) -> LinePath | None:
 
 
 def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
-    """Return the context with the rendered live part and its digest."""
+    """Return the context with the rendered live part."""
     progress = progress_of(vll, now=clock.now())
     with_applied_rate(vll, progress.order)
     if progress.order is not None:
@@ -111,17 +109,16 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         # A line that is not set up, or has ended, has no results of test frames on its path.
         "tunnel_path": None if vll.lifecycle in _NOT_THERE else path_of(vll),
     }
-    live = polled_part("vll/_live.html", context, request)
     turn = _turn(vll) if any(end.path_state for end in vll.ends.all()) else ""
     settled_every = "1s" if turn else "30s"
+    unless = f"?{urlencode({'unless': turn})}" if progress.settled and turn else ""
     return {
         "progress": progress,
         "tunnel_path": context["tunnel_path"],
-        "live": live.body,
+        "live": render_to_string("vll/_live.html", context, request),
         "live_topic": f"line:{vll.pk}",
         "poll_every": settled_every if progress.settled else progress.poll_every,
-        "seen": f"{live.seen}{progress.settled:d}{progress.poll_every}",
-        "turn": turn,
+        "poll_at": reverse("web:vll-status", args=[vll.pk]) + unless,
     }
 
 

@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -29,7 +30,6 @@ from portal.uploads.errors import TableTooLarge
 from portal.uploads.table import MAX_BYTES
 from portal.web.page.badges import badge_markup
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
 
 register = template.Library()
 
@@ -86,12 +86,10 @@ def csv_template(request: SignedInRequest, kind: str) -> StreamingHttpResponse:
 @requires(permissions.may_run_the_network)
 @require_safe
 def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
-    """Show an import. If htmx polls and ``?seen=`` is still current, the status is 204."""
+    """Show an import."""
     this = _visible(request, import_id)
     # The refused rows need no separate check: they change only together with the counts in the live part.
-    live = polled_part("noc/_import_live.html", {"this": this}, request)
-    if request.htmx and request.GET.get("seen") == live.seen:
-        return HttpResponse(status=HTTP_NO_CHANGE)
+    live = render_to_string("noc/_import_live.html", {"this": this}, request)
     kind = KINDS[this.kind]
     may_import = kind.may_import(Actor(user=request.user))
     context = {
@@ -100,6 +98,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
         # Cells and messages contain text from the file, which may include personal data.
         "rows": refused_rows(this)[:ROWS_SHOWN] if may_import else [],
         "live": live,
+        "every": "2s" if this.is_running else "",
         "may_import": may_import,
     }
     return render(request, "noc/_import.html" if request.htmx else "noc/import.html", context)

@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -12,7 +13,6 @@ from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_status import last_complete_run, lines_in_error, netbox_status
 from portal.netbox_sync.run_queue import run_request
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
 
 RUNS_SHOWN = 20
 LINES_SHOWN = 50
@@ -22,7 +22,7 @@ LINES_SHOWN = 50
 def page(request: SignedInRequest) -> HttpResponse:
     """Show the state of the synchronization with NetBox.
 
-    The status is 404 if no NetBox is configured. If htmx polls and ``?seen=`` is still current, it is 204.
+    The status is 404 if no NetBox is configured.
     """
     status = netbox_status(clock.now())
     if status is None:
@@ -33,13 +33,12 @@ def page(request: SignedInRequest) -> HttpResponse:
         "runs": NetboxRun.objects.order_by("-id")[:RUNS_SHOWN],
         "lines": lines_in_error()[:LINES_SHOWN],
     }
-    live = polled_part("noc/_netbox_live.html", context, request)
-    if request.htmx and request.GET.get("seen") == live.seen:
-        return HttpResponse(status=HTTP_NO_CHANGE)
-    template = "noc/_netbox.html" if request.htmx else "noc/netbox.html"
-    busy = NetboxRun.objects.filter(finished_at=None).exists()
-    may_apply = permissions.may_remove_from_the_network(request.user)
-    return render(request, template, {"live": live, "busy": busy, "may_apply": may_apply})
+    part = {
+        "live": render_to_string("noc/_netbox_live.html", context, request),
+        "every": "2s" if NetboxRun.objects.filter(finished_at=None).exists() else "15s",
+        "may_apply": permissions.may_remove_from_the_network(request.user),
+    }
+    return render(request, "noc/_netbox.html" if request.htmx else "noc/netbox.html", part)
 
 
 @requires(permissions.may_remove_from_the_network)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 
 from portal.accounts import permissions
 from portal.alarms import queries, sentences
@@ -14,7 +15,6 @@ from portal.diagnosis.health import HealthState
 from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
 
 # The maximum number of alarms in each list. The counts include all alarms, and the history lists all.
 SHOWN = 50
@@ -22,21 +22,15 @@ SHOWN = 50
 
 @requires(permissions.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
-    """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active.
-
-    If htmx polls and ``?seen=`` is still current, the status is 204.
-    """
-    live = polled_part("noc/_alarm_list.html", _context(), request)
-    if request.htmx and request.GET.get("seen") == live.seen:
-        return HttpResponse(status=HTTP_NO_CHANGE)
-    template = "noc/_alarms.html" if request.htmx else "noc/overview.html"
-    return render(request, template, {"live": live})
+    """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active."""
+    alarms = render_to_string("noc/_alarm_list.html", _context(), request)
+    return render(request, "noc/_alarms.html" if request.htmx else "noc/overview.html", {"alarms": alarms})
 
 
 def alarm_list(request: SignedInRequest) -> HttpResponse:
     """Return the live part of the page. htmx gets it after an action on an alarm in the list."""
-    live = polled_part("noc/_alarm_list.html", _context(), request)
-    return render(request, "noc/_alarms.html", {"live": live, "with_messages": True})
+    alarms = render_to_string("noc/_alarm_list.html", _context(), request)
+    return render(request, "noc/_alarms.html", {"alarms": alarms, "with_messages": True})
 
 
 def _context() -> dict[str, Any]:

@@ -13,8 +13,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from portal.web.page.live_parts import SEEN, LivePart, live_parts
-from portal.web.page.polling import digest
+from portal.web.page.live_parts import SEEN, LivePart, PartUnchangedError, digest, live_parts, requested_part
 
 register = template.Library()
 
@@ -45,12 +44,17 @@ def livepart(parser: Parser, token: Token) -> template.Node:
     """Mark a part of a page that updates automatically (portal.web.page.live_parts).
 
     Example: ``{% livepart "orders" about="lines" every="30s" %}…{% endlivepart %}``. The part is rendered in
-    an element with the id ``orders``. It must not contain another live part.
+    an element with the id ``orders``. It must not contain another live part. Optional parameters:
+
+    * ``every``: the interval of polling without a stream. With "", the part does not update.
+    * ``at``: the address to request. By default, it is the address of the page.
+    * ``of``: the text whose change is a change of the part. By default, it is the content.
+    * ``css``: the class of the element.
     """
     _, part_id, *options = token.split_contents()
     given = {name: parser.compile_filter(value) for name, value in (each.split("=", 1) for each in options)}
-    if "about" not in given or given.keys() - {"about", "every"}:
-        raise template.TemplateSyntaxError("livepart takes an id, about= and every=")
+    if "about" not in given or given.keys() - {"about", "every", "at", "of", "css"}:
+        raise template.TemplateSyntaxError("livepart takes an id, about=, every=, at=, of= and css=")
     content = parser.parse(("endlivepart",))
     parser.delete_first_token()
     return _LivePart(parser.compile_filter(part_id), content, given)
@@ -67,21 +71,25 @@ class _LivePart(template.Node):
     def render(self, context: Any) -> str:
         request = context["request"]
         part_id = str(self.part_id.resolve(context))
-        parameters = {name: str(value.resolve(context)) for name, value in self.given.items()}
-        body = self.nodelist.render(context)
-        if request.method != "GET":
-            # The page shows a form with errors. A GET of its address would return another page, so do not
-            # poll.
-            return format_html('<div id="{}" class="ll-stack">{}</div>', part_id, mark_safe(body))  # noqa: S308
+        given = {name: str(value.resolve(context)) for name, value in self.given.items()}
+        every, css = given.get("every", _EVERY), given.get("css", "ll-stack")
+        # The response to a POST shows a form with errors. A GET of its address would return another page.
+        at = given.get("at") or (request.get_full_path() if request.method == "GET" else "")
+        attributes = format_html(' class="{}"', css) if css else ""
+        body = "" if "of" in given else self.nodelist.render(context)
         # Leave out the token of forms, because it differs at each request.
-        seen = digest(body.replace(str(context.get("csrf_token", "")), ""))
-        html = format_html(
-            '<div id="{}" class="ll-stack" hx-get="{}" hx-swap="outerHTML" hx-headers="{}" {}>{}</div>',
-            part_id,
-            request.get_full_path(),
-            json.dumps({SEEN: seen}),
-            live(**parameters),
-            mark_safe(body),  # noqa: S308 - rendered by the template itself
-        )
+        content = given.get("of", body).replace(str(context.get("csrf_token", "")), "")
+        seen = digest(f"{content}{every}{at}")
+        if requested_part(request) == part_id and request.headers[SEEN] == seen:
+            raise PartUnchangedError
+        if at and every:
+            attributes += format_html(
+                ' hx-get="{}" hx-swap="outerHTML" hx-headers="{}" {}',
+                at,
+                json.dumps({SEEN: seen}),
+                live(given["about"], every),
+            )
+        body = body or self.nodelist.render(context)
+        html = format_html('<div id="{}"{}>{}</div>', part_id, mark_safe(attributes), mark_safe(body))  # noqa: S308
         live_parts(request)[part_id] = LivePart(html=html, seen=seen)
         return html

@@ -18,7 +18,7 @@ from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.raised_alarms import noc_page, relay_sends
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import ask_again, part_of, signed_in, text
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
@@ -81,11 +81,10 @@ def test_the_list_is_bounded_and_its_counts_are_whole(isp: Isp, browser: Client,
 
 def test_the_list_is_sent_again_only_when_it_says_something_else(isp: Isp, browser: Client) -> None:
     noc_page(browser)
-    htmx = {"HX-Request": "true"}
-    seen = browser.get("/noc/", headers=htmx).content.decode().partition("?seen=")[2][:16]
-    assert browser.get(f"/noc/?seen={seen}", headers=htmx).status_code == 204
+    part = part_of(browser.get("/noc/"))
+    assert ask_again(browser, part).status_code == 204
     silence(isp, "rhino")
-    answer = browser.get(f"/noc/?seen={seen}", headers=htmx)
+    answer = ask_again(browser, part)
     assert answer.status_code == 200
     assert "rhino is silent" in text(answer)
 

@@ -1,6 +1,5 @@
 """The map: its tables contain everything that it draws, and it shows large networks in parts."""
 
-import html
 import itertools
 import re
 import uuid
@@ -25,7 +24,7 @@ from portal.web.noc.map import network_map
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import ask_again, part_of, signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -346,14 +345,12 @@ def test_selected_object_is_on_the_map_with_any_search(isp: Isp, nora: User) -> 
 
 
 def test_unchanged_map_is_not_sent_again(isp: Isp, nora: User) -> None:
-    browser, htmx = signed_in(nora), {"HX-Request": "true"}
-    page = browser.get("/noc/map/", {"q": "rhino"}).content.decode()
-    (again,) = re.findall(r'hx-get="([^"]*)"', page.split('id="map-drawing"')[1].split(">")[0])
-    again = html.unescape(again)
-    assert again.startswith("/noc/map/?q=rhino&")
-    assert browser.get(again, headers=htmx).status_code == 204
+    browser = signed_in(nora)
+    part = part_of(browser.get("/noc/map/", {"q": "rhino"}))
+    assert (part["id"], part["url"]) == ("map-drawing", "/noc/map/?q=rhino")
+    assert ask_again(browser, part).status_code == 204
     store_load(isp, "a", rx_bps=1, tx_bps=GBIT, speed_bps=10 * GBIT)
-    new = browser.get(again, headers=htmx)
+    new = ask_again(browser, part)
     assert new.status_code == 200
     assert '<div id="map-drawing"' in new.content.decode()
     assert "<html" not in new.content.decode()

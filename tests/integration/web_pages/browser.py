@@ -54,3 +54,22 @@ def version_in(page: Any) -> str:
     found = re.search(r'name="version" value="(\w+)"', page.content.decode())
     assert found
     return found[1]
+
+
+# A live part in the HTML of a page.
+_PART = re.compile(
+    r'<div id="(?P<id>[\w-]+)"(?: class="ll-stack")? hx-get="(?P<url>[^"]+)" hx-swap="outerHTML" '
+    r'hx-headers="\{&quot;X-Seen&quot;: &quot;(?P<seen>\w+)&quot;\}" data-live="(?P<about>[^"]+)"'
+)
+
+
+def part_of(answer: Any) -> re.Match[str]:
+    found = _PART.search(answer.content.decode())
+    assert found, "no part of this page is live"
+    return found
+
+
+def ask_again(browser: Client, part: re.Match[str], headers: dict[str, str] | None = None) -> Any:
+    """Request the page again as htmx does."""
+    of_htmx = {"HX-Request": "true", "HX-Target": part["id"], "X-Seen": part["seen"]}
+    return browser.get(part["url"].replace("&amp;", "&"), headers=of_htmx | (headers or {}))

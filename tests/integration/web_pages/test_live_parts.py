@@ -1,36 +1,14 @@
 """An open page receives only its changed parts, and only when their content differs."""
 
-import re
-from typing import Any
-
 import pytest
-from django.test import Client
 
 from portal.accounts.models import User
 from portal.inventory.models import Port
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import ask_again, part_of, signed_in, text
 
 pytestmark = pytest.mark.django_db
-
-_PART = re.compile(
-    r'<div id="(?P<id>[\w-]+)" class="ll-stack" hx-get="(?P<url>[^"]+)" hx-swap="outerHTML" '
-    r'hx-headers="\{&quot;X-Seen&quot;: &quot;(?P<seen>\w+)&quot;\}" data-live="(?P<about>[^"]+)"'
-)
-
-
-def part_of(answer: Any) -> re.Match[str]:
-    found = _PART.search(answer.content.decode())
-    assert found, "no part of this page is live"
-    return found
-
-
-def ask_again(browser: Client, part: re.Match[str]) -> Any:
-    """Request the page again as htmx does."""
-    headers = {"HX-Request": "true", "HX-Target": part["id"], "X-Seen": part["seen"]}
-    return browser.get(part["url"].replace("&amp;", "&"), headers=headers)
-
 
 PAGES = [
     ("alice", "/orders/", "orders", "lines"),
@@ -40,6 +18,8 @@ PAGES = [
     ("nora", "/noc/routers/{rhino}/", "router", "network lines"),
     ("nora", "/noc/customers/{dairy}/", "customer", "lines ports"),
     ("alice", "/ports/{port}/", "port", "ports lines"),
+    ("alice", "/?show=all", "overview", "lines"),
+    ("alice", "/vlls/{vll}/", "vll-status", "line:{vll}"),
 ]
 
 
@@ -49,9 +29,9 @@ def test_unchanged_page_is_not_sent_again(
 ) -> None:
     browser = signed_in({"alice": alice, "nora": nora}[who])
     port = isp.ports["rhino:host-cust1"]
-    ids = {"rhino": port.router_id, "port": port.pk, "dairy": port.customer_id}
+    ids = {"rhino": port.router_id, "port": port.pk, "dairy": port.customer_id, "vll": vll.pk}
     part = part_of(browser.get(address.format(**ids)))
-    assert (part["id"], part["about"]) == (part_id, about)
+    assert (part["id"], part["about"]) == (part_id, about.format(**ids))
     assert ask_again(browser, part).status_code == 204
 
 
@@ -89,19 +69,13 @@ def test_settled_line_reads_everything_after_a_notification(alice: User, vll: Vl
     Vll.objects.update(oper_status="op-up")
     vll.ends.update(path_state="up")
     browser = signed_in(alice)
-    page = browser.get(f"/vlls/{vll.pk}/").content.decode()
-    address = re.search(r'hx-get="(/vlls/[^"]+/status/[^"]+)"', page)
-    assert address is not None
-    url = address[1].replace("&amp;", "&")
-    assert "unless=" in url
+    part = part_of(browser.get(f"/vlls/{vll.pk}/"))
+    assert "/status/?unless=" in part["url"]
     Vll.objects.update(description="Cheese run")
-    assert browser.get(url).status_code == 204, "the poll only requests changes"
-    answer = browser.get(url, headers={"X-Whole": "1"})
+    assert ask_again(browser, part).status_code == 204, "the poll only requests changes"
+    answer = ask_again(browser, part, headers={"X-Whole": "1"})
     assert "Cheese run" in text(answer)
-    seen = re.search(r"seen=(\w+)", answer.content.decode())
-    assert seen is not None
-    same = re.sub(r"seen=\w+", f"seen={seen[1]}", url)
-    assert browser.get(same, headers={"X-Whole": "1"}).status_code == 204
+    assert ask_again(browser, part_of(answer), headers={"X-Whole": "1"}).status_code == 204
 
 
 def test_web_process_ends_a_stream_permanently(alice: User, vll: Vll) -> None:

@@ -19,7 +19,7 @@ from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer, refuse
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import ask_again, part_of, signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -244,12 +244,10 @@ def test_settled_fragment_polls_rarely(alice: User, vll: Vll) -> None:
 
 def test_poll_without_changes_changes_nothing(alice: User, vll: Vll) -> None:
     client = signed_in(alice)
-    page = client.get(f"/vlls/{vll.pk}/").content.decode()
-    address = re.search(r'hx-get="([^"]+)"', page)
-    assert address is not None
-    assert client.get(address[1]).status_code == 204
+    part = part_of(client.get(f"/vlls/{vll.pk}/"))
+    assert ask_again(client, part).status_code == 204
     answer(vll, "a", "verified")
-    fragment = client.get(address[1])
+    fragment = ask_again(client, part)
     assert fragment.status_code == 200
     assert "In place" in text(fragment)
     assert "Provisioning started" in text(fragment)  # with the events

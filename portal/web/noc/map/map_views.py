@@ -1,9 +1,8 @@
 """The page with the map of the backbone, and with tables of the same routers and links."""
 
-from urllib.parse import urlencode
-
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 
 from portal.accounts import permissions
 from portal.core import clock
@@ -13,7 +12,6 @@ from portal.web.noc.map.map_selection import map_selection
 from portal.web.noc.map.network_map import LINKS_SHOWN, network_map
 from portal.web.page.list_filters import filtered
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.polling import HTTP_NO_CHANGE, polled_part
 
 
 @requires(permissions.may_run_the_network)
@@ -21,7 +19,7 @@ def page(request: SignedInRequest) -> HttpResponse:
     """Show the first ``LINKS_SHOWN`` links that match the search and the filter.
 
     Without a search or a filter, the map also shows routers without links. The selected line, link or router
-    is always shown. If htmx polls and ``?seen=`` is still current, the status is 204.
+    is always shown.
     """
     now = clock.now()
     chosen = map_selection(request.user, request.GET, now=now)
@@ -42,11 +40,6 @@ def page(request: SignedInRequest) -> HttpResponse:
         "shown": LINKS_SHOWN,
         "more": len(links) > LINKS_SHOWN,
     }
-    drawing = polled_part("noc/_map_drawing.html", context, request)
-    facts = polled_part("noc/_map_facts.html", context, request)
-    seen = drawing.seen + facts.seen
-    if request.htmx and request.GET.get("seen") == seen:
-        return HttpResponse(status=HTTP_NO_CHANGE)
-    context |= {"drawing": drawing.body, "facts": facts.body}
-    context["again"] = f"{query}{chosen.keep}&{urlencode({'seen': seen})}"
+    context["drawing"] = render_to_string("noc/_map_drawing.html", context, request)
+    context["facts"] = render_to_string("noc/_map_facts.html", context, request)
     return render(request, "noc/_map.html" if request.htmx else "noc/map.html", context)
