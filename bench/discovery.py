@@ -32,7 +32,7 @@ def measure() -> Iterator[Figure]:
 def _measured() -> float:
     from portal.inventory.found_lines import Standing, found_circuits, found_lines
     from portal.inventory.models import ObservedCircuit, Router
-    from portal.inventory.operations.observed_circuit_store import circuits_store
+    from portal.inventory.operations.observation_store import circuits_store
     from portal.web.page.pagination import in_order
 
     ObservedCircuit.objects.all().delete()

@@ -18,9 +18,8 @@ from bench.figures import Figure
 from bench.sizes import sized
 from portal.core.network.encapsulations import Family
 from portal.underlay.errors import TransportRefused
-from portal.underlay.mtu_check_policy import PathPolicy
-from portal.underlay.routers_and_links import Link, LinkSide, Router
-from portal.underlay.topology import Topology
+from portal.underlay.path_mtu import PathPolicy
+from portal.underlay.topology import Link, LinkSide, Router, Topology
 from portal.underlay.transport_selection import select_transport
 
 ROUTERS = sized(1_000, smallest=40)

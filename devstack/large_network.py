@@ -96,8 +96,8 @@ def certificates_issue(folder: Path, *, routers: int) -> None:
 
     from portal.core.clock import now
     from portal.inventory import pki
-    from portal.inventory.certificate_identity import PORTAL_URI, identity_of, router_uri
     from portal.inventory.models import RouterCertificate
+    from portal.inventory.pki import PORTAL_URI, identity_of, router_uri
 
     at = now()
     authority = pki.authority_create(folder, now=at)

@@ -223,7 +223,7 @@ ACCOUNT_FORMS = {
     "change_password": "portal.web.account.sign_in_forms.OtherPasswordForm",
     "set_password": "portal.web.account.sign_in_forms.FirstPasswordForm",
     "reset_password_from_key": "portal.web.account.sign_in_forms.ForgottenPasswordForm",
-    "reset_password": "portal.accounts.password_reset.ResetPasswordForm",
+    "reset_password": "portal.accounts.own_account.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 # Addresses need no verification: the NOC enters them, or an invitation mail has reached them.

@@ -10,7 +10,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from portal.inventory.certificate_identity import Identity, NotAnIdentity, identity_of, router_uri
+from portal.inventory.pki import Identity, NotAnIdentity, identity_of, router_uri
 
 
 class WrongPeer(ssl.SSLError):

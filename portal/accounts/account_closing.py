@@ -9,7 +9,7 @@ from portal.accounts.errors import NoAddress
 from portal.accounts.invitations import invitations_withdraw
 from portal.accounts.models import Customer, Membership, User
 from portal.accounts.noc_staff import another_noc_admin_stays
-from portal.accounts.password_reset import account_opened_announce
+from portal.accounts.own_account import account_opened_announce
 from portal.accounts.team import another_admin_stays, team_lock
 from portal.accounts.tokens import tokens_end
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from portal.accounts import secret_encryption
-from portal.accounts.email_lookup import account_at
+from portal.accounts.account_creation import account_at
 from portal.accounts.language import language_keep_first, language_of
 from portal.accounts.models import User
 from portal.core.http.client_address import client_address

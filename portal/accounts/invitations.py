@@ -1,5 +1,7 @@
 """Invitations by e-mail. The link contains only the signed id of the invitation. The invitation's row decides
 whether the link is valid.
+
+The number of invitations is limited, because each one sends a mail to a person who did not request it.
 """
 
 from collections.abc import Collection
@@ -12,16 +14,16 @@ from django.db.models.functions import Lower
 from django.urls import reverse
 
 from portal.accounts import mail
-from portal.accounts.account_creation import account_make
-from portal.accounts.email_lookup import account_at
+from portal.accounts.account_creation import account_at, account_make
 from portal.accounts.errors import (
     AccountNotClosed,
     AlreadyInvited,
     AlreadyMember,
     InvitationForSomebodyElse,
     InvitationUsed,
+    InvitedTooOften,
+    TooManyInvitations,
 )
-from portal.accounts.invitation_limits import check_may_invite
 from portal.accounts.language import writing_to
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.permissions import managed_customers, visible_customers
@@ -29,6 +31,35 @@ from portal.accounts.task_names import SEND_INVITATION
 from portal.accounts.tokens import maker_lock, tokens_end
 from portal.core.http.absolute_urls import absolute_url
 from portal.events.outbox import send_task
+
+WINDOW = timedelta(days=1)
+PER_CUSTOMER, PER_ADDRESS = 100, 3
+
+
+def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
+    """Check the limits on invitations. Raises TooManyInvitations or InvitedTooOften.
+
+    The caller must have locked the row of ``customer``. All invitations of the last 24 hours count, including
+    accepted and revoked ones. The limit per address counts only invitations of the same customer. Otherwise a
+    customer could detect the invitations of other customers, and could use up their limit.
+    """
+    sent = Invitation.objects.filter(customer=customer, created_at__gt=now - WINDOW)
+    if (again_at := _free_at(sent, PER_CUSTOMER)) is not None:
+        raise TooManyInvitations(customer=customer.name, maximum=PER_CUSTOMER, again_at=again_at)
+    if (again_at := _free_at(sent.filter(email__iexact=email), PER_ADDRESS)) is not None:
+        raise InvitedTooOften(email=email, maximum=PER_ADDRESS, again_at=again_at)
+
+
+def _free_at(sent: QuerySet[Invitation], maximum: int) -> datetime | None:
+    """Return the time when the next invitation is allowed.
+
+    At that time, fewer than ``maximum`` invitations are younger than WINDOW. Return None if there are fewer
+    than ``maximum`` invitations at all.
+    """
+    moments = sent.order_by("-created_at").values_list("created_at", flat=True)
+    last = moments[maximum - 1 : maximum].first()
+    return None if last is None else last + WINDOW
+
 
 GOOD_FOR = timedelta(days=7)
 # The time for which a sender claims a mail. It is longer than EMAIL_TIMEOUT, the timeout of the mail server,

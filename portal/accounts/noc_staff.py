@@ -5,12 +5,11 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from portal.accounts.account_creation import account_make
-from portal.accounts.email_lookup import account_at
+from portal.accounts.account_creation import account_at, account_make
 from portal.accounts.errors import AccountClosed, LastNocAdmin
 from portal.accounts.invitations import invitations_withdraw
 from portal.accounts.models import Customer, User
-from portal.accounts.password_reset import account_opened_announce
+from portal.accounts.own_account import account_opened_announce
 from portal.accounts.permissions import managed_customers
 from portal.accounts.tokens import noc_tokens_revoke
 

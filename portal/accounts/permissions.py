@@ -157,3 +157,13 @@ def may_let_go(user: User, customer: Customer) -> bool:
 def may_remove_from_the_network(user: User) -> bool:
     """Return whether the user is a NOC admin, who may remove objects from the inventory."""
     return user.is_noc_admin
+
+
+def customers_named(user: User) -> Q:
+    """Return a filter for the rows of this user's customers, in addition to the tenant scope.
+
+    The filter does not change the result, but makes the query faster. With constant ids, PostgreSQL knows how
+    many rows each customer has. It can then read a page in the order of an index, instead of sorting all rows
+    that the user may see.
+    """
+    return Q() if user.is_noc else Q(customer__in=list(user.memberships.values_list("customer", flat=True)))

@@ -1,4 +1,8 @@
-"""The members of a customer and their roles. Changes of members never remove a customer's last admin."""
+"""The members of a customer and their roles, and the retirement of a customer.
+
+Changes of members never remove a customer's last admin. Members of a retired customer keep their rights in
+other customers.
+"""
 
 from datetime import datetime
 
@@ -7,8 +11,9 @@ from django.db.models import QuerySet
 
 from portal.accounts.errors import LastAdmin
 from portal.accounts.invitations import invitations_withdraw
-from portal.accounts.models import Customer, Membership, User
+from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.accounts.permissions import visible_customers
+from portal.accounts.tokens import tokens_end
 
 
 def members(user: User) -> QuerySet[Membership]:
@@ -73,3 +78,33 @@ def another_admin_stays(membership: Membership) -> None:
     )
     if admins.filter(pk=membership.pk).exists() and not admins.exclude(pk=membership.pk).exists():
         raise LastAdmin(customer=membership.customer.name)
+
+
+def customer_retire(*, customer: Customer, now: datetime) -> None:
+    """Retire a customer. The caller must have locked its row and checked that the customer is not in use.
+
+    Open invitations are revoked. The accounts of members who belong to no other customer and are not NOC
+    staff are closed, and their API tokens are revoked. Memberships are kept for the record.
+    """
+    Customer.objects.filter(pk=customer.pk).update(retired_at=now)
+    open_invitations = Invitation.objects.filter(accepted_at__isnull=True, revoked_at__isnull=True)
+    open_invitations.filter(customer=customer).update(revoked_at=now)
+    elsewhere = Membership.objects.filter(customer__retired_at__isnull=True).values("user")
+    members = User.objects.filter(memberships__customer=customer, noc_role=User.NocRole.NONE)
+    leaving = list(members.exclude(pk__in=elsewhere).values_list("pk", flat=True))
+    User.objects.filter(pk__in=leaving, is_active=True).update(is_active=False, closed_with=customer)
+    tokens_end(leaving, now=now)
+
+
+def customer_reopen(*, customer: Customer, now: datetime) -> None:
+    """Undo the retirement of a customer. The caller must have locked its row.
+
+    Accounts of its members are reopened if the retirement of this or another customer closed them. They keep
+    their roles, passwords, and sessions that have not expired. API tokens and invitations remain revoked,
+    because their owners may have given them to others.
+    """
+    Customer.objects.filter(pk=customer.pk).update(retired_at=None)
+    closed = User.objects.filter(closed_with__isnull=False, memberships__customer=customer)
+    returning = list(closed.values_list("pk", flat=True))
+    User.objects.filter(pk__in=returning, closed_with__isnull=False).update(is_active=True, closed_with=None)
+    tokens_end(returning, now=now)

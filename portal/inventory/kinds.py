@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import Customer
 from portal.inventory.errors import NotAnInterfaceName, OutOfRange
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.inventory.models.port import MAX_OVERSUBSCRIPTION
+from portal.inventory.models.link import MAX_OVERSUBSCRIPTION
 
 Text = str | Promise
 _MAX_RATE = 10**15
@@ -101,6 +101,11 @@ class InventoryKind:
     key: tuple[str, ...] = ("name",)
     unique: tuple[str, ...] = ("name",)
     search: tuple[str, ...] = ("name",)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields."""
+        return [each.name for each in self.fields]
 
 
 def _kind(*, model: type[models.Model], fields: tuple[Field, ...], **more: Any) -> InventoryKind:

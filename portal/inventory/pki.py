@@ -1,4 +1,4 @@
-"""The certificate authority of one installation, and the two kinds of certificates under it.
+"""The certificate authority of one installation, its two kinds of certificates, and the identities in them.
 
 All keys are ECDSA P-256. The authority signs only end entities (path length 0). Files: ca.pem, ca.key,
 portal.pem, portal.key, router-<name>.pem, router-<name>.key. Only their owner can read them. Files are
@@ -7,10 +7,13 @@ and ca.key is the key of the signing one. ca-next.key is the key of the next aut
 of the old one.
 """
 
+import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
@@ -18,6 +21,61 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+PORTAL_URI = "spiffe://longline/portal"
+_ROUTER_PREFIX = "spiffe://longline/router/"
+_ROUTER_NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
+
+
+class NotAnIdentity(ValueError):
+    """The certificate cannot be read, or does not contain exactly one URI name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An identity.
+
+    ``uri``: as in the certificate. ``serial`` and ``fingerprint`` (SHA-256 of the DER) are hex.
+    """
+
+    uri: str
+    serial: str
+    fingerprint: str
+
+    @property
+    def router(self) -> str | None:
+        """Return the router's name, or None if the certificate belongs to no router."""
+        name = self.uri.removeprefix(_ROUTER_PREFIX)
+        return name if name != self.uri and is_router_name(name) else None
+
+
+def is_router_name(name: str) -> bool:
+    """Return whether a router can have this name. The name must fit into a URI without escapes."""
+    return _ROUTER_NAME.match(name) is not None
+
+
+def router_uri(name: str) -> str:
+    """Return the URI name of a router's agent."""
+    return _ROUTER_PREFIX + name
+
+
+@lru_cache(maxsize=4096)
+def identity_of(der: bytes) -> Identity:
+    """Read a certificate whose chain has been verified already. Raises ``NotAnIdentity``."""
+    try:
+        certificate = x509.load_der_x509_certificate(der)
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound) as error:
+        raise NotAnIdentity(str(error)) from error
+    uris = names.get_values_for_type(x509.UniformResourceIdentifier)
+    if len(uris) != 1:
+        raise NotAnIdentity(f"{len(uris)} URI names")
+    return Identity(
+        uri=uris[0],
+        serial=format(certificate.serial_number, "x"),
+        fingerprint=hashlib.sha256(der).hexdigest(),
+    )
+
 
 CA_LIFETIME = timedelta(days=3652)
 LIFETIME = timedelta(days=365)

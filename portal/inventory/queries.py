@@ -7,7 +7,6 @@ from uuid import UUID
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
 from portal.core.db.compiled_query import CompiledQuery
-from portal.inventory.certificate_identity import Identity
 from portal.inventory.models import (
     BackboneLink,
     ObservedInterface,
@@ -17,6 +16,7 @@ from portal.inventory.models import (
     TopologyVersion,
     TunnelAddress,
 )
+from portal.inventory.pki import Identity
 
 
 def router_of(identity: Identity) -> Router | None:

@@ -8,9 +8,13 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
-from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED
 from portal.accounts.language import writing_to
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED
+from portal.accounts.own_account import (
+    ACCOUNT_OPENED,
+    EMAIL_CHANGE_REQUESTED,
+    EMAIL_CHANGED,
+    PASSWORD_RESET_REQUESTED,
+)
 from portal.core.http.absolute_urls import absolute_url
 from portal.events.outbox import send_tasks
 from portal.notifications.mail_preferences import unsubscribe_path

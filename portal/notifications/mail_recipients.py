@@ -5,9 +5,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED
 from portal.accounts.models import Membership, User
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED
+from portal.accounts.own_account import (
+    ACCOUNT_OPENED,
+    EMAIL_CHANGE_REQUESTED,
+    EMAIL_CHANGED,
+    PASSWORD_RESET_REQUESTED,
+)
 from portal.events.models import Event
 from portal.notifications.line_fault_causes import silent_router
 from portal.notifications.models import Group, Mail, MailOptOut

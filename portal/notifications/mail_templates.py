@@ -10,8 +10,14 @@ from uuid import UUID
 from django.urls import reverse
 
 from portal.accounts import mail
-from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED, email_change_path
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED, password_path
+from portal.accounts.own_account import (
+    ACCOUNT_OPENED,
+    EMAIL_CHANGE_REQUESTED,
+    EMAIL_CHANGED,
+    PASSWORD_RESET_REQUESTED,
+    email_change_path,
+    password_path,
+)
 from portal.core.http.absolute_urls import absolute_url
 from portal.diagnosis.diagnosis import stored_sentence
 from portal.diagnosis.models import TroubleReport

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from portal.accounts.models import Membership, User
-from portal.accounts.password_reset import ACCOUNT_OPENED
+from portal.accounts.own_account import ACCOUNT_OPENED
 from portal.core import clock
 from portal.notifications.models import Delivery, Mail, Webhook
 

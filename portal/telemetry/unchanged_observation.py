@@ -8,8 +8,7 @@ from typing import Any
 from django.db import connection
 
 from portal.inventory.models import ObservedRouter, Router
-from portal.inventory.operations.interface_loads import LOADS_STORE, loads_of
-from portal.inventory.operations.observation_store import is_unchanged
+from portal.inventory.operations.observation_store import LOADS_STORE, is_unchanged, loads_of
 from portal.inventory.reported_observation import ObservedReport
 
 # Stores nothing in three cases: another report was stored since ``last`` was read; the router was found

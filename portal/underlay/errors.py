@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Family, Transport
-from portal.underlay.routers_and_links import Link, Router
+from portal.underlay.topology import Link, Router
 
 
 class Capacity(NamedTuple):

@@ -1,12 +1,31 @@
-"""The MTU of the underlay between two routers."""
+"""The MTU of the underlay between two routers, and the effect of a failure on paths."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from portal.core.network.encapsulations import Family
+from portal.core.network.required_mtu import MtuPolicy
 from portal.underlay.errors import NoPath, PathMtuUnknown, PathTooNarrow, TransportRefused
-from portal.underlay.routers_and_links import Link, Router
-from portal.underlay.topology import Topology, UsedLinks
+from portal.underlay.topology import Link, Router, Topology, UsedLinks
+
+
+@dataclass(frozen=True, slots=True)
+class PathPolicy:
+    """The rules for the MTU check of a path.
+
+    ``any_single_failure``: whether the path must carry the frame after any one failure too. None means True
+    with the policy ``planning``, and False with ``exact``.
+    """
+
+    mtu: MtuPolicy = MtuPolicy.PLANNING
+    any_single_failure: bool | None = None
+
+    @property
+    def survives_one_failure(self) -> bool:
+        if self.any_single_failure is None:
+            return self.mtu is MtuPolicy.PLANNING
+        return self.any_single_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +98,57 @@ def path_check(
         limiting_link=limiting_link,
         narrowest_mtu=narrowest_mtu,
     )
+
+
+class Pair(NamedTuple):
+    """Two different routers with tunnels between them over one family."""
+
+    a: Hashable
+    z: Hashable
+    family: Family
+
+
+@dataclass(frozen=True, slots=True)
+class PathLeft:
+    """The links that frames may use after the failure; empty if no path is left. Sizes are IP MTUs in bytes.
+
+    ``ip_mtu``: the largest packet that every one of these links carries; None if any MTU is unknown.
+    """
+
+    links: tuple[Link, ...]
+    ip_mtu: int | None
+
+    @property
+    def is_cut(self) -> bool:
+        return not self.links
+
+
+def crossing(
+    topology: Topology,
+    pairs: Iterable[Pair],
+    *,
+    link: Hashable | None = None,
+    router: Hashable | None = None,
+) -> list[Pair]:
+    """Return the pairs whose frames may now cross this link or router in either direction.
+
+    Raises KeyError for an unknown router.
+    """
+    return [
+        pair
+        for pair in pairs
+        if topology.crosses(pair.a, pair.z, family=pair.family, link=link, router=router)
+    ]
+
+
+def path_left(
+    topology: Topology, pair: Pair, *, link: Hashable | None = None, router: Hashable | None = None
+) -> PathLeft:
+    """Return the path of a pair after this link or router has failed.
+
+    Raises KeyError for an unknown router.
+    """
+    links = topology.links_without(pair.a, pair.z, family=pair.family, link=link, router=router)
+    mtus = [topology.ip_mtu(each) for each in links]
+    known = [mtu for mtu in mtus if mtu is not None]
+    return PathLeft(links, min(known) if known and len(known) == len(mtus) else None)

@@ -1,4 +1,4 @@
-"""One version of the underlay, and the links that traffic between two routers may use."""
+"""One version of the underlay: routers, links, and the links that traffic between two routers may use."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,73 @@ from functools import cache, lru_cache, partial
 from typing import NamedTuple, TypedDict
 
 from portal.core.network.encapsulations import Family
-from portal.underlay.routers_and_links import Link, Router
 from portal.underlay.shortest_paths import Arc, Graph, Routes
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """A router of the underlay. ``agent_observed``: an agent should report the interfaces of this router."""
+
+    id: Hashable
+    name: str
+    agent_observed: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSide:
+    """One side of a link. MTUs are IP MTUs in bytes, None if unknown.
+
+    ``metric``: the cost of leaving the router on this side. ``observed_stale``: the router's agent has been
+    silent for too long or has never reported. ``observed_missing``: the agent does not report this interface.
+    """
+
+    router: Hashable
+    interface: str
+    metric: int
+    declared_ip_mtu: int | None = None
+    observed_ip_mtu: int | None = None
+    observed_stale: bool = False
+    observed_missing: bool = False
+
+    @property
+    def unwatched(self) -> bool:
+        """Return whether an agent should observe this side but does not."""
+        return self.observed_stale or self.observed_missing
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A backbone link. Parallel links between the same routers are separate links."""
+
+    id: Hashable
+    name: str
+    a: LinkSide
+    z: LinkSide
+    families: frozenset[Family] = frozenset(Family)
+    in_service: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def known_ip_mtus(self) -> tuple[int, ...]:
+        """Return the known MTUs of both sides in bytes, declared and observed."""
+        values = (
+            self.a.declared_ip_mtu,
+            self.a.observed_ip_mtu,
+            self.z.declared_ip_mtu,
+            self.z.observed_ip_mtu,
+        )
+        return tuple(value for value in values if value is not None)
+
+    @property
+    def mtu_mismatch(self) -> bool:
+        """Return whether the known MTUs contradict each other. The NOC should check such a link."""
+        return len(set(self.known_ip_mtus)) > 1
+
 
 # Limits the memory of one routing: a cached result has a few dozen numbers.
 _KEPT_ANSWERS = 16_384

@@ -11,9 +11,8 @@ from portal.core.network.encapsulations import Encapsulation, Family
 from portal.core.network.required_mtu import MtuPolicy
 from portal.inventory import models
 from portal.inventory.models.link import link_name
-from portal.underlay.mtu_check_policy import PathPolicy
-from portal.underlay.routers_and_links import Link, LinkSide, Router
-from portal.underlay.topology import Topology
+from portal.underlay.path_mtu import PathPolicy
+from portal.underlay.topology import Link, LinkSide, Router, Topology
 from portal.underlay.tunnel_endpoints import LineEnd
 
 # After an agent has been silent or without a VPP for this time, the portal no longer trusts the MTUs that it

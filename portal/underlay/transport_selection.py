@@ -34,8 +34,7 @@ from portal.underlay.errors import (
     TransportRefused,
     TunnelWithinRouter,
 )
-from portal.underlay.mtu_check_policy import PathPolicy
-from portal.underlay.path_mtu import PathReport, path_check
+from portal.underlay.path_mtu import PathPolicy, PathReport, path_check
 from portal.underlay.topology import Topology
 
 Barred = Mapping[Transport, tuple[TransportRefused, ...]]

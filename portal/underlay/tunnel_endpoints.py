@@ -19,7 +19,7 @@ from portal.underlay.errors import (
     TableUnreadable,
     TransportRefused,
 )
-from portal.underlay.routers_and_links import Router
+from portal.underlay.topology import Router
 
 _ASSUMED = {
     "encapsulation": gettext_noop("{router} has not reported yet; its VPP is assumed to support {subject}."),

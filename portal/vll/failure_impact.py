@@ -11,7 +11,7 @@ from django.db import connection
 
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.required_mtu import MtuPolicy, overhead
-from portal.underlay.path_after_failure import Pair, PathLeft, crossing, path_left
+from portal.underlay.path_mtu import Pair, PathLeft, crossing, path_left
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
 from portal.vll.models import TunnelPath

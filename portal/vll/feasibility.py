@@ -25,8 +25,7 @@ from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
 from portal.core.network.vlan_tags import Frames, Tagging
 from portal.inventory.models import Port
-from portal.underlay.routers_and_links import Link
-from portal.underlay.topology import Topology
+from portal.underlay.topology import Link, Topology
 from portal.underlay.topology_cache import current_topology, line_ends, path_policy
 from portal.underlay.transport_selection import Option, SelectedTransport, options
 from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred

@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 
 from portal.accounts.models import User
-from portal.accounts.tenant_ids import customers_named
+from portal.accounts.permissions import customers_named
 from portal.allocation.models import LAST_GRE_KEY
 from portal.core.whole_number import whole_number
 from portal.inventory.models import Port

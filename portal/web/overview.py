@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.accounts.tenant_ids import customers_named
+from portal.accounts.permissions import customers_named
 from portal.core import clock
 from portal.diagnosis.health import HealthState, in_service_counts, troubled_paths, with_health
 from portal.inventory.models import Port

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from portal.accounts.email_change import email_change_path
 from portal.accounts.invitations import invitation_path, invite
 from portal.accounts.models import Customer, User
+from portal.accounts.own_account import email_change_path
 from portal.core import clock
 from tests.browser.reader import Reader
 from tests.integration.accounts.codes import code_of, with_totp

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.certificate_identity import PORTAL_URI, Identity, identity_of, router_uri
 from portal.inventory.models import Router, RouterCertificate
+from portal.inventory.pki import PORTAL_URI, Identity, identity_of, router_uri
 
 
 @cache

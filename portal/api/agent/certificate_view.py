@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from portal.api.agent.client_certificate import report_endpoint
 from portal.core import clock
 from portal.inventory.models import Router
-from portal.inventory.operations.certificate_renewal import certificate_renew
+from portal.inventory.operations.certificates import certificate_renew
 
 
 class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from portal.api.problem_details import CONTENT_TYPE, problem_response, refusal
 from portal.core.errors import DomainError
 from portal.core.strict_json import Invalid, Malformed, reader
-from portal.inventory.certificate_identity import NotAnIdentity, identity_of
 from portal.inventory.models import Router
+from portal.inventory.pki import NotAnIdentity, identity_of
 from portal.inventory.queries import router_of
 from portal.inventory.reported_observation import ListNotReported
 from portal.telemetry.observation_ingest import Busy

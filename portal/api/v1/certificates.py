@@ -22,7 +22,7 @@ from portal.api.v1.views.inventory_crud import NocOnly
 from portal.core import clock
 from portal.inventory.models import Router, RouterCertificate
 from portal.inventory.operations import certificates_revoke, enrolment_offer, router_enrol
-from portal.inventory.operations.enrolment import LIFETIME
+from portal.inventory.operations.certificates import LIFETIME
 
 
 class EnrolmentSerializer(serializers.Serializer[Any]):

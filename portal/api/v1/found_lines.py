@@ -25,7 +25,7 @@ from portal.api.rest.strict_fields import (
     StrictSerializer,
     validated,
 )
-from portal.api.v1.serializers.inventory_writes import AutocompleteField
+from portal.api.v1.serializers.inventory import AutocompleteField
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock

@@ -24,7 +24,7 @@ from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.inventory.calibration_document import calibration_read, calibration_text
 from portal.inventory.models import Router
-from portal.inventory.models.router_freeze import LONGEST_REASON
+from portal.inventory.models.router import LONGEST_REASON
 from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.models import VllEnd
 from portal.vll.router_operations.actions import (

@@ -1,5 +1,4 @@
-from portal.inventory.models.interface_use import InterfaceUse
-from portal.inventory.models.link import BackboneLink
+from portal.inventory.models.link import BackboneLink, InterfaceUse, Port, TopologyVersion
 from portal.inventory.models.observation import (
     FRESH,
     ObservedCircuit,
@@ -11,11 +10,7 @@ from portal.inventory.models.observation import (
     RouterSilence,
     TunnelAddress,
 )
-from portal.inventory.models.port import Port
-from portal.inventory.models.router import Router, RouterCertificate, RouterEnrolment
-from portal.inventory.models.router_freeze import RouterFreeze
-from portal.inventory.models.site import Site
-from portal.inventory.models.topology import TopologyVersion
+from portal.inventory.models.router import Router, RouterCertificate, RouterEnrolment, RouterFreeze, Site
 
 __all__ = [
     "FRESH",

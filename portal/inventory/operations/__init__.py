@@ -6,7 +6,13 @@ Writes that affect lines apply the rules of ``portal.inventory.rules``, which ``
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from portal.inventory.operations.certificates import certificate_register, certificates_revoke
+from portal.inventory.operations.certificates import (
+    certificate_register,
+    certificates_revoke,
+    enrolment_end,
+    enrolment_offer,
+    router_enrol,
+)
 from portal.inventory.operations.customers_and_ports import (
     customer_change,
     customer_create,
@@ -16,7 +22,6 @@ from portal.inventory.operations.customers_and_ports import (
     port_create,
     port_remove,
 )
-from portal.inventory.operations.enrolment import enrolment_end, enrolment_offer, router_enrol
 from portal.inventory.operations.network import (
     link_change,
     link_create,

@@ -11,12 +11,11 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from portal.accounts.customer_retirement import customer_reopen, customer_retire
 from portal.accounts.models import Customer, User
-from portal.accounts.team import customer_lock
+from portal.accounts.team import customer_lock, customer_reopen, customer_retire
 from portal.events.outbox import announce
 from portal.inventory.errors import BookableBelowBooked, BookableTwice, Retired, ValueTaken
-from portal.inventory.interface_uses import interface_taken
+from portal.inventory.interfaces import interface_taken
 from portal.inventory.kinds import check_limits
 from portal.inventory.models import Port, Router
 from portal.inventory.operations.row_writes import (

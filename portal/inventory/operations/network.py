@@ -16,7 +16,7 @@ from portal.inventory.errors import (
     Retired,
     ValueTaken,
 )
-from portal.inventory.interface_uses import interface_taken, is_in_use
+from portal.inventory.interfaces import interface_taken, is_in_use
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.operations.row_writes import (
     Refusals,

@@ -1,4 +1,4 @@
-"""Storage of agents' observations.
+"""Storage of agents' observations: interfaces, routes, tunnel addresses, foreign circuits and loads.
 
 Except for loads, only differences are written, because each write may create a new version of the topology.
 """
@@ -11,12 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from portal.core.clock import to_time
 from portal.core.db.compiled_query import CompiledQuery
 from portal.core.db.postgres_pipeline import pipelined
 from portal.inventory.models import (
+    ObservedCircuit,
     ObservedInterface,
     ObservedPath,
     ObservedRoute,
@@ -24,9 +26,98 @@ from portal.inventory.models import (
     Router,
     TunnelAddress,
 )
-from portal.inventory.operations.interface_loads import loads_store
-from portal.inventory.operations.observed_circuit_store import circuits_store
-from portal.inventory.reported_observation import InterfaceReport, ObservedReport, PathReport
+from portal.inventory.reported_observation import (
+    CircuitReport,
+    InterfaceReport,
+    ObservedReport,
+    PathReport,
+    TunnelReport,
+)
+
+# Takes the parameters of ``loads_of``; ``condition`` restricts the write.
+LOADS_STORE = """
+INSERT INTO inventory_observedload (link_id, side, at, rx_bps, tx_bps, speed_bps)
+SELECT link.id, link.side, %(now)s, seen.rx_bps, seen.tx_bps, seen.speed_bps
+FROM unnest(%(names)s::text[], %(rx)s::bigint[], %(tx)s::bigint[], %(speeds)s::bigint[])
+     AS seen (name, rx_bps, tx_bps, speed_bps)
+JOIN (SELECT id, 'a' AS side, a_interface AS name FROM inventory_backbonelink WHERE a_router_id = %(router)s
+      UNION ALL
+      SELECT id, 'z', z_interface FROM inventory_backbonelink WHERE z_router_id = %(router)s) AS link
+  USING (name)
+WHERE {condition}
+ORDER BY link.id, link.side
+ON CONFLICT (link_id, side) DO UPDATE
+SET at = EXCLUDED.at, rx_bps = EXCLUDED.rx_bps, tx_bps = EXCLUDED.tx_bps, speed_bps = EXCLUDED.speed_bps
+"""
+
+
+def loads_store(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> None:
+    """Store the loads of interfaces that are part of a link.
+
+    For an interface without a load, the stored load and its time stay.
+    """
+    params = loads_of(router, interfaces, now)
+    if params["names"]:
+        with connection.cursor() as cursor:
+            cursor.execute(LOADS_STORE.format(condition="true"), params)
+
+
+def loads_of(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> dict[str, Any]:
+    """Return the parameters of LOADS_STORE."""
+    loads = {interface.name: interface.load for interface in interfaces if interface.load is not None}
+    return {
+        "router": router.pk,
+        "now": now,
+        "names": list(loads),
+        "rx": [load.rx_bps for load in loads.values()],
+        "tx": [load.tx_bps for load in loads.values()],
+        "speeds": [load.speed_bps for load in loads.values()],
+    }
+
+
+_COLUMNS = ("encapsulation", "local", "remote", "key", "sides")
+
+
+def circuits_store(router: Router, circuits: Iterable[CircuitReport]) -> None:
+    """Store the reported circuits, and delete those that are no longer reported."""
+    reported = {(row.near, row.far): row for row in (_row(router, circuit) for circuit in circuits)}
+    known = {(row.near, row.far): row for row in ObservedCircuit.objects.filter(router=router)}
+    gone = [row.pk for place, row in known.items() if place not in reported]
+    ObservedCircuit.objects.filter(pk__in=gone).delete()
+    changed = []
+    for place, row in reported.items():
+        old = known.get(place)
+        if old is not None and _columns(old) != _columns(row):
+            row.pk = old.pk
+            changed.append(row)
+    ObservedCircuit.objects.bulk_update(changed, _COLUMNS, batch_size=500)
+    new = [row for place, row in reported.items() if place not in known]
+    ObservedCircuit.objects.bulk_create(new, batch_size=500)
+
+
+def _row(router: Router, circuit: CircuitReport) -> ObservedCircuit:
+    row = ObservedCircuit(
+        router=router,
+        near=circuit.near.interface,
+        far="" if circuit.far is None else circuit.far.interface,
+        sides=to_builtins(circuit, enc_hook=str),
+    )
+    tunnel = _tunnel(circuit)
+    if tunnel is not None:
+        row.encapsulation, row.local, row.remote = tunnel.encapsulation, tunnel.local, tunnel.remote
+        row.key = tunnel.vni or tunnel.gre_key or 0
+    return row
+
+
+def _tunnel(circuit: CircuitReport) -> TunnelReport | None:
+    """Return the only tunnel of a circuit; None for a circuit within the router or between two tunnels."""
+    tunnels = [side.tunnel for side in (circuit.near, circuit.far) if side is not None and side.tunnel]
+    return tunnels[0] if len(tunnels) == 1 else None
+
+
+def _columns(row: ObservedCircuit) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in _COLUMNS)
+
 
 # Three report intervals. After so long without a report, the portal also accepts a report with an earlier
 # time, because the router's clock may have been set back.

@@ -16,7 +16,7 @@ from portal.accounts.models import User
 from portal.core.clock import to_ms, to_time
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
-from portal.inventory.models.router_freeze import LONGEST_REASON
+from portal.inventory.models.router import LONGEST_REASON
 from portal.inventory.reported_observation import FreezeReport
 from portal.vll.errors import (
     FreezeNotOver,

@@ -17,10 +17,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
-from portal.accounts.email_change import email_change, email_change_of, email_change_request
 from portal.accounts.language import language_choose
 from portal.accounts.models import User
-from portal.accounts.own_name import name_change
+from portal.accounts.own_account import email_change, email_change_of, email_change_request, name_change
 from portal.accounts.tokens import tokens_of
 from portal.core import clock
 from portal.core.errors import DomainError

@@ -11,8 +11,8 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from portal.inventory.interfaces import reported_interfaces
 from portal.inventory.models import Router
-from portal.inventory.reported_interfaces import reported_interfaces
 from portal.web.fields.autocomplete import row_named
 from portal.web.page.versioned_save import VersionedForm
 

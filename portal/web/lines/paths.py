@@ -15,8 +15,7 @@ from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import overhead, required_ip_mtu
 from portal.inventory.models import Router
 from portal.underlay.path_mtu import path_check
-from portal.underlay.routers_and_links import Link
-from portal.underlay.topology import Topology
+from portal.underlay.topology import Link, Topology
 from portal.underlay.topology_cache import current_topology, path_policy
 from portal.vll.activation_test_procedure import Finding
 from portal.vll.models import TunnelPath

@@ -6,8 +6,7 @@ import pytest
 from django.db import transaction
 
 from portal.accounts.errors import InvitedTooOften, TooManyInvitations
-from portal.accounts.invitation_limits import PER_ADDRESS, PER_CUSTOMER, WINDOW
-from portal.accounts.invitations import invitation_revoke, invite
+from portal.accounts.invitations import PER_ADDRESS, PER_CUSTOMER, WINDOW, invitation_revoke, invite
 from portal.accounts.models import Customer, Invitation, User
 from portal.core import clock
 from tests.integration.database.test_lock_order import thread_of

@@ -9,8 +9,8 @@ from django.core import signing
 from django.core.cache import cache
 from django.test import Client
 
-from portal.accounts.email_change import email_change_path
 from portal.accounts.models import User
+from portal.accounts.own_account import email_change_path
 from portal.audit.history import object_history
 from portal.core import clock
 from portal.events.models import Event

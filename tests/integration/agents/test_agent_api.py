@@ -26,8 +26,8 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory import pki
-from portal.inventory.certificate_identity import router_uri
 from portal.inventory.models import ObservedInterface, ObservedRouter, Router, RouterCertificate
+from portal.inventory.pki import router_uri
 from portal.telemetry.models import AgentApiUptime, Sample
 from portal.vll.models import RouterConvergence, Vll
 from tests.integration.certificates import certificates, issue, register

@@ -16,11 +16,15 @@ from portal.alarms.derivation.router_alarms import agents
 from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.certificate_identity import PORTAL_URI, router_uri
 from portal.inventory.errors import BadCertificateRequest
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate
-from portal.inventory.operations.certificate_renewal import Renewed, certificate_renew
-from portal.inventory.operations.certificates import certificate_register, certificates_revoke
+from portal.inventory.operations.certificates import (
+    Renewed,
+    certificate_register,
+    certificate_renew,
+    certificates_revoke,
+)
+from portal.inventory.pki import PORTAL_URI, router_uri
 from tests.integration.isp import Isp
 
 pytestmark = pytest.mark.django_db

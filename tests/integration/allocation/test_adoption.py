@@ -22,7 +22,7 @@ from portal.allocation.models import (
 from portal.allocation.vni_leases import LAST_VNI
 from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
-from portal.inventory.operations.observed_circuit_store import circuits_store
+from portal.inventory.operations.observation_store import circuits_store
 from portal.inventory.reported_observation import CircuitReport
 from portal.vll.errors import (
     FoundLineOdd,

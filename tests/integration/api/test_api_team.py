@@ -6,10 +6,16 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from portal.accounts.customer_retirement import customer_retire
-from portal.accounts.invitation_limits import PER_ADDRESS, WINDOW
-from portal.accounts.invitations import SEND_INVITATION, invitation_revoke, invite, open_invitations
+from portal.accounts.invitations import (
+    PER_ADDRESS,
+    SEND_INVITATION,
+    WINDOW,
+    invitation_revoke,
+    invite,
+    open_invitations,
+)
 from portal.accounts.models import ApiToken, Customer, Invitation, Scope, User
+from portal.accounts.team import customer_retire
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.events.models import Outbox

@@ -13,11 +13,11 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from portal.accounts.account_closing import account_close, account_reopen
-from portal.accounts.customer_retirement import customer_retire
 from portal.accounts.errors import AccountClosed, LastAdmin, LastNocAdmin, NoAddress
 from portal.accounts.models import ApiToken, Customer, User
 from portal.accounts.noc_staff import noc_role_change
-from portal.accounts.password_reset import ACCOUNT_OPENED
+from portal.accounts.own_account import ACCOUNT_OPENED
+from portal.accounts.team import customer_retire
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.events.models import Event

@@ -11,9 +11,13 @@ import jsonschema
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 
-from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED
 from portal.accounts.models import Customer, User
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED
+from portal.accounts.own_account import (
+    ACCOUNT_OPENED,
+    EMAIL_CHANGE_REQUESTED,
+    EMAIL_CHANGED,
+    PASSWORD_RESET_REQUESTED,
+)
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.events.models import Event

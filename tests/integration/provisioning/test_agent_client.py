@@ -7,7 +7,7 @@ import pytest
 
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.certificate_identity import PORTAL_URI, router_uri
+from portal.inventory.pki import PORTAL_URI, router_uri
 from provisioning.agent_client import AgentClient, Answered, Refused, Unreachable
 from provisioning.intent_document import RouterIntent, intent_for
 from tests.integration.certificates import certificates, identity_in, issue

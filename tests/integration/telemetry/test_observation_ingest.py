@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
+from portal.inventory.interfaces import reported_interfaces
 from portal.inventory.models import (
     BackboneLink,
     ObservedInterface,
@@ -22,7 +23,6 @@ from portal.inventory.models import (
     TunnelAddress,
 )
 from portal.inventory.queries import watch_routes
-from portal.inventory.reported_interfaces import reported_interfaces
 from portal.inventory.reported_observation import EndObservation, LoadReport, ObservedReport, RouteReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import PathMtuUnknown

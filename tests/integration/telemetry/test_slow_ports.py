@@ -14,7 +14,7 @@ from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.health import in_service_counts, known_health, with_health_state
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
-from portal.inventory.models.port import LinkSpeedNotRead
+from portal.inventory.models.link import LinkSpeedNotRead
 from portal.inventory.port_link_state import overbooked_ports, with_link_speed
 from portal.telemetry.agent_api_uptime import uptime_note
 from portal.vll.models import Vll

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.core.network.encapsulations import Family
-from portal.underlay.path_after_failure import Pair, PathLeft, crossing, path_left
-from portal.underlay.routers_and_links import Link, LinkSide, Router
-from portal.underlay.topology import Topology
+from portal.underlay.path_mtu import Pair, PathLeft, crossing, path_left
+from portal.underlay.topology import Link, LinkSide, Router, Topology
 from portal.vll.failure_impact import Fate, fate_of
 from tests.unit.network.path_reference import shortest
 

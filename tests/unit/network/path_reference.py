@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from portal.core.network.encapsulations import Family
-from portal.underlay.routers_and_links import Link
+from portal.underlay.topology import Link
 
 Arc = tuple[Hashable, Hashable, int, Link]
 

@@ -5,8 +5,7 @@ import pytest
 from portal.core.network.encapsulations import Family
 from portal.underlay.errors import NoPath, PathMtuUnknown, PathTooNarrow
 from portal.underlay.path_mtu import PathReport, path_check
-from portal.underlay.routers_and_links import Link, LinkSide, Router
-from portal.underlay.topology import Topology
+from portal.underlay.topology import Link, LinkSide, Router, Topology
 
 MTU = int | None
 

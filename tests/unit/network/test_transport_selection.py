@@ -18,9 +18,8 @@ from portal.underlay.errors import (
     TransportRefused,
     TunnelWithinRouter,
 )
-from portal.underlay.mtu_check_policy import PathPolicy
-from portal.underlay.routers_and_links import Link, LinkSide, Router
-from portal.underlay.topology import Topology
+from portal.underlay.path_mtu import PathPolicy
+from portal.underlay.topology import Link, LinkSide, Router, Topology
 from portal.underlay.transport_selection import SelectedTransport, options, select_transport
 
 BOTH = frozenset(Family)

@@ -13,8 +13,8 @@ from portal.underlay.errors import (
     TransportRefused,
     TunnelWithinRouter,
 )
-from portal.underlay.mtu_check_policy import PathPolicy
-from portal.underlay.routers_and_links import Router
+from portal.underlay.path_mtu import PathPolicy
+from portal.underlay.topology import Router
 from portal.underlay.transport_selection import options, select_transport
 from portal.underlay.tunnel_endpoints import Assumption, LineEnd, assumptions, barred
 from tests.unit.network.test_transport_selection import BOTH, link, pair

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.core.network.encapsulations import Family
-from portal.underlay.routers_and_links import Link, LinkSide, Router
 from portal.underlay.shortest_paths import Graph
-from portal.underlay.topology import InvalidTopology, Topology, UsedLinks
+from portal.underlay.topology import InvalidTopology, Link, LinkSide, Router, Topology, UsedLinks
 from tests.unit.network.path_reference import expected
 
 

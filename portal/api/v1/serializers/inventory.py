@@ -1,11 +1,29 @@
-"""The inventory in responses. Rates in bit/s, sizes in bytes."""
+"""The inventory in responses, and in the NOC's requests. Rates in bit/s, sizes in bytes.
 
-from typing import Any
+The serializers of requests are derived from ``portal.inventory.kinds``. The domain validates the numbers.
+Requests and responses refer to sites, routers and customers by name. ``PATCH`` accepts any selection of
+members.
+"""
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from django.core.validators import RegexValidator, URLValidator
 from rest_framework import serializers
 
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
+from portal.api.rest.strict_fields import (
+    MAX_SAFE_INTEGER,
+    StrictBooleanField,
+    StrictCharField,
+    StrictDegreesField,
+    StrictIntegerField,
+    StrictSerializer,
+)
+from portal.inventory import kinds
+from portal.inventory.kinds import Field, InventoryKind, Type
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.queries import mtu_mismatch
 
@@ -18,7 +36,7 @@ class SiteSerializer(serializers.ModelSerializer[Site]):
 
     class Meta:
         model = Site
-        fields = ["id", "name", "latitude", "longitude"]
+        fields = ["id", *kinds.SITE.names]
 
 
 class RouterSerializer(serializers.ModelSerializer[Router]):
@@ -105,17 +123,7 @@ class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
         model = BackboneLink
         fields = [
             "id",
-            "a_router",
-            "a_interface",
-            "a_metric",
-            "a_ip_mtu",
-            "z_router",
-            "z_interface",
-            "z_metric",
-            "z_ip_mtu",
-            "ipv4",
-            "ipv6",
-            "in_service",
+            *kinds.LINK.names,
             "a_observed_ip_mtu",
             "z_observed_ip_mtu",
             "mtu_mismatch",
@@ -137,3 +145,153 @@ class VniRangeSerializer(serializers.ModelSerializer[ReservedVniRange]):
     class Meta:
         model = ReservedVniRange
         fields = ["id", "first", "last", "reason"]
+
+
+_number = partial(StrictIntegerField, min_value=0, max_value=MAX_SAFE_INTEGER)
+
+
+class AutocompleteField(serializers.SlugRelatedField[Any]):
+    """A row that the request names by a JSON string.
+
+    Names with NUL are not looked up: PostgreSQL cannot store NUL, so no row can have such a name.
+    """
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if "\0" in data:
+            self.fail("does_not_exist", slug_name=self.slug_field, value=data.replace("\0", "\ufffd"))
+        return super().to_internal_value(data)
+
+
+_MEMBERS: dict[Type, Callable[..., serializers.Field[Any, Any, Any, Any]]] = {
+    Type.TEXT: StrictCharField,
+    Type.HTTPS_URL: partial(StrictCharField, validators=[URLValidator(schemes=["https"])]),
+    Type.ROUTER_NAME: partial(StrictCharField, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")]),
+    Type.INTERFACE: StrictCharField,
+    Type.CHOICE: serializers.ChoiceField,
+    Type.BOOLEAN: StrictBooleanField,
+    Type.NUMBER: _number,
+    Type.SIZE: _number,
+    Type.RATE: _number,
+    Type.DURATION: _number,
+    Type.DEGREES: StrictDegreesField,
+    Type.IPV4: partial(serializers.IPAddressField, protocol="IPv4"),
+    Type.IPV6: partial(serializers.IPAddressField, protocol="IPv6"),
+    Type.ROW: partial(AutocompleteField, slug_field="name"),
+}
+
+
+def _member(of: Field) -> serializers.Field[Any, Any, Any, Any]:
+    """Return the member of a request for a declared field."""
+    more: dict[str, Any] = {} if of.is_required else {"required": False}
+    if of.may_be_null:
+        more["allow_null"] = True
+    match of.type:
+        case Type.TEXT | Type.HTTPS_URL | Type.INTERFACE:
+            more["max_length"] = of.column.max_length
+            if of.column.blank:
+                more["allow_blank"] = True
+        case Type.CHOICE:
+            more["choices"] = [value for value, _label in of.column.choices]
+        case Type.ROW:
+            more["queryset"] = of.column.related_model.objects.all()
+    return _MEMBERS[of.type](**more)
+
+
+Serializer = TypeVar("Serializer", bound=type[StrictSerializer])
+
+
+def _members_of(
+    kind: InventoryKind, *, changes: bool = False, order: Sequence[str] = ()
+) -> Callable[[Serializer], Serializer]:
+    """Return a decorator that adds the members of a kind to a serializer, before its own members.
+
+    Members that cannot be changed come last; with ``changes``, they are left out. ``order``: the names of all
+    other members in the order of the schema, if it differs from the order of the form.
+    """
+    places = {name: place for place, name in enumerate(order)}
+    members = sorted(kind.fields, key=lambda each: (each.is_fixed, places.get(each.name, 0)))
+    members = [each for each in members if not (changes and each.is_fixed)]
+
+    def decorate(serializer: Serializer) -> Serializer:
+        derived = {each.name: _member(each) for each in members}
+        serializer._declared_fields = {**derived, **serializer._declared_fields}
+        return serializer
+
+    return decorate
+
+
+@_members_of(kinds.SITE)
+class SiteWriteSerializer(StrictSerializer):
+    """A site. ``latitude`` and ``longitude`` in degrees, north and east positive. Send both or neither."""
+
+
+@_members_of(kinds.CUSTOMER)
+class CustomerWriteSerializer(StrictSerializer):
+    """A customer. Orders above ``approve_up_to_bps`` (bit/s) need approval; null means that no order needs
+    approval. ``cooling_off_s`` null means the portal's default.
+    """
+
+
+@_members_of(kinds.ROUTER, changes=True)
+class RouterChangeSerializer(StrictSerializer):
+    """A change of a router. ``accept_affected`` allows the change even if lines have booked more cores than
+    the router then has.
+    """
+
+    accept_affected = StrictBooleanField(required=False)
+
+
+@_members_of(kinds.ROUTER)
+class RouterCreateSerializer(StrictSerializer):
+    """The facts of a router.
+
+    * ``underlay_table``: the id of VPP's FIB tables (IPv4 and IPv6) with the router's loopbacks and links. It
+      is 0 unless the underlay is in a VRF.
+    * ``agent_url``: "" for a router without an agent, which only carries traffic.
+    * ``line_test_pps``: the maximum number of frames per second that an activation test may send from or to
+      the router; null for the default of the portal.
+    """
+
+
+_PORT = (
+    *("description", "kind", "customer", "speed_bps"),
+    *("bookable_bps", "oversubscription_percent", "max_frame"),
+)
+
+
+@_members_of(kinds.PORT, changes=True, order=_PORT)
+class PortChangeSerializer(StrictSerializer):
+    """A change of a port. ``accept_affected`` allows the change even if lines in service send frames above
+    the new ``max_frame``.
+    """
+
+    accept_affected = StrictBooleanField(required=False)
+
+
+@_members_of(kinds.PORT, order=_PORT)
+class PortCreateSerializer(StrictSerializer):
+    """The facts of a port. Rates in bit/s, ``max_frame`` in bytes without FCS.
+
+    The bookable rate is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``. If both are
+    null or left out, the portal's policy determines the percentage.
+    """
+
+
+@_members_of(kinds.LINK)
+class LinkWriteSerializer(StrictSerializer):
+    """A backbone link. IP MTUs in bytes, null if unknown. ``accept_affected`` allows the change even if the
+    network can no longer carry some lines in service as ordered; the portal records this at each of these
+    lines.
+    """
+
+    accept_affected = StrictBooleanField(required=False)
+
+
+class VniRangeWriteSerializer(StrictSerializer):
+    """A range of VNIs, including ``first`` and ``last``."""
+
+    first = _number()
+    last = _number()
+    reason = StrictCharField(max_length=100)

@@ -18,20 +18,18 @@ from portal.api.rest.list_filters import CustomerFilters, LinkFilters, PortFilte
 from portal.api.rest.permission_classes import IsNocAdmin, ProvesIdentity, caller
 from portal.api.v1.serializers.inventory import (
     CustomerSerializer,
-    LinkSerializer,
-    PortSerializer,
-    RouterSerializer,
-    SiteSerializer,
-    VniRangeSerializer,
-)
-from portal.api.v1.serializers.inventory_writes import (
     CustomerWriteSerializer,
+    LinkSerializer,
     LinkWriteSerializer,
     PortChangeSerializer,
     PortCreateSerializer,
+    PortSerializer,
     RouterChangeSerializer,
     RouterCreateSerializer,
+    RouterSerializer,
+    SiteSerializer,
     SiteWriteSerializer,
+    VniRangeSerializer,
     VniRangeWriteSerializer,
 )
 from portal.api.v1.views.inventory_crud import (

@@ -10,15 +10,16 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.certificate_identity import PORTAL_URI, is_router_name, router_uri
 from portal.inventory.models import Router
-from portal.inventory.operations.certificate_renewal import without_authorities, without_certificate_of
 from portal.inventory.operations.certificates import (
     AlreadyRevoked,
     NotThisRouters,
     certificate_register,
     certificates_revoke,
+    without_authorities,
+    without_certificate_of,
 )
+from portal.inventory.pki import PORTAL_URI, is_router_name, router_uri
 
 _NAMED = 10
 

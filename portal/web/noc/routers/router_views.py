@@ -25,7 +25,7 @@ from portal.core.errors import DomainError
 from portal.events.models import Event
 from portal.inventory.calibration_document import calibration_read
 from portal.inventory.models import FRESH, Router
-from portal.inventory.models.router_freeze import LONGEST_REASON
+from portal.inventory.models.router import LONGEST_REASON
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.calibration_rebooking import router_calibration_set

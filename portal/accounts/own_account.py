@@ -1,22 +1,34 @@
-"""Change of a user's e-mail address.
+"""Changes that users make to their own account: name, e-mail address and password.
 
-A link in a mail to the new address verifies that address. After the change, a mail to the old address reports
-it. The link is created only when the mail is sent, so that no table and no queue contains it.
+A link to verify an address or to choose a password is created only when its mail is sent, so that no table
+and no queue contains it. After a change of the address, a mail to the old address reports it.
 """
 
 from datetime import datetime, timedelta
 from typing import Any
 
+from allauth.account.forms import ResetPasswordForm as AllauthForm
+from allauth.account.forms import default_token_generator
 from allauth.account.models import EmailAddress
+from allauth.account.utils import user_pk_to_url_str
 from django.core import signing
 from django.db import transaction
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.errors import AddressTaken, EmailChangeOver
 from portal.accounts.models import User
+from portal.core import clock
 from portal.core.db.integrity_errors import integrity_errors_as
 from portal.events.outbox import announce
+
+
+def name_change(*, user: User, first_name: str, last_name: str) -> None:
+    """Change the name that colleagues and the NOC see. The user name for sign-in does not change."""
+    User.objects.filter(pk=user.pk).update(first_name=first_name, last_name=last_name)
+
 
 # The event for the mail with the link. ``data``: {"user": <id>, "to": the new address, which gets the mail}.
 EMAIL_CHANGE_REQUESTED = "account.email_change_asked"
@@ -89,3 +101,34 @@ def _bound_to(user: User) -> dict[str, Any]:
     """
     password = salted_hmac(_SALT, user.password, algorithm="sha256").hexdigest()[:16]
     return {"user": user.pk, "from": user.email, "password": password}
+
+
+# The events for mails with a link to the owner of an account. ``data`` of both: {"user": <id>}.
+PASSWORD_RESET_REQUESTED = "account.password_reset_asked"  # noqa: S105 (an event's kind)
+ACCOUNT_OPENED = "account.opened"
+
+
+class ResetPasswordForm(AllauthForm):
+    """The form for a forgotten password. Its response is the same for known and unknown addresses."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].label = _("E-mail address")
+
+    @transaction.atomic
+    def save(self, request: HttpRequest, **unused: Any) -> str:
+        for user in self.users:
+            announce(PASSWORD_RESET_REQUESTED, data={"user": user.pk}, now=clock.now())
+        address: str = self.cleaned_data["email"]
+        return address
+
+
+def account_opened_announce(*, user: User, now: datetime) -> None:
+    """Request a mail with a link to choose a password, for an account that has no password."""
+    announce(ACCOUNT_OPENED, data={"user": user.pk}, now=now)
+
+
+def password_path(user: User) -> str:
+    """Return the path of the link. It works for PASSWORD_RESET_TIMEOUT, but not after a password change."""
+    key = default_token_generator.make_token(user)
+    return reverse("account_reset_password_from_key", kwargs={"uidb36": user_pk_to_url_str(user), "key": key})
