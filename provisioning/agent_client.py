@@ -1,6 +1,13 @@
-"""A client for one router's agent: HTTPS with mutual TLS (docs/reference/agent-api.md)."""
+"""A client for one router's agent: HTTPS with mutual TLS (docs/reference/agent-api.md).
+
+The TLS handshake fails unless the peer is exactly this router. Agents are named by URI, not by host. So
+OpenSSL verifies the chain, and this code verifies the name (RFC 6125 leaves URI names to the application).
+The check is part of ``wrap_socket``. The client therefore sends no data before the peer is verified.
+"""
 
 import json
+import socket
+import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +17,10 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 import httpx
+from django.conf import settings
 
+from portal.inventory.models import Router, RouterCertificate
+from portal.inventory.pki import Identity, NotAnIdentity, identity_of, router_uri
 from provisioning.agent_reply_decoder import (
     BadReply,
     FramesSent,
@@ -28,14 +38,63 @@ from provisioning.agent_reply_decoder import (
     state_decode,
     stored_intent_decode,
 )
-from provisioning.agent_tls import router_context
 from provisioning.intent_document import RouterIntent
+
+
+class WrongPeer(ssl.SSLError):
+    """The chain is valid, but the peer is another router."""
+
+
+class RouterContext(ssl.SSLContext):
+    """A TLS context for connections to one router.
+
+    ``pinned``: the SHA-256 fingerprints of certificates that the router may use; None if no certificate is
+    registered.
+    """
+
+    router: str
+    pinned: frozenset[str] | None
+
+    def wrap_socket(self, sock: socket.socket, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
+        wrapped = super().wrap_socket(sock, *args, **kwargs)
+        try:
+            self._require_router(wrapped.getpeercert(binary_form=True))
+        except BaseException:
+            wrapped.close()
+            raise
+        return wrapped
+
+    def _require_router(self, der: bytes | None) -> None:
+        try:
+            identity: Identity = identity_of(der or b"")
+        except NotAnIdentity as error:
+            raise WrongPeer(f"the certificate names nobody: {error}") from error
+        if identity.uri != router_uri(self.router):
+            raise WrongPeer(f"{identity.uri} responded instead of {self.router}")
+        if self.pinned is not None and identity.fingerprint not in self.pinned:
+            raise WrongPeer(f"{self.router} shows a certificate that is revoked or was never registered")
+
+
+def router_context(*, pki: Path, router: str, pinned: frozenset[str] | None) -> RouterContext:
+    """Return a context with TLS 1.3, only the portal's CA, and the portal's certificate.
+
+    Raises OSError if a file is missing in ``pki``.
+    """
+    context = RouterContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(pki / "ca.pem")
+    context.load_cert_chain(pki / "portal.pem", pki / "portal.key")
+    context.router, context.pinned = router, pinned
+    return context
+
 
 Decoded = TypeVar("Decoded")
 
 CONNECT_S = 3.0
 READ_S = 30.0
-# The limit for the whole exchange: shorter than a claim on the router (provisioning.router_lock).
+# The limit for the whole exchange: shorter than a claim on the router (portal.vll.convergence.claims).
 TOTAL_S = 38.0
 MAX_REPLY = 64 * 1024 * 1024
 _JSON = {"Content-Type": "application/json"}
@@ -197,3 +256,21 @@ class AgentClient:
                 return response.status_code, bytes(received)
         except httpx.HTTPError as error:
             return Unreachable(f"{type(error).__name__}: {error}")
+
+
+def agent_of(router: Router) -> AgentClient:
+    """Return a client for this router's agent.
+
+    If certificates are registered for the router, the client accepts only registered certificates that are
+    not revoked.
+    """
+    certificates = dict(
+        RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")
+    )
+    pinned = frozenset(fingerprint for fingerprint, revoked_at in certificates.items() if revoked_at is None)
+    return AgentClient(
+        url=router.agent_url,
+        router=router.name,
+        pki=settings.LONGLINE_PKI_DIR,
+        pinned=pinned if certificates else None,
+    )

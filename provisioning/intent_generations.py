@@ -1,19 +1,86 @@
-"""Numbering of intents.
+"""A router's whole intent: its lines, its probes (ends without an access), and its number.
 
 The portal takes the number under the lock of the router's row, and then reads the rows immediately.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
 
+from portal.allocation.vni_leases import PROBE_VNI
+from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import wanted_watch
+from portal.core.network.required_mtu import MAX_FRAME
 from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router
-from provisioning.intent_document import RouterIntent, intent_for
+from portal.vll.models import TunnelPath
+from portal.vll.operations.path_probes import probes_on
+from provisioning.intent_document import EndKey, IntendedEnd, RouterIntent, end_members, intent_for
 from provisioning.intent_rows import router_rows
-from provisioning.path_probe_rows import probe_rows
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRows:
+    """The wanted probes on a router, and the unwanted probes whose removal the router has not confirmed."""
+
+    present: tuple[IntendedEnd, ...]
+    removed: tuple[EndKey, ...]
+
+
+def probe_rows(router: Router) -> ProbeRows:
+    """Return the probes on a router.
+
+    ``vll`` is the id of the path. Side "a" is the side of the path's ``a_router``.
+    """
+    paths = list(probes_on(router))
+    return ProbeRows(
+        present=tuple(_row(path, path.side_of(router.pk)) for path in paths if path.probe_transport),
+        removed=tuple(
+            key for path in paths if not path.probe_transport and (key := _unconfirmed(path, router))
+        ),
+    )
+
+
+def unconfirmed_probes(router: Router) -> frozenset[EndKey]:
+    """Return the probes that this router has not confirmed. Every document must contain them until then."""
+    return frozenset(key for path in probes_on(router) if (key := _unconfirmed(path, router)))
+
+
+def _unconfirmed(path: TunnelPath, router: Router) -> EndKey | None:
+    side = path.side_of(router.pk)
+    if path.is_confirmed(side):
+        return None
+    return EndKey(path.pk, side, path.probe_revision, present=bool(path.probe_transport))
+
+
+def _row(path: TunnelPath, side: str) -> IntendedEnd:
+    transport = Transport(path.probe_transport)
+    far = "z" if side == "a" else "a"
+    members = end_members(
+        admin_up=True,
+        frame=MAX_FRAME,
+        access=None,
+        transport={
+            "encapsulation": transport.encapsulation.value,
+            "family": transport.family,
+            "local": path.router(side).loopback(path.family),
+            "remote": path.router(far).loopback(path.family),
+            "vni": PROBE_VNI,
+        },
+        table=path.router(side).underlay_table,
+        testing=True,
+    )
+    return IntendedEnd(
+        vll=path.pk,
+        side=side,
+        revision=path.probe_revision,
+        wanted_present=True,
+        confirmed_removed=False,
+        members=members,
+    )
+
 
 BEHIND_AGENT = "router.behind_agent"
 

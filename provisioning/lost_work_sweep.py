@@ -12,9 +12,9 @@ from portal.allocation.gre_leases import cooled_down_gre_keys_free, cooled_down_
 from portal.allocation.vni_leases import cooled_down_vnis_free
 from portal.core.db.each_row import each_row
 from portal.events.models import Outbox
-from portal.events.outbox import resend_tasks
 from portal.inventory.models import Router
-from portal.vll.models import RouterConvergence
+from portal.vll.convergence.due import routers_behind_agent, routers_resend
+from portal.vll.convergence.reconciliation import reconciliations_resend
 from portal.vll.operations import (
     activation_tests_give_up,
     activation_tests_resend,
@@ -24,11 +24,7 @@ from portal.vll.operations import (
     scheduled_activation_tests_begin,
 )
 from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
-from portal.vll.router_operations.actions import reconciliations_resend
-from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from provisioning.intent_generations import behind_agent_announce
-from provisioning.router_lock import is_free
-from provisioning.routers_due import routers_behind_agent, routers_due
 
 KEEP_PUBLISHED = timedelta(days=1)
 FORGOTTEN_TOGETHER = 10_000
@@ -66,23 +62,6 @@ def published_forget(*, now: datetime) -> None:
     """
     old = Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).order_by("pk").values("pk")
     Outbox.objects.filter(pk__in=old[:FORGOTTEN_TOGETHER]).delete()
-
-
-@transaction.atomic
-def routers_resend(*, now: datetime) -> list[int]:
-    """Request convergence of each due router again; return the ids of these routers.
-
-    Routers whose message still waits in the outbox are left out.
-    """
-    waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
-    on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
-    due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
-    RouterConvergence.objects.bulk_create(
-        [RouterConvergence(router_id=router_id) for router_id in due], ignore_conflicts=True
-    )
-    # The condition is checked again under the locks, because a worker may have claimed a router meanwhile.
-    rows = RouterConvergence.objects.filter(is_free(now=now), router__in=due)
-    return resend_tasks(CONVERGE_ROUTER, rows, named_by="router_id", now=now)
 
 
 def behind_agents_announce(*, now: datetime) -> None:

@@ -20,8 +20,7 @@ from portal.vll.intent_digest import intent_digests
 from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations import plan_finish
 from portal.vll.operations.order_approval import approved_order_continue
-from provisioning.agent_client import Refused, Unreachable
-from provisioning.converge_job import agent_of
+from provisioning.agent_client import Refused, Unreachable, agent_of
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import router_intent
 

@@ -13,24 +13,23 @@ from portal.vll.operations import link_losses_forward, reservations_expire, tunn
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
-from provisioning import converge_job
+from provisioning import convergence
 from provisioning import lost_work_sweep as sweeper
-from provisioning.activation_test_job import activation_test
-from provisioning.intent_generation_after_restore import generation_adopt_on_request
-from provisioning.path_probe_job import path_probe
+from provisioning.activation_tests import activation_test
+from provisioning.convergence import end_rebuild
+from provisioning.path_measurements import measuring_routers, path_probe, round_trips_measure
 from provisioning.plan_preview import plan_make
-from provisioning.rebuild_job import end_rebuild
-from provisioning.round_trip_job import measuring_routers, round_trips_measure
+from provisioning.reconciliation import generation_adopt_on_request
 
 
 @shared_task(name=task_names.CONVERGE_ROUTER)
 def converge_router(router_id: int) -> None:
-    converge_job.converge_promptly(router_id)
+    convergence.converge_promptly(router_id)
 
 
 @shared_task(name=task_names.CONVERGE_DOUBTFUL)
 def converge_doubtful_router(router_id: int) -> None:
-    converge_job.converge_router(router_id)
+    convergence.converge_router(router_id)
 
 
 @shared_task(name=task_names.ADOPT_GENERATION)

@@ -7,7 +7,6 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from msgspec.structs import astuple
 
 from portal.core.network.bandwidth_profile import Policing
@@ -19,8 +18,8 @@ from portal.inventory.reported_observation import ObservedReport
 from portal.telemetry.oper_status import ends_observed
 from portal.telemetry.router_silences import silence_end
 from portal.telemetry.unchanged_observation import unchanged_store
-from portal.vll.models import RouterConvergence, VllEnd, intent_is_wanted
-from portal.vll.operations.convergence_requests import intents_want, router_changed
+from portal.vll.convergence.requests import intent_want, pause_end, router_changed, waits_for_query
+from portal.vll.models import VllEnd
 from portal.vll.states import IN_SERVICE
 from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
@@ -80,15 +79,14 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
         now=now,
     )
     back = _is_back(last, report, now)
-    ended = back and _end_backoff(router, now)
+    ended = back and pause_end(router.pk, now=now)
     otherwise = _polices_otherwise(router, last, report) or report.labels != (
         last is not None and last.labels
     )
-    convergence = RouterConvergence.objects.filter(router=router)
     if otherwise:
-        intents_want(convergence)
+        intent_want(router.pk)
     elif _watches_otherwise(report):
-        otherwise = bool(intents_want(convergence.exclude(intent_is_wanted())))
+        otherwise = intent_want(router.pk, unless_wanted=True)
     changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, report))
     request = changed and router_changed(router.pk, now=now)
     if request or ended or otherwise:
@@ -124,7 +122,7 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
     """Return whether the report shows an unconfirmed end as ordered, because its agent has retried on its
     own.
     """
-    if not RouterConvergence.objects.filter(router=router, next_query_at__isnull=False).exists():
+    if not waits_for_query(router.pk):
         return False
     waiting = unconfirmed_ends().filter(port__router=router, vll__wanted_present=True)
     wanted = {
@@ -159,13 +157,3 @@ def _watches_otherwise(report: ObservedReport) -> bool:
     if not report.vpp.connected or report.generation.stored is None:
         return False
     return wanted_watch(report.path_watch) != (report.watching and astuple(report.watching))
-
-
-def _end_backoff(router: Router, now: datetime) -> bool:
-    """End the pause of a router that is back. Return whether the router had a pause.
-
-    A message that was sent again and that no worker has taken yet counts as a pause too, because it may wait
-    behind unresponsive routers.
-    """
-    waits = RouterConvergence.objects.filter(Q(retry_at__gt=now) | Q(resent_at__isnull=False), router=router)
-    return bool(waits.update(retry_at=None, resent_at=None))

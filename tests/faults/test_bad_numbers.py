@@ -10,7 +10,7 @@ import pytest
 from devstack.stack import Stack
 from drills.checks.checker import Checker
 from drills.checks.customer import Customer, Json
-from provisioning.agent_tls import router_context
+from provisioning.agent_client import router_context
 
 UNKNOWN_VLL = "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"
 IMPOSSIBLE_VNIS = (0, 2**24, 2**24 + 5, -1)

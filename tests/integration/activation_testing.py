@@ -9,7 +9,7 @@ from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.task_names import TEST_LINE
-from provisioning.activation_test_job import activation_test
+from provisioning.activation_tests import activation_test
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters
 from provisioning.intent_generations import router_intent

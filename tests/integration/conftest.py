@@ -90,8 +90,8 @@ def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underl
     settings.LONGLINE_LINE_TEST = ActivationTestMode.REQUIRED
     ObservedRouter.objects.update(line_tests=True)
     underlay = Underlay()
-    monkeypatch.setattr("provisioning.activation_test_job.agent_of", underlay.agent_of)
-    monkeypatch.setattr("provisioning.activation_test_frames.TRAVEL_S", 0)
+    monkeypatch.setattr("provisioning.activation_tests.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.activation_tests.TRAVEL_S", 0)
     return underlay
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from devstack.client import Client
 from devstack.stack import Stack
-from provisioning.agent_tls import router_context
+from provisioning.agent_client import router_context
 from tests.journeys.test_order_to_traffic import an_order
 
 WAIT_S = 30

@@ -7,7 +7,7 @@ import pytest
 
 from devstack.client import Client, Refused
 from devstack.stack import Stack
-from provisioning.agent_tls import router_context
+from provisioning.agent_client import router_context
 
 PORT = "host-cust1"
 

@@ -1,5 +1,5 @@
 from portal.vll.models.activation_test import ActivationTest
-from portal.vll.models.attempt import Attempt, RouterConvergence, intent_is_wanted
+from portal.vll.models.attempt import Attempt, RouterConvergence
 from portal.vll.models.forwarded_link_loss import ForwardedLinkLoss
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
@@ -22,5 +22,4 @@ __all__ = [
     "Vll",
     "VllEnd",
     "VllTombstone",
-    "intent_is_wanted",
 ]

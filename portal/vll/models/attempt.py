@@ -1,6 +1,6 @@
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from portal.inventory.models import Router
@@ -24,7 +24,7 @@ class Attempt(models.Model):
     # A digest of the wanted state, without its generation; "": nothing was sent, or the row is older than
     # this column.
     content_sha256 = models.CharField(max_length=64, default="", db_default="")
-    # The agent's answer (provisioning.attempt_evidence) or problem document; {"error": "..."} without one.
+    # The agent's answer (provisioning.convergence) or problem document; {"error": "..."} without one.
     answer = models.JSONField()
     # The number of attempts in a row with this result, and when the first one began. The other columns
     # describe the last attempt.
@@ -79,7 +79,7 @@ class RouterConvergence(models.Model):
     # drops the column.
     intent_requested = models.BooleanField(default=False, db_default=False, db_column="ask_anew")
     # The pending reconciliation: when and by whom it was requested, and when its task was last sent
-    # (portal.vll.router_operations.actions).
+    # (portal.vll.convergence.reconciliation).
     reconcile_requested_at = models.DateTimeField(null=True)
     reconcile_requested_by = models.CharField(max_length=150, blank=True, default="", db_default="")
     reconcile_sent_at = models.DateTimeField(null=True)
@@ -88,12 +88,3 @@ class RouterConvergence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router}: {self.failures} failures"
-
-
-def intent_is_wanted(prefix: str = "") -> Q:
-    """Select RouterConvergence rows whose router must get an intent although no order requires it.
-
-    ``prefix``: the look-up path from the queried model to these rows, including the last ``__``.
-    """
-    newer = Q(**{f"{prefix}wanted__gt": F(f"{prefix}answered")})
-    return newer | Q(**{f"{prefix}intent_requested": True})

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from portal.inventory.models import Router
+from portal.vll.models.vll import VllEnd
 
 
 class TunnelPath(models.Model):
@@ -104,3 +105,8 @@ class TunnelPath(models.Model):
         if side == "a":
             return self.a_answer, self.a_answer_revision
         return self.z_answer, self.z_answer_revision
+
+    def is_confirmed(self, side: str) -> bool:
+        """Return whether this side's router has confirmed the present probe, or its removal."""
+        wanted = VllEnd.Status.TESTING if self.probe_transport else VllEnd.Status.REMOVED
+        return self.answer(side) == (wanted, self.probe_revision)

@@ -13,11 +13,11 @@ from django.db import transaction
 
 from portal.accounts.models import User
 from portal.core.db.postgres_pipeline import pipelined
+from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_spec import LINE, AllocatedEnd, LineRevision, LineSpec
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
-from portal.vll.operations.convergence_requests import converge_routers
 from portal.vll.operations.line_request_check import Accepted, check_line
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.reservations import reservation_take

@@ -16,11 +16,11 @@ from portal.core.network.encapsulations import Transport
 from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
 from portal.inventory.models import FRESH, ObservedRouter, Port, Router
 from portal.vll.adoption_differences import AdoptionDifference, FoundPorts, adoption_differences
+from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import AdoptionWhileFrozen, FoundLineOdd, FoundLineUnknown, RouterAdoptsNothing
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order
 from portal.vll.operations.add_line import content_for, vll_create
-from portal.vll.operations.convergence_requests import converge_routers
 from portal.vll.operations.line_request_check import check_line
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.ports_of_found_lines import found_port

@@ -6,10 +6,10 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
+from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import NotAllowedToOrder, WrongOrderState
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
-from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.force_order_end import may_have_what_was_forced
 from portal.vll.operations.removal_steps import removal_values
 from portal.vll.operations.resource_leases import leases_release, leases_settle

@@ -12,10 +12,10 @@ from django.db import transaction
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.outbox import announce
+from portal.vll.convergence.requests import converge_routers_on_request
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
 from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.operations.line_interruption import interruption_ends
 from portal.vll.operations.resource_leases import leases_settle, ports_release, tunnel_release
 from portal.vll.operations.state_compare_and_swap import order_move

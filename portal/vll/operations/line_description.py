@@ -13,9 +13,9 @@ from django.db.models import QuerySet
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.outbox import announce
+from portal.vll.convergence.requests import intents_renew
 from portal.vll.errors import NotAllowedToOrder
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations.convergence_requests import intents_renew
 from portal.vll.states import IN_SERVICE
 
 

@@ -18,9 +18,9 @@ from portal.core.db.each_row import each_row
 from portal.core.network.vlan_tags import Tagging
 from portal.events.outbox import announce
 from portal.inventory.models import FRESH, ObservedRouter, Port, RouterSilence
+from portal.vll.convergence.requests import intents_renew
 from portal.vll.link_loss_decision import EndLink, Timing, other, shut_side_next, times_next
 from portal.vll.models import ForwardedLinkLoss, Vll, VllEnd
-from portal.vll.operations.convergence_requests import intents_renew
 from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
 
 FORWARDED, FORWARDED_NO_LONGER = "vll.link_loss_forwarded", "vll.link_loss_over"

@@ -11,11 +11,11 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.gre_leases import usable_gre_addresses
+from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import GreKeysGone, NotForYouToDecide, TunnelAddressGone, WrongOrderState
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import unapproved_order_end
-from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.line_request_check import Accepted, check_line, core_loads
 from portal.vll.operations.modify_line import order_carry_out
 from portal.vll.operations.order_plan_preview import plan_check

@@ -6,9 +6,9 @@ from typing import Any
 from portal.events.outbox import send_task
 from portal.inventory.models import Port
 from portal.vll.activation_test_rules import loses_no_frame
+from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.line_spec import AllocatedEnd, LineRevision, content_of
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
-from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.state_compare_and_swap import changed_in_place
 from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.task_names import CONVERGE_ROUTER

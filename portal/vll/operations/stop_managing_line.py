@@ -6,9 +6,9 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
+from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import NotAllowedToOrder, PortShutDown, RouterLetsNothingGo, WrongLifecycle
 from portal.vll.models import Order, Vll
-from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.link_loss_forwarding import is_shut_down
 from portal.vll.operations.modify_line import vll_lock
 from portal.vll.operations.order_record import order_acknowledge

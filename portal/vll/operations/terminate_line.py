@@ -9,6 +9,7 @@ from django.db import transaction
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core.db.each_row import each_row
+from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import (
     CoolingOffAlready,
     CoolingOffOutOfRange,
@@ -19,7 +20,6 @@ from portal.vll.errors import (
 from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import cancel_locked, content_before_removal
-from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.modify_line import order_change, vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values

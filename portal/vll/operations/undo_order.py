@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import fall_back
-from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.removal_steps import removal_values
 from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 

@@ -11,7 +11,7 @@ Retry: the portal tries again now, and does not wait for the end of the pause af
 Dead: removals do not wait for the router's confirmation (portal.vll.operations.dead_router_removals).
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F
@@ -19,16 +19,10 @@ from django.db.models.functions import Coalesce
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.events.outbox import announce, send_task, send_tasks
+from portal.events.outbox import announce
 from portal.inventory.models import Router
+from portal.vll.convergence.requests import converge_routers_on_request
 from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
-from portal.vll.models import RouterConvergence
-from portal.vll.operations.convergence_requests import converge_routers_on_request
-from portal.vll.task_names import ADOPT_GENERATION
-
-# How long a requested reconciliation stays valid, and after which time its task is sent again.
-RECONCILE_WITHIN = timedelta(minutes=15)
-RECONCILE_AGAIN = timedelta(seconds=60)
 
 
 @transaction.atomic
@@ -106,41 +100,3 @@ def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
 def _check_may_force(user: User) -> None:
     if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
-
-
-@transaction.atomic
-def generation_adopt_request(*, router: Router, user: User, now: datetime) -> None:
-    """Request that the router's generation continues from the agent's number.
-
-    The state in the database becomes the router's wanted state. The request is kept until it is carried out,
-    for RECONCILE_WITHIN at most. If its task is lost or cannot reach the agent, the task is sent again.
-    """
-    announce("router.reconcile_asked", now=now, router_id=router.pk, actor=user.username)
-    RouterConvergence.objects.update_or_create(
-        router=router,
-        defaults={
-            "reconcile_requested_at": now,
-            "reconcile_requested_by": user.username,
-            "reconcile_sent_at": now,
-        },
-    )
-    send_task(ADOPT_GENERATION, router.pk, user.username, now.isoformat(), now=now)
-
-
-@transaction.atomic
-def reconciliations_resend(*, now: datetime) -> int:
-    """Send a task again for each reconciliation that is still pending; return how many.
-
-    A request that is too old is dropped, because the differences may have changed since the user read them.
-    The alarm of the router stays.
-    """
-    requested = RouterConvergence.objects.filter(reconcile_requested_at__isnull=False)
-    requested.filter(reconcile_requested_at__lt=now - RECONCILE_WITHIN).update(reconcile_requested_at=None)
-    lost = requested.filter(reconcile_sent_at__lt=now - RECONCILE_AGAIN).select_for_update(skip_locked=True)
-    rows = list(
-        lost.order_by("router").values_list("router", "reconcile_requested_by", "reconcile_requested_at")
-    )
-    requested.filter(router__in=[router for router, _by, _at in rows]).update(reconcile_sent_at=now)
-    calls = [(router, by, requested_at.isoformat()) for router, by, requested_at in rows if requested_at]
-    send_tasks(ADOPT_GENERATION, calls, now=now)
-    return len(calls)

@@ -18,6 +18,7 @@ from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.models.router import LONGEST_REASON
 from portal.inventory.reported_observation import FreezeReport
+from portal.vll.convergence.requests import converge_routers_on_request
 from portal.vll.errors import (
     FreezeNotOver,
     FreezeTooLong,
@@ -26,7 +27,6 @@ from portal.vll.errors import (
     RouterIsNotFrozen,
 )
 from portal.vll.models import ActivationTest
-from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.states import OrderAction
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,13 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.core import clock
 from portal.inventory.models import Router
 from provisioning.agent_reply_decoder import Owned
-from provisioning.intent_generation_after_restore import StateUnavailable, generation_adopt
-from provisioning.reconcile_preview import End, ReconcilePreview, reconcile_preview
+from provisioning.reconciliation import (
+    End,
+    ReconcilePreview,
+    StateUnavailable,
+    generation_adopt,
+    reconcile_preview,
+)
 
 
 class Command(BaseCommand):

@@ -15,6 +15,8 @@ from portal.core.clock import to_ms
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.reported_observation import FreezeReport
+from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.requests import intent_is_wanted
 from portal.vll.errors import (
     AdoptionWhileFrozen,
     ChangeWhileFrozen,
@@ -23,7 +25,7 @@ from portal.vll.errors import (
     RouterCannotBeFrozen,
     RouterIsNotFrozen,
 )
-from portal.vll.models import RouterConvergence, intent_is_wanted
+from portal.vll.models import RouterConvergence
 from portal.vll.router_operations.freeze import (
     freeze_acknowledge,
     freeze_of,
@@ -33,8 +35,7 @@ from portal.vll.router_operations.freeze import (
     router_freeze,
     router_unfreeze,
 )
-from provisioning.converge_job import converge_router
-from provisioning.routers_due import routers_due
+from provisioning.convergence import converge_router
 from tests.integration.allocation.test_adopt_several import found_on
 from tests.integration.allocation.test_adoption import adopt
 from tests.integration.api.test_api_v1 import client

@@ -14,6 +14,7 @@ from portal.core import clock
 from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
+from portal.vll.convergence.due import routers_due
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import (
     activation_test_lifecycle,
@@ -25,10 +26,9 @@ from portal.vll.operations import (
 )
 from portal.vll.operations.activation_test_lifecycle import CLAIM, TRY_AGAIN
 from portal.vll.sentences import activation_test_sentence
-from provisioning.activation_test_job import CANNOT, activation_test
+from provisioning.activation_tests import CANNOT, activation_test
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.plan_preview import pending_order_preview
-from provisioning.routers_due import routers_due
 from tests.integration.activation_testing import Underlay, apart, built, carry_out, event_data, requests_for
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp

@@ -26,7 +26,7 @@ from portal.vll.operations import (
 )
 from portal.vll.operations.activation_test_on_demand import LATEST_BEGIN, LONGEST_INTERRUPTION
 from portal.vll.router_operations.freeze import router_freeze
-from provisioning.activation_test_job import activation_test
+from provisioning.activation_tests import activation_test
 from tests.integration.activation_testing import Underlay, apart, built, carry_out, event_data
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp

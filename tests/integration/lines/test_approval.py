@@ -10,6 +10,7 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Port
 from portal.underlay.errors import PathTooNarrow
+from portal.vll.convergence.due import routers_due
 from portal.vll.errors import NotForYouToDecide, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
@@ -20,7 +21,6 @@ from portal.vll.operations import (
     orders_overdue_alarm,
 )
 from provisioning.intent_rows import end_rows, unconfirmed_keys
-from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import owners, sums_are_right
 from tests.integration.orders import order

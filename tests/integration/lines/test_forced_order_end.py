@@ -16,6 +16,7 @@ from portal.events.models import Event, Outbox
 from portal.inventory.errors import InUse
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations import port_remove, router_remove
+from portal.vll.convergence.due import routers_due
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import (
@@ -34,7 +35,6 @@ from portal.vll.router_operations.actions import (
 )
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import router_intent
-from provisioning.routers_due import routers_due
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, owners, sums_are_right, vlans

@@ -10,7 +10,8 @@ from portal.core import clock
 from portal.inventory.models import ObservedRouter
 from portal.inventory.operations import customer_change
 from portal.telemetry.observation_ingest import observation_take
-from portal.vll.models import RouterConvergence, Vll, intent_is_wanted
+from portal.vll.convergence.requests import intent_is_wanted
+from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations import vll_describe
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp

@@ -15,6 +15,7 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router, RouterSilence
 from portal.notifications.line_fault_causes import causes_of_down
 from portal.telemetry.oper_status import ends_observed
+from portal.vll.convergence.requests import intent_is_wanted
 from portal.vll.errors import (
     LinkLossNeedsUni,
     LinkLossNeedsWholePorts,
@@ -22,7 +23,7 @@ from portal.vll.errors import (
     LinkLossUnsupported,
     PortShutDown,
 )
-from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, intent_is_wanted
+from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll
 from portal.vll.operations import (
     line_let_go,
     link_losses_forward,

@@ -12,6 +12,8 @@ from portal.allocation.models import GrePairLease, VniLease
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Port
 from portal.underlay.errors import PathTooNarrow
+from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.requests import FIRST_PAUSE
 from portal.vll.errors import (
     NotAllowedToOrder,
     NothingToChange,
@@ -24,9 +26,7 @@ from portal.vll.errors import (
 from portal.vll.line_spec import content_of
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_delete, order_modify
-from portal.vll.operations.convergence_requests import FIRST_PAUSE
 from provisioning.intent_generations import router_intent
-from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, modify, order

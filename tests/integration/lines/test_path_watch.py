@@ -22,7 +22,8 @@ from portal.metrics.collectors import paths
 from portal.notifications.line_fault_causes import cause_sentence, causes_of_down
 from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.oper_status import ends_observed
-from portal.vll.models import RouterConvergence, Vll, intent_is_wanted
+from portal.vll.convergence.requests import intent_is_wanted
+from portal.vll.models import RouterConvergence, Vll
 from portal.vll.path_status import path_status
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp

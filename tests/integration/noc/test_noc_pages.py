@@ -26,7 +26,7 @@ from portal.telemetry.oper_status import ends_observed
 from portal.vll.models import Attempt, Order, Vll, VllEnd
 from portal.vll.task_names import REBUILD_END
 from provisioning.agent_client import Refused, Unreachable
-from provisioning.rebuild_job import end_rebuild
+from provisioning.convergence import end_rebuild
 from tests.integration.api.test_api_v1 import client
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
@@ -400,7 +400,7 @@ def test_operator_rebuilds_a_sub_interface_and_sees_a_failure(
     assert page.post(address, {"sure": "1"}).status_code == 302
     [task] = Outbox.objects.filter(task=REBUILD_END)
     agent = _Agent(answer)
-    monkeypatch.setattr("provisioning.rebuild_job.agent_of", agent)
+    monkeypatch.setattr("provisioning.convergence.agent_of", agent)
     end_rebuild(UUID(task.args[0]), task.args[1])
     assert agent.rebuilds == [(vll.pk, "a")]
     events = Event.objects.filter(router_id=rhino.pk, kind__startswith="router.rebuild_").order_by("pk")

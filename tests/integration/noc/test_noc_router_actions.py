@@ -12,22 +12,20 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
+from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.reconciliation import (
+    RECONCILE_WITHIN,
+    generation_adopt_request,
+    generation_count_from,
+    reconciliations_resend,
+)
 from portal.vll.errors import RouterInMaintenance
 from portal.vll.models import RouterConvergence
 from portal.vll.operations import order_delete
-from portal.vll.router_operations.actions import (
-    RECONCILE_WITHIN,
-    generation_adopt_request,
-    reconciliations_resend,
-    router_lock_set,
-    router_maintenance_set,
-    router_retry,
-)
+from portal.vll.router_operations.actions import router_lock_set, router_maintenance_set, router_retry
 from provisioning import tasks
-from provisioning.converge_job import converge_router
-from provisioning.intent_generation_after_restore import generation_count_from
+from provisioning.convergence import converge_router
 from provisioning.lost_work_sweep import sweep
-from provisioning.routers_due import routers_due
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
@@ -122,7 +120,7 @@ def test_reconciliation_requested_by_a_closed_account_is_not_carried_out(
     rhino = isp.routers["rhino"]
     adopted: list[Any] = []
     monkeypatch.setattr(
-        "provisioning.intent_generation_after_restore.generation_adopt",
+        "provisioning.reconciliation.generation_adopt",
         lambda **options: adopted.append(options),
     )
     for user in (nora, nina):
@@ -153,7 +151,7 @@ class _Agent:
 
 
 def _agent_is(monkeypatch: pytest.MonkeyPatch, agent: _Agent) -> None:
-    monkeypatch.setattr("provisioning.intent_generation_after_restore.agent_of", lambda _router: agent)
+    monkeypatch.setattr("provisioning.reconciliation.agent_of", lambda _router: agent)
 
 
 @pytest.mark.parametrize("over", ["carried out", "dropped", "replaced", "too old"])

@@ -11,9 +11,9 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Router
+from portal.vll.convergence.claims import CLAIM, claim_router
 from portal.vll.models import RouterConvergence, VllEnd
-from provisioning.converge_job import LONGEST_RUN, converge_router
-from provisioning.router_lock import CLAIM, claim_router
+from provisioning.convergence import LONGEST_RUN, converge_router
 from tests.integration.certificates import certificates
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order

@@ -18,16 +18,16 @@ from portal.core import clock
 from portal.core.backoff import backoff
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
+from portal.vll.convergence.claims import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
+from portal.vll.convergence.due import is_at_rest, routers_due
+from portal.vll.convergence.requests import FIRST_PAUSE, intents_renew
 from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete, orders_overdue_alarm
-from portal.vll.operations.convergence_requests import FIRST_PAUSE, intents_renew
 from portal.vll.operations.overdue_orders import OVERDUE
 from portal.vll.router_operations.actions import router_retry
 from portal.vll.task_names import CONVERGE_DOUBTFUL
-from provisioning.converge_job import converge_promptly, converge_router
+from provisioning.convergence import converge_promptly, converge_router
 from provisioning.intent_generations import BEHIND_AGENT
-from provisioning.router_lock import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
-from provisioning.routers_due import is_at_rest, routers_due
 from tests.integration.certificates import certificates, register
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -298,7 +298,7 @@ class TestClaims:
                 cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
         with monkeypatch.context() as patch:
-            patch.setattr("provisioning.converge_job.answers_take", lose_the_database)
+            patch.setattr("provisioning.convergence.answers_take", lose_the_database)
             with pytest.raises(OperationalError):
                 converge(isp, at=now)
         assert convergence(isp).claim is None

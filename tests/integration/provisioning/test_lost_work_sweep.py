@@ -11,13 +11,13 @@ from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.events.outbox import send_task
 from portal.inventory.models import ObservedRouter, Router
+from portal.vll.convergence.claims import claim_router
+from portal.vll.convergence.due import routers_due, routers_resend
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations import orders_overdue_alarm, overdue_orders
 from provisioning import intent_generations
 from provisioning.intent_generations import BEHIND_AGENT
-from provisioning.lost_work_sweep import behind_agents_announce, routers_resend, sweep
-from provisioning.router_lock import claim_router
-from provisioning.routers_due import routers_due
+from provisioning.lost_work_sweep import behind_agents_announce, sweep
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer
@@ -99,7 +99,7 @@ def test_router_claimed_during_the_sweep_is_skipped(
         claim_router(isp.routers["rhino"].pk, now=now)
         return found
 
-    monkeypatch.setattr("provisioning.lost_work_sweep.routers_due", find_and_claim)
+    monkeypatch.setattr("portal.vll.convergence.due.routers_due", find_and_claim)
     assert routers_resend(now=now) == [isp.routers["hippo"].pk]
     assert RouterConvergence.objects.get(router=isp.routers["rhino"]).resent_at is None
 

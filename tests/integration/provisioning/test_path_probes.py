@@ -21,9 +21,8 @@ from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.states import Lifecycle
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Unreachable
-from provisioning.intent_generations import router_intent
-from provisioning.path_probe_job import path_probe
-from provisioning.path_probe_rows import unconfirmed_probes
+from provisioning.intent_generations import router_intent, unconfirmed_probes
+from provisioning.path_measurements import path_probe
 from tests.integration.allocation.test_vni_pool import lease
 from tests.integration.isp import Isp
 from tests.integration.lines.test_activation_test import Underlay
@@ -42,8 +41,8 @@ def underlay(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Underlay:
     """Return an underlay between routers whose agents support probes."""
     ObservedRouter.objects.update(probes=True)
     underlay = Underlay()
-    monkeypatch.setattr("provisioning.path_probe_job.agent_of", underlay.agent_of)
-    monkeypatch.setattr("provisioning.activation_test_frames.TRAVEL_S", 0)
+    monkeypatch.setattr("provisioning.path_measurements.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.activation_tests.TRAVEL_S", 0)
     return underlay
 
 

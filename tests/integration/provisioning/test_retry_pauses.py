@@ -17,16 +17,16 @@ from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
 from portal.inventory.reported_observation import EndObservation, InterfaceReport
 from portal.telemetry.observation_ingest import observation_take
+from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.requests import FIRST_PAUSE, LONGEST_PAUSE
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry
-from portal.vll.operations.convergence_requests import FIRST_PAUSE, LONGEST_PAUSE
 from portal.vll.router_operations.actions import router_lock_set, router_retry
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Answered, Refused, Unreachable
 from provisioning.agent_reply_decoder import StoredIntent, reply_decode
-from provisioning.converge_job import converge_router
+from provisioning.convergence import converge_router
 from provisioning.intent_document import RouterIntent
-from provisioning.routers_due import routers_due
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import changed, interface, observed_end, observed_report
 from tests.integration.orders import end, order
@@ -111,7 +111,7 @@ class Client:
 @pytest.fixture
 def agents(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Agents:
     agents = Agents(isp, {name: StandInAgent(name) for name in ("rhino", "hippo")}, clock.now())
-    monkeypatch.setattr("provisioning.converge_job.agent_of", lambda router: Client(agents, router.name))
+    monkeypatch.setattr("provisioning.convergence.agent_of", lambda router: Client(agents, router.name))
     return agents
 
 

@@ -10,10 +10,11 @@ from celery import current_app
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import FRESH, ObservedRouter, Router
+from portal.vll.convergence.due import is_unresponsive
 from portal.vll.models import RouterConvergence
-from provisioning import converge_job, tasks
+from portal.vll.task_names import CONVERGE_DOUBTFUL
+from provisioning import convergence, tasks
 from provisioning.agent_client import Unreachable
-from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL, is_unresponsive
 from tests.integration.isp import Isp
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         tried.append(router.pk)
         return nullcontext(Nobody())
 
-    monkeypatch.setattr(converge_job, "agent_of", call)
+    monkeypatch.setattr(convergence, "agent_of", call)
     return tried
 
 
@@ -85,7 +86,7 @@ def test_breaker_opens_after_two_failures_and_closes_when_the_pause_ends(
     opened = []
     for _ in range(3):
         opened.append(is_unresponsive(rhino.pk, now=clock.now()))
-        converge_job.converge_router(rhino.pk)
+        convergence.converge_router(rhino.pk)
         RouterConvergence.objects.update(retry_at=clock.now())
     assert opened == [False, False, True]
     # As when the agent reports again, or the NOC forces a retry.

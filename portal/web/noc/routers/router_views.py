@@ -29,9 +29,9 @@ from portal.inventory.models.router import LONGEST_REASON
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.calibration_rebooking import router_calibration_set
+from portal.vll.convergence.reconciliation import generation_adopt_request
 from portal.vll.models import Attempt, VllEnd, VllTombstone
 from portal.vll.router_operations.actions import (
-    generation_adopt_request,
     router_declare_alive,
     router_declare_dead,
     router_lock_set,

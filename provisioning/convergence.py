@@ -8,30 +8,43 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
 
-from django.conf import settings
 from django.db import DatabaseError, connection, transaction
+from django.db.models import Q
 
 from portal.core import clock
 from portal.core.backoff import backoff
 from portal.events.outbox import send_task
-from portal.inventory.models import Router, RouterCertificate
-from portal.vll.models import Attempt, RouterConvergence, VllEnd, intent_is_wanted
+from portal.inventory.models import Router
+from portal.vll.convergence.claims import CLAIM, Claim, claim_router
+from portal.vll.convergence.due import TRUST_STORED, is_at_rest, is_unresponsive
+from portal.vll.convergence.requests import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    another_intent_is_wanted,
+    converge_routers,
+    intent_want,
+)
+from portal.vll.models import Attempt, Order, VllEnd
 from portal.vll.operations import answers_take, attempt_record
-from portal.vll.operations.convergence_requests import FIRST_PAUSE, LONGEST_PAUSE, intents_want
-from portal.vll.operations.path_probes import probe_answers_take
+from portal.vll.operations.path_probes import probe_answers_take, stored_probe_answers
+from portal.vll.operations.router_answers import stored_answers
 from portal.vll.router_operations.freeze import last_acknowledged_freeze
-from portal.vll.task_names import CONVERGE_ROUTER
-from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
-from provisioning.attempt_evidence import evidence_of
+from portal.vll.router_operations.rebuild import end_rebuild_failed
+from portal.vll.states import TERMINAL_ORDER_STATES
+from portal.vll.task_names import CONVERGE_DOUBTFUL
+from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable, agent_of
+from provisioning.agent_reply_decoder import Reply
 from provisioning.intent_document import RouterIntent, content_sha256_of, sha256_of
-from provisioning.intent_generations import behind_agent_announce, generation_take_back, next_intent
+from provisioning.intent_generations import (
+    behind_agent_announce,
+    generation_take_back,
+    next_intent,
+    unconfirmed_probes,
+)
 from provisioning.intent_rows import unconfirmed_keys
-from provisioning.order_request_ids import request_ids_of
-from provisioning.path_probe_rows import unconfirmed_probes
-from provisioning.router_lock import CLAIM, Claim, claim_router
-from provisioning.routers_due import TRUST_STORED, is_at_rest
-from provisioning.unresponsive_routers import hand_over, is_unresponsive
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +55,8 @@ AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:e
 # within this limit, it requests the answer again later. Before the worker sends, it queries the agent's
 # stored intent. The query and this limit together are shorter than the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
+# Only the newest ids are sent, because an HTTP header has room for a few thousand characters.
+_MOST_IDS = 50
 _CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOVED)
 
 
@@ -53,7 +68,8 @@ def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
     if is_at_rest(router_id, now=now()):
         return False
     if is_unresponsive(router_id, now=now()):
-        hand_over(router_id, now=now())
+        with transaction.atomic():
+            send_task(CONVERGE_DOUBTFUL, router_id, now=now())
         return False
     return converge_router(router_id, now=now)
 
@@ -92,24 +108,6 @@ def _give_up(claim: Claim, error: Exception, now: Clock) -> None:
     connection.close_if_unusable_or_obsolete()
     with suppress(DatabaseError):
         claim.release_failed(error=f"the portal failed: {type(error).__name__}", now=now())
-
-
-def agent_of(router: Router) -> AgentClient:
-    """Return a client for this router's agent.
-
-    If certificates are registered for the router, the client accepts only registered certificates that are
-    not revoked.
-    """
-    certificates = dict(
-        RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")
-    )
-    pinned = frozenset(fingerprint for fingerprint, revoked_at in certificates.items() if revoked_at is None)
-    return AgentClient(
-        url=router.agent_url,
-        router=router.name,
-        pki=settings.LONGLINE_PKI_DIR,
-        pinned=pinned if certificates else None,
-    )
 
 
 def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> bool:
@@ -225,12 +223,11 @@ def _send_again_if_more_is_wanted(
     A change is committed before its message is sent, so a query after the release cannot miss it.
     """
     wanted = unconfirmed_keys(router) | unconfirmed_probes(router)
-    convergence = RouterConvergence.objects.filter(router=router)
-    if not all_taken_in or not wanted <= sent.end_keys() or convergence.filter(intent_is_wanted()).exists():
-        with transaction.atomic():
-            if not all_taken_in:
-                intents_want(convergence)
-            send_task(CONVERGE_ROUTER, router.pk, now=now)
+    with transaction.atomic():
+        if not all_taken_in:
+            intent_want(router.pk)
+        if not wanted <= sent.end_keys() or another_intent_is_wanted(router.pk):
+            converge_routers([router.pk], now=now)
 
 
 def _record(
@@ -262,3 +259,53 @@ def _record(
         started_at=started_at,
         now=now,
     )
+
+
+def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
+    """Return the response with only those ends that differ from the stored answers.
+
+    A router with a thousand lines reports all of them each time, and the portal queries a router with a
+    pending end every few seconds. Complete responses would take hundreds of megabytes per day and router.
+    The member ``unchanged`` is the number of omitted ends.
+    """
+    stored = stored_answers(router, {end.vll for end in reply.ends}) | stored_probe_answers(router)
+    changed = [
+        end_document
+        for end_document, end in zip(reply.document["ends"], reply.ends, strict=True)
+        if stored.get((end.vll, end.side)) != (end.status, end.revision, end.reason, end.policed)
+    ]
+    return {**reply.document, "ends": changed, "unchanged": len(reply.ends) - len(changed)}
+
+
+def request_ids_of(router: Router) -> list[str]:
+    """Return at most _MOST_IDS different request ids of the open orders of this router, newest first.
+
+    The logs of the portal and of the agent contain these ids. The ids are read from the orders and are not
+    part of messages: a message may be lost or repeated, or serve several orders. An intent contains all
+    orders that were accepted before it.
+    """
+    open_orders = Order.objects.exclude(state__in=sorted(TERMINAL_ORDER_STATES)).exclude(request_id="")
+    here = Q(vll__ends__port__router=router) | Q(vll__tombstones__router=router)
+    ids = open_orders.filter(here).order_by("-ordered_at").values_list("request_id", flat=True)
+    return list(dict.fromkeys(ids[: 4 * _MOST_IDS]))[:_MOST_IDS]
+
+
+def end_rebuild(vll: UUID, side: str, *, now: Clock = clock.now) -> None:
+    """Request once that a router rebuilds the sub-interface of an end.
+
+    An event of the agent confirms the rebuild; an event of the portal reports why it failed. The request is
+    not retried: the operator sees the failure, and decides again.
+    """
+    end = VllEnd.objects.select_related("port__router").filter(vll=vll, side=side).first()
+    if end is None:
+        return
+    router = end.port.router
+    if router.locked_since is not None:
+        end_rebuild_failed(end=end, why="the router is locked: nothing is sent to it", now=now())
+        return
+    with agent_of(router) as agent:
+        response = agent.rebuild(vll=vll, side=side)
+    if isinstance(response, Refused):
+        end_rebuild_failed(end=end, why=str(response.problem.get("detail", response.type)), now=now())
+    elif isinstance(response, Unreachable):
+        end_rebuild_failed(end=end, why=response.error, now=now())

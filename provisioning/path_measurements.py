@@ -1,20 +1,67 @@
-"""Measurement of round-trip times between routers, once a minute on each path that lines take."""
+"""Measurements of the paths between routers: test frames through probes, and round-trip times.
+
+Test frames find black holes before customers do. Round-trip times are measured once a minute on each path
+that lines take.
+"""
 
 import logging
+from contextlib import ExitStack
 from datetime import datetime
+from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from portal.core import clock
 from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
+from portal.vll.activation_test_procedure import SIZES, run
 from portal.vll.models import TunnelPath
+from portal.vll.operations.path_probes import largest_frame, path_probe_claim, path_probe_finish
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from portal.vll.paths_in_use import path_lines_on
-from provisioning.agent_client import Refused, Unreachable
-from provisioning.converge_job import Clock, agent_of
+from provisioning.activation_tests import End, FramesProbe, NotSent, rate_pps
+from provisioning.agent_client import Refused, Unreachable, agent_of
+from provisioning.convergence import Clock
 
 log = logging.getLogger(__name__)
+
+COUNT = 10
+
+
+def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
+    """Send small frames and the largest frames in use over a path, in both directions.
+
+    Return False if there is nothing to do. Frames that could not be sent are tried again when the claim has
+    expired.
+    """
+    path = path_probe_claim(path_id, now=now())
+    if path is None:
+        return False
+    with ExitStack() as conversations:
+        probe = FramesProbe(
+            ends={
+                side: End(
+                    conversations.enter_context(agent_of(path.router(side))),
+                    path.pk,
+                    side,
+                    path.probe_revision,
+                )
+                for side in "az"
+            },
+            rate_pps=rate_pps([path.a_router, path.z_router]),
+        )
+        try:
+            # One warm-up round is enough. If a path carries no frames at all, other alarms report it. Many
+            # such paths must not delay the probes of the other paths.
+            findings = run(probe, largest=largest_frame(path), sizes=SIZES[:1], count=COUNT, warm_up_rounds=1)
+        except NotSent as error:
+            log.warning(
+                "probe",
+                extra={"path": str(path), "router": path.router(error.side).name, "error": str(error)},
+            )
+            return True
+    path_probe_finish(path, findings, now=now())
+    return True
 
 
 def measuring_routers(*, now: datetime) -> list[int]:

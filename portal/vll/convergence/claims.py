@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from portal.core.backoff import backoff
+from portal.vll.convergence.requests import FIRST_PAUSE
 from portal.vll.models import RouterConvergence
-from portal.vll.operations.convergence_requests import FIRST_PAUSE
 
 # Longer than one exchange with an agent may take (agent_client.TOTAL_S). Short enough that, after a worker
 # was killed, the sweeper sends its router's message again within 75 s.

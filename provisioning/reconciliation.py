@@ -1,18 +1,68 @@
-"""Differences between a router and the database, and the effects of a reconciliation.
+"""Reconciliation with an agent that has a newer intent than the database, after a backup was restored.
 
-The router's agent reports both.
+The agent reports its intent. A preview shows how the router differs from the database, and the effects of a
+reconciliation.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from portal.accounts import permissions
+from portal.accounts.models import User
 from portal.inventory.models import Router
-from provisioning.agent_client import Refused, Unreachable
+from portal.vll.convergence.reconciliation import (
+    generation_count_from,
+    reconciliation_drop,
+    reconciliation_is_pending,
+)
+from provisioning.agent_client import Refused, Unreachable, agent_of
 from provisioning.agent_reply_decoder import Owned
-from provisioning.converge_job import agent_of
-from provisioning.intent_generation_after_restore import StateUnavailable
 from provisioning.intent_generations import router_intent
+
+
+class StateUnavailable(Exception):
+    """The agent does not report its stored intent."""
+
+
+def generation_adopt_on_request(
+    *, router_id: int, actor: str, requested_at: datetime | None, now: datetime
+) -> int | None:
+    """Carry out a pending request for ``generation_adopt``.
+
+    Return None if the request was carried out, dropped or replaced meanwhile, or if its user has lost the
+    permission. ``requested_at`` None: a portal of the previous release sent the task and stored no request.
+    """
+    if not reconciliation_is_pending(router_id, requested_at=requested_at, now=now):
+        return None
+    user = User.objects.filter(username=actor).first()
+    if user is None or not permissions.may_run_the_network(user):
+        reconciliation_drop(router_id, requested_at=requested_at)
+        return None
+    return generation_adopt(router_id=router_id, actor=actor, requested_at=requested_at, now=now)
+
+
+def generation_adopt(
+    *, router_id: int, actor: str, now: datetime, requested_at: datetime | None = None
+) -> int | None:
+    """Query the agent's stored intent and continue from its generation.
+
+    Return None if there is no agent to query, or the request of ``requested_at`` is over. Raises
+    StateUnavailable if the agent does not report its intent. The task logs the error, and the alarm stays
+    until a reconciliation succeeds.
+    """
+    router = Router.objects.exclude(agent_url="").filter(pk=router_id).first()
+    if router is None:
+        return None
+    with agent_of(router) as agent:
+        stored = agent.stored_intent()
+    if isinstance(stored, Unreachable):
+        raise StateUnavailable(f"{router.name} does not report its state: {stored.error}")
+    return generation_count_from(
+        router=router, stored=stored.generation, actor=actor, now=now, requested_at=requested_at
+    )
+
 
 End = tuple[str, str]
 

@@ -1,15 +1,19 @@
-"""Queries of routers whose intent has not been delivered, for the sweeper. They read only rows."""
+"""Queries of routers that need an intent, and of routers that probably do not respond."""
 
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from portal.inventory.models import Router
-from portal.vll.models import VllEnd, VllTombstone, intent_is_wanted
+from portal.events.models import Outbox
+from portal.events.outbox import resend_tasks
+from portal.inventory.models import FRESH, Router
+from portal.vll.convergence.claims import is_free
+from portal.vll.convergence.requests import intent_is_wanted
+from portal.vll.models import RouterConvergence, VllEnd, VllTombstone
+from portal.vll.operations.path_probes import probes_on
+from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
-from provisioning.intent_rows import unconfirmed_keys
-from provisioning.path_probe_rows import unconfirmed_probes
-from provisioning.router_lock import is_free
 
 # For this time after a response, the portal assumes that the agent still has the intent that the portal sent
 # last.
@@ -17,6 +21,8 @@ TRUST_STORED = timedelta(seconds=60)
 # A report describes the state when the agent sent it. If the agent sent a response later, the report does
 # not contradict this response.
 REPORT_TRAVELS = timedelta(seconds=5)
+# A router with fewer failures may have failed by coincidence.
+_FAILURES = 2
 
 
 def routers_due(*, now: datetime) -> list[int]:
@@ -49,6 +55,23 @@ def routers_due(*, now: datetime) -> list[int]:
     )
 
 
+@transaction.atomic
+def routers_resend(*, now: datetime) -> list[int]:
+    """Request convergence of each due router again; return the ids of these routers.
+
+    Routers whose message still waits in the outbox are left out.
+    """
+    waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
+    on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
+    due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
+    RouterConvergence.objects.bulk_create(
+        [RouterConvergence(router_id=router_id) for router_id in due], ignore_conflicts=True
+    )
+    # The condition is checked again under the locks, because a worker may have claimed a router meanwhile.
+    rows = RouterConvergence.objects.filter(is_free(now=now), router__in=due)
+    return resend_tasks(CONVERGE_ROUTER, rows, named_by="router_id", now=now)
+
+
 def routers_behind_agent() -> list[Router]:
     """Return the routers whose agent reports a newer intent than the database's last one.
 
@@ -75,7 +98,25 @@ def is_at_rest(router_id: int, *, now: datetime) -> bool:
     )
     responsive = responsive.exclude(intent_is_wanted("convergence__"))
     router = responsive.exclude(pk__in=_with_another_intent(responsive)).first()
-    return router is not None and not unconfirmed_keys(router) and not unconfirmed_probes(router)
+    return router is not None and not (
+        unconfirmed_ends().filter(port__router=router).exists()
+        or VllTombstone.objects.filter(router=router).exists()
+        or any(not path.is_confirmed(path.side_of(router_id)) for path in probes_on(router))
+    )
+
+
+def is_unresponsive(router_id: int, *, now: datetime) -> bool:
+    """Return whether the agent has not reported for a while, or reports but has repeatedly failed to respond.
+
+    Failures do not count if the pause after them ended early, because the NOC ended it or the agent is back.
+
+    Separate workers handle such routers. A call to a router that drops packets occupies a worker for seconds,
+    and the portal tries each such router again after its pause. Fifty of them would occupy all workers
+    permanently.
+    """
+    silent = Q(observed__isnull=True) | Q(observed__reported_at__lt=now - FRESH)
+    failing = Q(convergence__failures__gte=_FAILURES, convergence__retry_at__isnull=False)
+    return Router.objects.filter(silent | failing, pk=router_id).exists()
 
 
 _AHEAD = Q(observed__generation_stored__gt=F("generation"))

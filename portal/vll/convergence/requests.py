@@ -1,10 +1,10 @@
-"""Request convergence of routers: write an outbox row for each, in the caller's transaction."""
+"""Requests to converge routers: records in the caller's transaction that routers need an intent."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import DateTimeField, F, QuerySet, Value
+from django.db.models import DateTimeField, F, Q, QuerySet, Value
 from django.db.models.functions import Greatest, Least
 
 from portal.events.outbox import send_tasks
@@ -37,6 +37,20 @@ def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
     Call it in the transaction that changes the content of the intent. ``also``: other columns to write.
     """
     return rows.update(wanted=F("wanted") + 1, intent_requested=True, **also)
+
+
+def intent_want(router_id: int, *, unless_wanted: bool = False) -> bool:
+    """Mark that this router needs a new intent; return whether a row was marked.
+
+    ``unless_wanted``: leave the row as it is if an intent is already wanted.
+    """
+    rows = RouterConvergence.objects.filter(router=router_id)
+    return bool(intents_want(rows.exclude(intent_is_wanted()) if unless_wanted else rows))
+
+
+def another_intent_is_wanted(router_id: int) -> bool:
+    """Return whether this router must get an intent although no order requires it."""
+    return RouterConvergence.objects.filter(intent_is_wanted(), router=router_id).exists()
 
 
 def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
@@ -75,3 +89,29 @@ def router_changed(router_id: int, *, now: datetime) -> bool:
     soonest = Greatest(Value(now), F("last_answered_at") + FIRST_PAUSE, output_field=DateTimeField())
     waiting.update(changed=True, next_query_at=Least(F("next_query_at"), soonest))
     return waiting.filter(next_query_at__lte=now).exists()
+
+
+def intent_is_wanted(prefix: str = "") -> Q:
+    """Select RouterConvergence rows whose router must get an intent although no order requires it.
+
+    ``prefix``: the look-up path from the queried model to these rows, including the last ``__``.
+    """
+    newer = Q(**{f"{prefix}wanted__gt": F(f"{prefix}answered")})
+    return newer | Q(**{f"{prefix}intent_requested": True})
+
+
+def waits_for_query(router_id: int) -> bool:
+    """Return whether the portal waits before it queries this router again about unconfirmed ends."""
+    return RouterConvergence.objects.filter(router=router_id, next_query_at__isnull=False).exists()
+
+
+def pause_end(router_id: int, *, now: datetime) -> bool:
+    """End the pause of a router that is back. Return whether the router had a pause.
+
+    A message that was sent again and that no worker has taken yet counts as a pause too, because it may wait
+    behind unresponsive routers.
+    """
+    waits = RouterConvergence.objects.filter(
+        Q(retry_at__gt=now) | Q(resent_at__isnull=False), router=router_id
+    )
+    return bool(waits.update(retry_at=None, resent_at=None))

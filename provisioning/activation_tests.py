@@ -1,0 +1,197 @@
+"""Activation tests: the agent of one router sends frames through a tunnel, the other agent counts them."""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.conf import settings
+
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.vll.activation_test_procedure import Count, Direction, run
+from portal.vll.activation_test_rules import Untested
+from portal.vll.line_mtu_check import path_assumed
+from portal.vll.models import ActivationTest, VllEnd
+from portal.vll.operations.activation_test_lifecycle import (
+    Tested,
+    activation_test_claim,
+    activation_test_finish,
+    activation_test_put_off,
+)
+from provisioning.agent_client import AgentClient, Refused, Unreachable, agent_of
+from provisioning.agent_reply_decoder import FramesSent
+from provisioning.convergence import Clock
+
+# TRAVEL_S: the longest wait for frames, in seconds. By satellite they take 0.3 s one way, and a busy router
+# or agent adds as much. A frame that arrives later counts as lost, and the count of the next frames includes
+# it. As soon as the travel time of some frames is known, the wait is TIMES_AS_LONG times this travel time,
+# but at least LEAST_S.
+TRAVEL_S = 1.0
+TIMES_AS_LONG = 5
+LEAST_S = 0.5
+# The pauses between two reads of the counter grow, because each read stops the router's forwarding briefly.
+READ_EVERY_S, LONGEST_PAUSE_S = 0.01, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of the tested line, and a connection to its agent."""
+
+    agent: AgentClient
+    vll: UUID
+    side: str
+    revision: int
+
+    def send(self, *, frame: int, count: int, rate_pps: int) -> FramesSent:
+        """Send frames and return the counters. Raises NotSent."""
+        sent = self.agent.send_test_frames(
+            vll=self.vll, side=self.side, revision=self.revision, frame=frame, count=count, rate_pps=rate_pps
+        )
+        if isinstance(sent, Refused | Unreachable):
+            raise NotSent(self.side, sent)
+        return sent
+
+
+class NotSent(Exception):
+    """An agent refused to send test frames or to read the counters, or it was unreachable."""
+
+    def __init__(self, side: str, outcome: Refused | Unreachable) -> None:
+        super().__init__(
+            outcome.error if isinstance(outcome, Unreachable) else outcome.problem.get("detail", "")
+        )
+        self.side, self.outcome = side, outcome
+
+
+@dataclass(slots=True)
+class FramesProbe:
+    """A Probe (portal.vll.activation_test_procedure) with two agents. ``ends`` maps each side to its end."""
+
+    ends: Mapping[str, End]
+    rate_pps: int
+    # The last response of each side's agent.
+    responses: dict[str, FramesSent] = field(default_factory=dict)
+    # The longest travel time so far; None until frames have arrived.
+    _travelled_s: float | None = None
+
+    def __call__(self, direction: Direction, frame: int, count: int) -> Count:
+        before = {side: self.responses.get(side) or self._read(side, frame) for side in self.ends}
+        sender, receiver = direction.sender, direction.receiver
+        self.responses[sender] = self.ends[sender].send(frame=frame, count=count, rate_pps=self.rate_pps)
+        sent = self.responses[sender].sent
+        had = before[receiver].counters.rx_packets
+        left = time.monotonic()
+        pause = READ_EVERY_S
+        while (received := self._read(receiver, frame).counters.rx_packets - had) < sent:
+            if time.monotonic() - left > self._longest_wait_s():
+                break
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+        if 0 < sent <= received:
+            self._travelled_s = max(self._travelled_s or 0, time.monotonic() - left)
+        cut = self.responses[sender].counters.fragmented - before[sender].counters.fragmented
+        joined = self.responses[receiver].counters.reassembled - before[receiver].counters.reassembled
+        # The router may fragment foreign packets too. The frames can be among the fragments only if there are
+        # at least as many fragments as frames.
+        return Count(frame, sent, max(0, received), fragmented=0 < sent <= max(cut, joined))
+
+    def _longest_wait_s(self) -> float:
+        if self._travelled_s is None:
+            return TRAVEL_S
+        return min(TRAVEL_S, max(LEAST_S, TIMES_AS_LONG * self._travelled_s))
+
+    def _read(self, side: str, frame: int) -> FramesSent:
+        self.responses[side] = self.ends[side].send(frame=frame, count=0, rate_pps=self.rate_pps)
+        return self.responses[side]
+
+
+log = logging.getLogger(__name__)
+
+CANNOT = "urn:longline:error:cannot-test"
+
+
+def activation_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
+    """Send the test's frames and store the counts; return False if there is nothing to do.
+
+    A test that cannot be carried out now is retried later. If a router does not support the test, the test
+    ends.
+    """
+    test = activation_test_claim(test_id, now=now())
+    if test is None:
+        return False
+    ends = {end.side: end for end in test.vll.ends.select_related("port__router")}
+    try:
+        tested = _carry_out(test, ends)
+    except NotSent as error:
+        log.warning(
+            "activation test", extra={"vll": str(test.vll_id), "side": error.side, "error": str(error)}
+        )
+        if isinstance(error.outcome, Refused) and error.outcome.type == CANNOT:
+            why_not = Untested(ActivationTest.Reason.ROUTER_CANNOT, (ends[error.side].port.router.name,))
+            activation_test_finish(test, Tested(None, why_not), now=now())
+        else:
+            activation_test_put_off(test, now=now())
+        return True
+    except Exception:
+        activation_test_put_off(test, now=now())
+        raise
+    activation_test_finish(test, tested, now=now())
+    return True
+
+
+def _carry_out(test: ActivationTest, ends: dict[str, VllEnd]) -> Tested:
+    with ExitStack() as conversations:
+        probe = FramesProbe(
+            ends={
+                side: End(
+                    conversations.enter_context(agent_of(end.port.router)),
+                    test.vll_id,
+                    side,
+                    test.vll.revision,
+                )
+                for side, end in ends.items()
+            },
+            rate_pps=rate_pps(end.port.router for end in ends.values()),
+        )
+        findings = run(probe, largest=test.frame)
+        routers = {
+            side: {
+                "router": end.port.router.name,
+                "port": end.port.interface,
+                "vpp": probe.responses[side].vpp_version,
+                "agent": probe.responses[side].agent_version,
+            }
+            for side, end in ends.items()
+        }
+        round_trip_us = _round_trip(probe.ends["a"], test) if findings.largest_passed else None
+    path = path_assumed(test.vll, ends["a"].port.router, ends["z"].port.router)
+    conditions = {"routers": routers, "transport": test.vll.transport, "path": path}
+    return Tested(findings, conditions=conditions, round_trip_us=round_trip_us)
+
+
+def rate_pps(routers: Iterable[Router]) -> int:
+    """Return the packet rate that both routers allow, in packet/s."""
+    return min(router.line_test_pps or settings.LONGLINE_LINE_TEST_PPS for router in routers)
+
+
+def _round_trip(end: End, test: ActivationTest) -> dict[str, int] | None:
+    """Return the round-trip times of small packets, in µs.
+
+    Return None if no packet returned or the agent did not measure. This is no fault of the line, because test
+    frames have passed.
+    """
+    timed = end.agent.measure_round_trips(vll=end.vll, side=end.side, revision=end.revision)
+    if isinstance(timed, Refused | Unreachable):
+        log.warning("round trips", extra={"vll": str(test.vll_id), "error": str(timed)})
+        return None
+    if not timed.received:
+        return None
+    return {
+        "sent": timed.sent,
+        "received": timed.received,
+        "min": timed.min_us,
+        "avg": timed.avg_us,
+        "max": timed.max_us,
+    }
