@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from portal.core.clock import to_ms
-from portal.telemetry.reported_counters import CounterReport, CounterSample
+from portal.telemetry.reported_counters import CounterReport, CounterSample, Integer
 from portal.telemetry.rollup_tables import SAMPLES
 
 _MS = timedelta(milliseconds=1)
@@ -38,10 +38,10 @@ class BootClock(Struct, frozen=True):
     """
 
     kernel_boot_id: str
-    since_ms: int
-    zero_ms: int | None
-    uptime_ms: int
-    received_ms: int
+    since_ms: Integer
+    zero_ms: Integer | None
+    uptime_ms: Integer
+    received_ms: Integer
     doubted: bool = False
 
 
