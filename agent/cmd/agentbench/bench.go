@@ -65,10 +65,7 @@ func (b *bench) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
-	engine.FullObservation = time.Hour
-	stats := statseg.NewReopeningSegment(b.stats)
-	engine.FreeInterfaces, engine.Epoch = stats.FreeInterfaces, stats.Epoch
+	engine := newEngine(store, journal, b.stats)
 	if b.reports {
 		stop := b.startReports(ctx, engine, folder)
 		defer stop()
@@ -116,6 +113,14 @@ func (b *bench) round(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// newEngine returns an engine that works as in the agent, but logs nothing. statsSocket is VPP's stats socket.
+func newEngine(store *intent.Store, journal *ownership.JournalFile, statsSocket string) *converge.Engine {
+	stats := statseg.NewReopeningSegment(statsSocket)
+	return converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now, converge.Options{
+		FullObservation: time.Hour, FreeInterfaces: stats.FreeInterfaces, Epoch: stats.Epoch,
+	})
 }
 
 // reapply restarts VPP and converges again. It measures from the moment when the restarted VPP accepts a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -15,10 +14,8 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/memclnt"
 
-	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
-	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -42,10 +39,7 @@ func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, 
 	if err != nil {
 		return err
 	}
-	engine := converge.New(intent.OpenStore(folder, router), journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
-	engine.FullObservation = time.Hour
-	stats := statseg.NewReopeningSegment(used.stats)
-	engine.FreeInterfaces, engine.Epoch = stats.FreeInterfaces, stats.Epoch
+	engine := newEngine(intent.OpenStore(folder, router), journal, used.stats)
 	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64)}
 	session, err := b.connect(ctx, engine)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/report"
 )
 
@@ -33,12 +34,21 @@ func (p portal) Post(_ context.Context, _ string, body, _ any) error {
 	return nil
 }
 
+// reported has the parts of the agent that the reporter reads.
+type reported struct {
+	*converge.Engine
+	*converge.PathWatcher
+	*converge.Tracer
+}
+
 // startReports starts to sample and report, ten times as often as the agent does. The caller must call
 // stop.
 func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func()) {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	unwatched := converge.NewPathWatcher(pathwatch.NoFile(), nil, log, time.Now, true)
 	reporter := report.New(report.Options{
-		Engine: engine, Client: portal{time.Now().Add(portalAway)}, Folder: folder, StoreLimit: 512 << 20, StatsSocket: b.stats,
-		Interval: time.Second, Router: router, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+		Engine: reported{engine, unwatched, converge.NewTracer(engine)}, Client: portal{time.Now().Add(portalAway)}, Folder: folder,
+		StoreLimit: 512 << 20, StatsSocket: b.stats, Interval: time.Second, Router: router, Log: log, Now: time.Now,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

@@ -70,21 +70,29 @@ func listen(ctx context.Context, c *config.Config) (l listeners, err error) {
 	return l, nil
 }
 
-// reportingEngine is an engine that triggers a report after each intent that it accepts, even if the
-// intent changes nothing in VPP.
-type reportingEngine struct {
+// reported has the parts of the agent that the reporter reads.
+type reported struct {
 	*converge.Engine
+	*converge.PathWatcher
+	*converge.Tracer
+}
+
+// served has the parts of the agent that the server calls. It triggers a report after each intent that the engine
+// accepts, even if the intent changes nothing in VPP.
+type served struct {
+	reported
+	*converge.Calibrator
 	reporter *report.Reporter
 }
 
-func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, acknowledged string) (*converge.Outcome, error) {
+func (t served) Put(ctx context.Context, in *intent.Intent, acknowledged string) (*converge.Outcome, error) {
 	defer t.reporter.ReportNow()
 	memory.Bound(in)
 	return t.Engine.Put(ctx, in, acknowledged)
 }
 
 // RebuildVLAN lets the reporter record a rebuild on disk and start it.
-func (t reportingEngine) RebuildVLAN(end intent.Key) error { return t.reporter.RebuildVLAN(end) }
+func (t served) RebuildVLAN(end intent.Key) error { return t.reporter.RebuildVLAN(end) }
 
 // stateFiles are the files in the state folder that are replaced by renaming a temporary file. The
 // files of spools are not listed, because spools remove their temporary files themselves.
@@ -175,17 +183,19 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	engine := converge.New(store, journal, log, time.Now)
-	engine.Frozen = frozen
-	engine.RememberPaths(heard)
 	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
-	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
-	engine.Repair, engine.FullObservation, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullObservation, c.VPP.CLISocket
-	engine.NeverWatch, engine.Adoption = c.VPP.PathWatch == "off", c.Adoption == "allowed"
-	engine.PortMTUs = c.VPP.Vppcfg == "present"
+	paths := converge.NewPathWatcher(heard, journal, log, time.Now, c.VPP.PathWatch == "off")
+	var aside func() []durable.SetAsideFile // set below, because the reporter needs the engine
+	engine := converge.New(store, journal, log, time.Now, converge.Options{
+		Repair: converge.Repair(c.Drift), FullObservation: c.VPP.FullObservation, CLISocket: c.VPP.CLISocket, Frozen: frozen, Paths: paths,
+		FreeInterfaces: stats.FreeInterfaces, Epoch: stats.Epoch, TunnelCounters: stats.TunnelCounters,
+		Adoption: c.Adoption == "allowed", PortMTUs: c.VPP.Vppcfg == "present",
+		SetAside: func() []durable.SetAsideFile { return aside() },
+	})
+	parts := reported{engine, paths, converge.NewTracer(engine)}
 	options := report.Options{
 		IgnoreDefaultRoutes: c.VPP.DefaultRoutes == "ignored",
-		Engine:              engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
+		Engine:              parts, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
 		First: store.Reserve, Labels: c.SNMP.AgentX != "",
 	}
@@ -196,14 +206,13 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		renewer = &renewal.Renewer{Router: c.Router, Files: c.TLS, Portal: client, Log: log, Now: time.Now}
 	}
 	reporter := report.New(options)
-	engine.Maintenance = reporter.Maintenance
-	engine.SetAside = setAside(c.StateDir, store, reporter, log)
+	aside = setAside(c.StateDir, store, reporter, log)
 	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Name: vpp.AgentName(c.Router), Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)
 	}, Interfaces: stats.Interfaces}
 	collector := metrics.New(engine, reporter, version)
 	collector.Segment = func() (statseg.Memory, error) { return statseg.Fullness(c.VPP.StatsSocket) }
-	httpServer := server.New(c.Router, version, reportingEngine{engine, reporter}, collector, log)
+	httpServer := server.New(c.Router, version, served{parts, converge.NewCalibrator(engine, reporter.Maintenance), reporter}, collector, log)
 	httpServer.Valid = files.Valid
 	httpServer.Counters = counters(c.VPP.StatsSocket)
 	if options.Client != nil {

@@ -88,8 +88,8 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 		if snapshot.HasAddress(end.Tunnel.Remote) {
 			return nil, notTesting("%s, the far endpoint of the tunnel, is an address of this router itself", end.Tunnel.Remote)
 		}
-		if e.FreeInterfaces != nil { // the test creates an interface for its packet generator, and VPP aborts if it has too many interfaces
-			if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < 1 {
+		if e.options.FreeInterfaces != nil { // the test creates an interface for its packet generator, and VPP aborts if it has too many interfaces
+			if free, err := e.options.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < 1 {
 				return nil, &activationtest.CannotError{Why: "VPP's stats segment has no room for one more interface, which a test needs"}
 			}
 		}
@@ -99,7 +99,7 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 		}
 	}
 	result.AtMS = e.now().UnixMilli()
-	if result.Counters, err = e.TunnelCounters(result.VPP.BootMS, tunnel.Index, tunnel.Name); err != nil {
+	if result.Counters, err = e.options.TunnelCounters(result.VPP.BootMS, tunnel.Index, tunnel.Name); err != nil {
 		return nil, err
 	}
 	e.log.Info("test frames", "end", end.Key.String(), "tunnel", plan.Describe(tunnel), "frame", request.Frame, "sent", result.Sent)

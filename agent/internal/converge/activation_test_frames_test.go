@@ -164,7 +164,7 @@ func TestSendTestFramesNeedsRoomInTheStatsSegment(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := testedEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "testing")
-		r.FreeInterfaces = func(int64, int) (int, error) { return 0, nil }
+		r.options.FreeInterfaces = func(int64, int) (int, error) { return 0, nil }
 		var cannot *activationtest.CannotError
 		if _, err := r.SendTestFrames(t.Context(), frames(end, 1)); !errors.As(err, &cannot) {
 			t.Errorf("got %v", err)

@@ -11,7 +11,7 @@ import (
 // adoption, it adds the ends that the portal wants to adopt. Otherwise a portal under an attacker's
 // control could take over foreign interfaces and then delete them.
 func (e *Engine) withRefusedAdoptions(in *intent.Intent, withheld map[intent.Key]*plan.Reason) map[intent.Key]*plan.Reason {
-	if e.Adoption {
+	if e.options.Adoption {
 		return withheld
 	}
 	all := maps.Clone(withheld)

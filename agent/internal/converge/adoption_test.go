@@ -217,7 +217,7 @@ func TestAdoptionNeedsThePermissionOfTheAgentsFile(t *testing.T) {
 		r.put(made).mustAllBe(t, "verified")
 		r.put(nil, released(made, "somebody's", "")...).mustAllBe(t, "removed")
 		before := comparable(r.snapshot())
-		r.Adoption = false
+		r.options.Adoption = false
 		ends := adopted(made, 2)
 		for range 2 {
 			if e := r.put(ends).of(t, ends[0].Key); e.Status != "conflict" || e.Reason.Code != "adoption_refused" {
@@ -227,7 +227,7 @@ func TestAdoptionNeedsThePermissionOfTheAgentsFile(t *testing.T) {
 		if after := comparable(r.snapshot()); !reflect.DeepEqual(after, before) {
 			t.Errorf("changed:\n got %+v\nwant %+v", after, before)
 		}
-		r.Adoption = true
+		r.options.Adoption = true
 		r.put(ends).mustAllBe(t, "verified")
 	})
 }

@@ -178,7 +178,7 @@ func TestMembersComeUpAgainWithoutTheLine(t *testing.T) {
 			r.repair(r.t.Context())
 		},
 		"drift is only reported, the bond used": func(r *router, end intent.End) {
-			r.Repair = ReportOnly
+			r.options.Repair = ReportOnly
 			r.subByHand(end.Access.Interface, 7, 7)
 			r.repair(r.t.Context())
 		},

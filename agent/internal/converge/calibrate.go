@@ -22,6 +22,18 @@ type Calibrated struct {
 	VPP  vpp.Info
 }
 
+// Calibrator measures the cost of encapsulations in the engine's VPP.
+type Calibrator struct {
+	engine      *Engine
+	maintenance func() (on, known bool)
+}
+
+// NewCalibrator returns a calibrator. maintenance reports whether this router is under maintenance in the portal.
+// known is false if the portal has not reported this recently.
+func NewCalibrator(engine *Engine, maintenance func() (on, known bool)) *Calibrator {
+	return &Calibrator{engine, maintenance}
+}
+
 // Calibrate measures the cost of encapsulations on this router. The router must be under maintenance in the
 // portal. Lines that carry frames on this router influence the figures, because they share VPP's
 // graph and threads with the measurement. If there are such lines, Calibrate measures only if
@@ -29,14 +41,15 @@ type Calibrated struct {
 //
 // It returns *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
 // *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.
-func (e *Engine) Calibrate(ctx context.Context, withLines bool) (*Calibrated, error) {
+func (c *Calibrator) Calibrate(ctx context.Context, withLines bool) (*Calibrated, error) {
+	e := c.engine
+	ctx, release := e.untilStopped(ctx)
+	defer release()
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
 	defer e.busy.Unlock()
-	ctx, release := e.untilStopped(ctx)
-	defer release()
-	if err := cmp.Or(e.frozen(), e.mayCalibrate(withLines)); err != nil {
+	if err := cmp.Or(e.frozen(), c.allowed(withLines)); err != nil {
 		return nil, err
 	}
 	session, err := e.Session()
@@ -47,12 +60,12 @@ func (e *Engine) Calibrate(ctx context.Context, withLines bool) (*Calibrated, er
 	if found.VPP.Simulated() {
 		return nil, &calibration.CannotError{Why: "this is a stand-in for VPP: it forwards no frames, and they cost it nothing"}
 	}
-	if e.FreeInterfaces != nil { // VPP aborts if it has too many interfaces
+	if e.options.FreeInterfaces != nil { // VPP aborts if it has too many interfaces
 		snapshot, err := e.quickObservation(ctx, session, e.storedOrEmpty())
 		if err != nil {
 			return nil, err
 		}
-		if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < calibration.Interfaces {
+		if free, err := e.options.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < calibration.Interfaces {
 			return nil, &calibration.CannotError{Why: fmt.Sprintf("VPP's stats segment has no room for %d more interfaces", calibration.Interfaces)}
 		}
 	}
@@ -64,13 +77,10 @@ func (e *Engine) Calibrate(ctx context.Context, withLines bool) (*Calibrated, er
 	return found, nil
 }
 
-func (e *Engine) mayCalibrate(withLines bool) error {
-	on, known := false, false
-	if e.Maintenance != nil {
-		on, known = e.Maintenance()
-	}
+func (c *Calibrator) allowed(withLines bool) error {
+	on, known := c.maintenance()
 	carrying := 0
-	for _, end := range e.storedOrEmpty().Present {
+	for _, end := range c.engine.storedOrEmpty().Present {
 		if end.AdminUp && !end.Testing {
 			carrying++
 		}

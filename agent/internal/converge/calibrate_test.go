@@ -30,15 +30,14 @@ func TestCalibrateChangesNothingOnARouterInService(t *testing.T) {
 			withLines   bool
 			says        string
 		}{
-			"without a portal":          {nil, true, "not known"},
+			"without a portal":          {maintenance(false, false), true, "not known"},
 			"not reported recently":     {maintenance(true, false), true, "not known"},
 			"not under maintenance":     {maintenance(false, true), true, "does not have this router under maintenance"},
 			"a line carries frames":     {maintenance(true, true), false, "lines carry frames here, at 1 of their ends"},
-			"without a portal and line": {nil, false, "not known"},
+			"without a portal and line": {maintenance(false, false), false, "not known"},
 		} {
-			r.Maintenance = c.maintenance
 			var inService *InServiceError
-			if found, err := r.Calibrate(t.Context(), c.withLines); !errors.As(err, &inService) || !strings.Contains(err.Error(), c.says) {
+			if found, err := NewCalibrator(r.Engine, c.maintenance).Calibrate(t.Context(), c.withLines); !errors.As(err, &inService) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %+v, %v", name, found, err)
 			}
 		}
@@ -51,11 +50,10 @@ func TestCalibrateChangesNothingOnARouterInService(t *testing.T) {
 func TestCalibrateMeasuresARealVPPUnderMaintenance(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanTest)
-		r.Maintenance = maintenance(true, true)
 		serving := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{serving}).mustAllBe(t, "verified")
 		before := comparable(r.snapshot())
-		found, err := r.Calibrate(t.Context(), true)
+		found, err := NewCalibrator(r.Engine, maintenance(true, true)).Calibrate(t.Context(), true)
 		if r.session.Info().Simulated() {
 			var cannot *calibration.CannotError
 			if !errors.As(err, &cannot) || !strings.Contains(err.Error(), "stand-in") {

@@ -87,7 +87,7 @@ func driftOnlyReported(op plan.Op) *plan.Reason {
 // already applied in this run of VPP, differences may be drift. Under ReportOnly or during a
 // freeze, convergeNewConnection then repairs only what the policy and the freeze allow.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
-	if (e.Repair == ReportOnly || e.Frozen.Current() != nil) && e.resume() {
+	if (e.options.Repair == ReportOnly || e.options.Frozen.Current() != nil) && e.resume() {
 		e.repair(ctx)
 		return
 	}
@@ -237,7 +237,7 @@ func (e *Engine) compare(ctx context.Context, stored *intent.Intent, read observ
 		withheld = e.backoff.withheld(stored, e.now())
 	}
 	withhold := e.contested
-	if e.Repair == ReportOnly {
+	if e.options.Repair == ReportOnly {
 		withhold = e.settled.drifted
 	}
 	early := e.planEarly(ctx, read, stored, nil, withheld, withhold)

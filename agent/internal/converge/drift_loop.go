@@ -40,7 +40,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 		e.notify()
 	}()
 	e.readPaths(ctx)
-	go e.followPaths(ctx, session.PathEvents())
+	go e.options.Paths.follow(ctx, session.PathEvents())
 	e.notify()
 	e.tidyTests(ctx, session)
 	e.convergeNewConnection(ctx)

@@ -25,7 +25,7 @@ func (r *router) fieldsOff() map[string]bool {
 
 func TestDriftIsOnlyReportedUntilTheIntentIsSentAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(r.ports[0] + ".101"), Flags: 0})
@@ -39,7 +39,7 @@ func TestDriftIsOnlyReportedUntilTheIntentIsSentAgain(t *testing.T) {
 		r.convergeNewConnection(t.Context())
 		stillDown("after a new connection")
 		r.open()
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.convergeNewConnection(t.Context())
 		stillDown("after a new start of the agent")
 		stored, _ := r.store.Current()
@@ -56,7 +56,7 @@ func TestDriftIsOnlyReportedUntilTheIntentIsSentAgain(t *testing.T) {
 
 func TestReportOnlyStillBuildsAnEndWhenItsPortAppears(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		drifted, waiting := vxlanEnd(1, r.ports[0]), vxlanEnd(2, "loop7")
 		r.put([]intent.End{drifted, waiting})
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(r.ports[0] + ".101"), Flags: 0})
@@ -75,7 +75,7 @@ func TestReportOnlyStillBuildsAnEndWhenItsPortAppears(t *testing.T) {
 
 func TestReportOnlyBuildsEverythingAgainAfterARestartOfVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.restartVPP()
 		r.convergeNewConnection(t.Context())

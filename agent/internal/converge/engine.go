@@ -49,46 +49,12 @@ type Engine struct {
 	log     *slog.Logger
 	now     func() time.Time
 
-	tracing sync.Mutex // VPP has one tracer
-
-	// Repair is the policy for drift. Set it before Serve.
-	Repair Repair
-	// FreeInterfaces returns how many interfaces can be created in the VPP that started at bootMS (Unix time in
-	// milliseconds). live is the number of existing interfaces. If FreeInterfaces is nil, the engine does not
-	// check this limit. Set it before Serve.
-	FreeInterfaces func(bootMS int64, live int) (int, error)
-	// Epoch returns the epoch of the stats segment of the VPP that started at bootMS (statseg.ReopeningSegment).
-	// If Epoch is nil, the engine does not use epochs. Set it before Serve.
-	Epoch func(bootMS int64) (int64, error)
-	// TunnelCounters reads the counters of the tunnel with this index and name in the VPP that started at
-	// bootMS (statseg.ReopeningSegment). Set it before Serve.
-	TunnelCounters func(bootMS int64, index uint32, name string) (statseg.TunnelCounters, error)
-	// SetAside returns the files of the agent that could not be used and were set aside. If SetAside is nil, the
-	// engine does not report such files. Set it before Serve.
-	SetAside func() []durable.SetAsideFile
-	// CLISocket is the socket of VPP's command line, for pings. Set it before Serve.
-	CLISocket string
-	// Maintenance reports whether this router is under maintenance in the portal. known is false if the portal
-	// has not reported this recently. Maintenance is nil if there is no portal. Set it before Serve.
-	Maintenance func() (on, known bool)
-
-	// Frozen is the freeze of this router. Set it before Serve.
-	Frozen *freeze.File
+	options Options
 	// freezeWaits maps each activation test that delays a freeze to the time when this delay began. busy guards
 	// it.
 	freezeWaits map[freezeWait]time.Time
-
-	// NeverWatch turns off the monitoring of paths, regardless of the intent. Set it before Serve.
-	NeverWatch bool
-	// Adoption allows the portal to adopt foreign interfaces as ends. Set it before Serve.
-	Adoption bool
-	// PortMTUs gives the interfaces of a line the L3 MTU of the line's port (see intent.Intent). Set it before
-	// Serve.
-	PortMTUs bool
-
-	// FullObservation is the longest time between two full observations. If it is zero, every
-	// observation is full. Set it before Serve.
-	FullObservation time.Duration
+	// interruptible is locked for reading by work that FinishWork interrupts. Lock it before busy.
+	interruptible sync.RWMutex
 
 	// stopping is cancelled with the cause ErrStopping when no new work may start.
 	stopping context.Context
@@ -126,9 +92,38 @@ type Engine struct {
 	// eventsWaiting reports whether events have arrived that are not in events yet. Serve sets it before
 	// the first read.
 	eventsWaiting func() bool
+}
 
-	paths        *pathwatch.Tracker
-	pathsChanged chan struct{}
+// Options of an engine. The zero value is an engine without limits, statistics and watched paths.
+type Options struct {
+	// Repair is the policy for drift.
+	Repair Repair
+	// FreeInterfaces returns how many interfaces can be created in the VPP that started at bootMS (Unix time in
+	// milliseconds). live is the number of existing interfaces. If FreeInterfaces is nil, the engine does not
+	// check this limit.
+	FreeInterfaces func(bootMS int64, live int) (int, error)
+	// Epoch returns the epoch of the stats segment of the VPP that started at bootMS (statseg.ReopeningSegment).
+	// If Epoch is nil, the engine does not use epochs.
+	Epoch func(bootMS int64) (int64, error)
+	// TunnelCounters reads the counters of the tunnel with this index and name in the VPP that started at
+	// bootMS (statseg.ReopeningSegment).
+	TunnelCounters func(bootMS int64, index uint32, name string) (statseg.TunnelCounters, error)
+	// SetAside returns the files of the agent that could not be used and were set aside. If SetAside is nil, the
+	// engine does not report such files.
+	SetAside func() []durable.SetAsideFile
+	// CLISocket is the socket of VPP's command line, for pings.
+	CLISocket string
+	// Frozen is the freeze of this router. If it is nil, freezes are not stored.
+	Frozen *freeze.File
+	// Paths watches the paths of the intent. If it is nil, states of paths are not stored.
+	Paths *PathWatcher
+	// Adoption allows the portal to adopt foreign interfaces as ends.
+	Adoption bool
+	// PortMTUs gives the interfaces of a line the L3 MTU of the line's port (see intent.Intent).
+	PortMTUs bool
+	// FullObservation is the longest time between two full observations. If it is zero, every observation is
+	// full.
+	FullObservation time.Duration
 }
 
 // Applied is the last generation that was applied in the VPP that is connected now, regardless of the
@@ -139,14 +134,19 @@ type Applied struct {
 }
 
 // New returns an engine without a connection.
-func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
+func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, now func() time.Time, options Options) *Engine {
+	if options.Frozen == nil {
+		options.Frozen = freeze.NoFile(now)
+	}
+	if options.Paths == nil {
+		options.Paths = NewPathWatcher(pathwatch.NoFile(), journal, log, now, false)
+	}
 	stopping, stop := context.WithCancelCause(context.Background())
 	return &Engine{
 		stopping: stopping, stop: stop,
 		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), rebuildRequested: make(chan struct{}, 1),
 		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64), tested: make(map[intent.Key]time.Time),
-		Frozen: freeze.NoFile(now),
-		paths:  pathwatch.NewTracker(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
+		options: options,
 	}
 }
 
@@ -187,10 +187,10 @@ func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
 // Status returns a copy of the engine's status.
 func (e *Engine) Status() Status {
-	s := Status{NeverWatch: e.NeverWatch, Adoption: e.Adoption, Freeze: e.Frozen.Current(), Paths: e.paths.Paths()}
+	s := Status{NeverWatch: e.options.Paths.never, Adoption: e.options.Adoption, Freeze: e.options.Frozen.Current(), Paths: e.options.Paths.Paths()}
 	s.Intent, s.SHA256 = e.store.Current()
-	if e.SetAside != nil {
-		s.SetAside = e.SetAside()
+	if e.options.SetAside != nil {
+		s.SetAside = e.options.SetAside()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -237,7 +237,7 @@ func (e *Engine) Attach(session Session) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
 	}
 	e.metVPP = e.metVPP || session != nil
-	e.paths.Forget()
+	e.options.Paths.tracker.Forget()
 }
 
 // Refused records the reason why VPP could not be used. A nil error means that VPP could be used.
@@ -283,12 +283,13 @@ func (e *Engine) orStopped(err error) error {
 	return err
 }
 
-// untilStopped returns a context that ends with ctx, or with the cause ErrStopping when FinishWork is
-// called. It is for work that cleans up whenever it is interrupted.
-func (e *Engine) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// untilStopped returns a context that ends with ctx, or with the cause ErrStopping when FinishWork is called. It
+// is for work that cleans up whenever it is interrupted. FinishWork waits until the work calls release.
+func (e *Engine) untilStopped(ctx context.Context) (working context.Context, release func()) {
+	e.interruptible.RLock()
+	working, cancel := context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(e.stopping, func() { cancel(ErrStopping) })
-	return ctx, func() { unlink(); cancel(nil) }
+	return working, func() { unlink(); cancel(nil); e.interruptible.RUnlock() }
 }
 
 // FinishWork prevents new work, and returns when the running work has ended. A converge runs to its end,
@@ -300,8 +301,8 @@ func (e *Engine) FinishWork(ctx context.Context) error {
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		e.tracing.Lock()
-		defer e.tracing.Unlock()
+		e.interruptible.Lock()
+		defer e.interruptible.Unlock()
 		e.busy.Lock()
 		defer e.busy.Unlock()
 	}()
@@ -349,7 +350,7 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*
 		<-early.done // otherwise its observation would replace a later one
 		return nil, err
 	}
-	if err := e.Frozen.Forget(); err != nil {
+	if err := e.options.Frozen.Forget(); err != nil {
 		e.log.Error("the freeze that an operator has reviewed cannot be removed from disk", "error", err)
 	}
 	if again {

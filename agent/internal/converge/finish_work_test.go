@@ -72,7 +72,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 		if _, _, err := r.Plan(t.Context(), in); !errors.Is(err, ErrStopping) {
 			t.Errorf("a plan: %v", err)
 		}
-		if _, err := r.Trace(t.Context(), lines[0].VLL, 1, time.Second); !errors.Is(err, ErrStopping) {
+		if _, err := r.tracer.Trace(t.Context(), lines[0].VLL, 1, time.Second); !errors.Is(err, ErrStopping) {
 			t.Errorf("a trace: %v", err)
 		}
 		if r.Converge(t.Context()) != nil || r.repair(t.Context()) || r.writes() != before {
@@ -86,7 +86,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 
 func TestKilledConvergeIsFinishedUnderReportOnly(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
 		stored, _ := r.store.Current()
 		r.disconnect(r.ports[0] + ".101")
@@ -99,7 +99,7 @@ func TestKilledConvergeIsFinishedUnderReportOnly(t *testing.T) {
 			t.Fatalf("the converge was not cut off: %+v, %v", outcome, err)
 		}
 		r.open()
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.convergeNewConnection(t.Context())
 		if p, err := r.ObservedState(t.Context()); err != nil || len(p.Plan.Ops) > 0 {
 			t.Errorf("after the start %d changes are left, %v", len(p.Plan.Ops), err)

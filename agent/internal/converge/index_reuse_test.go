@@ -284,8 +284,8 @@ func (r *router) replaceOnce(
 		r.put(append([]intent.End{other}, changed(ends, n)...)).mustAllBe(t, "verified")
 	}
 	session := &sessionWithMeddler{Session: r.session, epoch: epoch, left: after, foreign: observe.NoIndex}
-	if r.Epoch = nil; epoch != nil {
-		r.Epoch = session.Epoch
+	if r.options.Epoch = nil; epoch != nil {
+		r.options.Epoch = session.Epoch
 	}
 	sameName := strings.Contains(kind, "same name")
 	var victim *observe.Interface

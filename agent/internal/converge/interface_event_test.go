@@ -55,7 +55,7 @@ func (s *countingMessages) all() (all int) {
 // countMessages counts the engine's messages from now on.
 func (r *router) countMessages() *countingMessages {
 	r.t.Helper()
-	r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
+	r.options.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
 	session := &countingMessages{r.session, make(map[string]int)}
 	r.mu.Lock()
 	r.Engine.session = session // the same connection, so the engine keeps its observations
@@ -164,7 +164,7 @@ func TestLostEventsCauseAFullObservation(t *testing.T) {
 func TestServeBuildsAnEndAfterAnEventWithoutAFullObservation(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, "loop7")
-		r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
+		r.options.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
 		r.put([]intent.End{end})
 		r.session.Close()
 		r.connect()

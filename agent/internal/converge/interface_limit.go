@@ -19,7 +19,7 @@ func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.
 
 // asThisRouterWants returns the intent with the settings of the agent's configuration file.
 func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
-	if !e.PortMTUs {
+	if !e.options.PortMTUs {
 		return in
 	}
 	local := *in
@@ -52,10 +52,10 @@ func (e *Engine) diffFor(
 func (e *Engine) withinInterfaceLimit(
 	todo *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
-	if e.FreeInterfaces == nil || len(todo.CreationClaims) == 0 {
+	if e.options.FreeInterfaces == nil || len(todo.CreationClaims) == 0 {
 		return todo
 	}
-	free, err := e.FreeInterfaces(s.Boot.MS, len(s.Interfaces))
+	free, err := e.options.FreeInterfaces(s.Boot.MS, len(s.Interfaces))
 	if err != nil {
 		e.log.Warn("the free space for interfaces in VPP is not known", "error", err)
 		return todo

@@ -34,7 +34,7 @@ func TestConvergeRespectsTheInterfaceLimitOfVPP(t *testing.T) {
 func fillTheRouter(t *testing.T, r *router) {
 	segment := statseg.NewReopeningSegment(r.stats)
 	defer segment.Close()
-	r.FreeInterfaces = segment.FreeInterfaces
+	r.options.FreeInterfaces = segment.FreeInterfaces
 	var ends []intent.End
 	for n := range moreThanFit {
 		ends = append(ends, vxlanEnd(n+1, r.ports[0]))

@@ -93,7 +93,7 @@ func TestPortComesUpForAForeignUse(t *testing.T) {
 // TestPortComesUpForAForeignUseUnderReportOnly: the agent had shut down the port.
 func TestPortComesUpForAForeignUseUnderReportOnly(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		port := r.ports[0]
 		end := wholePort(1, port)
 		r.put([]intent.End{end})

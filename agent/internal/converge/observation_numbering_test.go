@@ -42,7 +42,7 @@ func TestObservationsBeforeAReplyHaveSmallerNumbers(t *testing.T) {
 
 func TestNumbersGrowIfTheClockStopsOrGoesBack(t *testing.T) {
 	now := time.UnixMilli(1_790_000_000_000)
-	e := New(nil, nil, nil, func() time.Time { return now })
+	e := New(nil, nil, nil, func() time.Time { return now }, Options{})
 	last := int64(0)
 	for range 3 {
 		e.Attach(nil)

@@ -160,7 +160,7 @@ func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*i
 // full observation is older than FullObservation.
 func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
+	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.fullObservationAt) < e.options.FullObservation
 	e.mu.Unlock()
 	if old == nil || !fresh {
 		return e.fullObservation(ctx, session, ins...)
@@ -210,7 +210,7 @@ func (e *Engine) claimedPorts(session Session) (names []string) {
 // not count as complete.
 func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
+	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.options.FullObservation
 	few := !e.eventsLost && len(e.events) > 0 && len(e.events) <= fewTouched
 	e.mu.Unlock()
 	if old == nil || !fresh || !few {
@@ -262,10 +262,10 @@ func (e *Engine) takeEvents() (changed map[uint32]bool, complete bool) {
 
 // epoch returns the stats segment's epoch, or 0 if the epoch is unknown. The caller holds the mutex busy.
 func (e *Engine) epoch(session Session) int64 {
-	if e.Epoch == nil {
+	if e.options.Epoch == nil {
 		return 0
 	}
-	epoch, err := e.Epoch(session.Info().BootMS)
+	epoch, err := e.options.Epoch(session.Info().BootMS)
 	if err != nil {
 		e.log.Debug("the epoch of VPP's stats segment is not known", "error", err)
 		return 0

@@ -3,6 +3,7 @@ package converge
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	"longline.dev/agent/internal/packettrace"
@@ -11,20 +12,43 @@ import (
 // ErrTracing reports that another trace is running.
 var ErrTracing = notTesting("another trace is under way: only one at a time has VPP's tracer")
 
+// Tracer captures packets with VPP's tracer. VPP has only one, so only one trace runs at a time.
+type Tracer struct {
+	engine  *Engine
+	tracing sync.Mutex
+}
+
+// NewTracer returns a tracer for the engine's VPP.
+func NewTracer(engine *Engine) *Tracer { return &Tracer{engine: engine} }
+
+// begin prevents other traces until the trace calls end. The engine's FinishWork ends the context working, and
+// waits for the call of end. begin returns ErrTracing, ErrNoVPP or an error of the connection.
+func (t *Tracer) begin(ctx context.Context) (session Session, working context.Context, end func(), err error) {
+	if !t.tracing.TryLock() {
+		return nil, nil, nil, ErrTracing
+	}
+	working, release := t.engine.untilStopped(ctx)
+	end = func() {
+		release()
+		t.tracing.Unlock()
+	}
+	if session, err = t.engine.Session(); err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return session, working, end, nil
+}
+
 // Trace captures packets of a line with VPP's tracer. It changes no configuration and does not delay a
 // converge, so it also works on a frozen router. It returns ErrTracing, *NotTestingError if the line has no
 // interfaces here, errors of packettrace.Capture, ErrNoVPP, ErrStopping or an error of the connection.
-func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error) {
-	if !e.tracing.TryLock() {
-		return nil, ErrTracing
-	}
-	defer e.tracing.Unlock()
-	ctx, release := e.untilStopped(ctx)
-	defer release()
-	session, err := e.Session()
+func (t *Tracer) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error) {
+	e := t.engine
+	session, ctx, end, err := t.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
 	before, err := e.interfacesOf(ctx, vll)
 	if err != nil {
 		return nil, err
@@ -80,29 +104,23 @@ const searchUnknownFor = 10 * time.Second
 // VLAN. It changes no forwarding and does not delay a converge. When it has found that the tracer
 // is free, and before it changes the tracer, it calls the function begin. It returns ErrTracing,
 // errors of packettrace.UnknownVLANs, ErrNoVPP or an error of the connection.
-func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error) {
-	if !e.tracing.TryLock() {
-		return nil, ErrTracing
-	}
-	defer e.tracing.Unlock()
-	session, err := e.Session()
+func (t *Tracer) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error) {
+	session, ctx, end, err := t.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
 	threads := 1 + session.Info().Workers
 	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor, Begin: begin})
 }
 
 // ClearTracer removes filters and packets from VPP's tracer. An agent leaves filters and packets in the
 // tracer if it is killed during UnknownVLANs. It returns ErrTracing, ErrNoVPP or an error of the connection.
-func (e *Engine) ClearTracer(ctx context.Context) error {
-	if !e.tracing.TryLock() {
-		return ErrTracing
-	}
-	defer e.tracing.Unlock()
-	session, err := e.Session()
+func (t *Tracer) ClearTracer(ctx context.Context) error {
+	session, ctx, end, err := t.begin(ctx)
 	if err != nil {
 		return err
 	}
+	defer end()
 	return packettrace.Clear(ctx, session)
 }

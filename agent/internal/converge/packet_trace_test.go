@@ -46,10 +46,10 @@ func TestTraceShowsOnlyPacketsOfTheLine(t *testing.T) {
 		access := r.snapshot().Subs(uint32(r.index(r.ports[0])))[0]
 		var inTheWay error
 		session := &tracingSession{Session: r.session, index: access.Index}
-		session.taken = func() { _, inTheWay = r.Trace(t.Context(), one.VLL, 1, time.Second) }
+		session.taken = func() { _, inTheWay = r.tracer.Trace(t.Context(), one.VLL, 1, time.Second) }
 		r.Attach(session)
 		observations := r.Status().Statistics.FullObservations
-		result, err := r.Trace(t.Context(), one.VLL, 1, time.Minute)
+		result, err := r.tracer.Trace(t.Context(), one.VLL, 1, time.Minute)
 		if err != nil || len(result.Packets) != 1 || result.Packets[0].From != access.Name {
 			t.Fatalf("got %+v, %v", result, err)
 		}
@@ -66,7 +66,7 @@ func TestTraceShowsOnlyPacketsOfTheLine(t *testing.T) {
 		}
 		session.commands = nil
 		var nothing *NotTestingError
-		result, err = r.Trace(t.Context(), one.VLL, 1, time.Minute)
+		result, err = r.tracer.Trace(t.Context(), one.VLL, 1, time.Minute)
 		if result != nil || !errors.As(err, &nothing) || !strings.Contains(err.Error(), "changed during the trace") {
 			t.Errorf("while the index became another line's: %+v, %v", result, err)
 		}
@@ -78,7 +78,7 @@ func TestTraceShowsOnlyPacketsOfTheLine(t *testing.T) {
 		}
 
 		session.commands = nil
-		if _, err = r.Trace(t.Context(), one.VLL, 1, time.Minute); !errors.As(err, &nothing) || len(session.commands) != 0 {
+		if _, err = r.tracer.Trace(t.Context(), one.VLL, 1, time.Minute); !errors.As(err, &nothing) || len(session.commands) != 0 {
 			t.Errorf("a line that is not here: %v, %q", err, session.commands)
 		}
 	})

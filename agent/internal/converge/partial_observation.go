@@ -21,7 +21,7 @@ import (
 // VLLs, because their interfaces were not read.
 func (e *Engine) partialObservation(ctx context.Context, session Session, in *intent.Intent, vlls map[string]bool) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
+	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.options.FullObservation
 	e.mu.Unlock()
 	if old == nil || !fresh || old.Epoch == 0 {
 		return nil, nil

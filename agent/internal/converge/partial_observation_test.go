@@ -31,7 +31,7 @@ func (a *countingReads) Dump(ctx context.Context, requests []api.Message, each f
 // countReads gives the engine VPP's stats segment, and counts from now on.
 func (r *router) countReads() *countingReads {
 	r.t.Helper()
-	r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
+	r.options.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
 	session := &countingReads{Session: r.session}
 	r.mu.Lock()
 	r.Engine.session = session // the same connection, so the engine keeps its observations

@@ -216,7 +216,7 @@ func TestDriftIsReportedAlthoughItIsRepaired(t *testing.T) {
 		if again := r.driftOf(end.Key); len(again) != 0 {
 			t.Errorf("reported again: %v", again)
 		}
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.disconnect(r.ports[0] + ".101")
 		if r.repair(t.Context()) {
 			t.Fatal("repaired under ReportOnly")
@@ -261,7 +261,7 @@ func TestObjectsOfChangesAreReadOnce(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		session := &rereading{Session: r.session}
-		r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
+		r.options.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
 		r.use(session)
 		for n, step := range steps[:2] {
 			step.change(&end)

@@ -19,7 +19,7 @@ var ErrNotRepaired = errors.New("converge: nothing is repaired: the agent's file
 // requested means that an operator has requested the rebuild. Such a request is allowed even under ReportOnly.
 // Rebuild returns ErrNotRepaired if the policy or a freeze does not allow the rebuild.
 func (e *Engine) Rebuild(index uint32, name string, requested bool) error {
-	if e.Repair == ReportOnly && !requested || e.Frozen.Current() != nil {
+	if e.options.Repair == ReportOnly && !requested || e.options.Frozen.Current() != nil {
 		return ErrNotRepaired
 	}
 	e.mu.Lock()

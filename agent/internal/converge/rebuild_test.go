@@ -145,7 +145,7 @@ func TestRebuildAcceptsOnlySubInterfacesOfTheAgent(t *testing.T) {
 func TestRebuildUnderReportOnlyNeedsAnOperator(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		writes, name := r.writes(), r.accessName(end)
 		if err := r.Rebuild(uint32(r.index(name)), name, false); !errors.Is(err, ErrNotRepaired) {

@@ -49,7 +49,7 @@ func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, err
 	if err := e.testUnderWay(); err != nil {
 		return nil, err
 	}
-	begun, err := e.Frozen.BeginHere(reason, until)
+	begun, err := e.options.Frozen.BeginHere(reason, until)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (e *Engine) Unfreeze() error {
 		return err
 	}
 	defer e.busy.Unlock()
-	if err := e.Frozen.End(); err != nil {
+	if err := e.options.Frozen.End(); err != nil {
 		return err
 	}
 	e.log.Warn("the freeze is ended")
@@ -81,7 +81,7 @@ func (e *Engine) Unfreeze() error {
 // request. So if a freeze is not possible now, it can be applied later, for example after an
 // activation test, or after the end of a freeze that was requested on the router.
 func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
-	current := e.Frozen.Current()
+	current := e.options.Frozen.Current()
 	over := current != nil && current.Over(e.now())
 	var err error
 	switch {
@@ -109,7 +109,7 @@ func (e *Engine) portalFreezes(id, reason string, until time.Time) error {
 	if e.testUnderWay() != nil {
 		return nil
 	}
-	if _, err := e.Frozen.Begin(id, freeze.ByPortal, reason, until); err != nil {
+	if _, err := e.options.Frozen.Begin(id, freeze.ByPortal, reason, until); err != nil {
 		return err
 	}
 	e.log.Warn("frozen", "by", freeze.ByPortal, "reason", reason, "until", until.UTC())
@@ -145,7 +145,7 @@ func (e *Engine) testUnderWay() error {
 // frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns
 // nil, even if no operator has reviewed the differences yet.
 func (e *Engine) frozen() error {
-	if current := e.Frozen.Current(); current != nil && !current.Over(e.now()) {
+	if current := e.options.Frozen.Current(); current != nil && !current.Over(e.now()) {
 		return &FrozenError{Freeze: *current}
 	}
 	return nil
@@ -155,7 +155,7 @@ func (e *Engine) frozen() error {
 // freeze, and after the freeze unless reviewed is the id of the freeze. With this id, the portal
 // confirms that an operator has reviewed the differences.
 func (e *Engine) frozenFor(reviewed string) error {
-	current := e.Frozen.Current()
+	current := e.options.Frozen.Current()
 	if current == nil || current.Over(e.now()) && current.ID == reviewed {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (e *Engine) frozenFor(reviewed string) error {
 // differences, no review is necessary, and mustNotChange removes the freeze. The caller holds the
 // mutex busy.
 func (e *Engine) mustNotChange(ctx context.Context, stored *intent.Intent) bool {
-	frozen := e.Frozen.Current()
+	frozen := e.options.Frozen.Current()
 	if frozen == nil {
 		return false
 	}
@@ -176,7 +176,7 @@ func (e *Engine) mustNotChange(ctx context.Context, stored *intent.Intent) bool 
 	if e.differs(ctx, stored, e.quickObservation) || !over || e.unfinished || e.differs(ctx, stored, e.fullObservation) {
 		return true
 	}
-	if err := e.Frozen.Forget(); err != nil {
+	if err := e.options.Frozen.Forget(); err != nil {
 		e.log.Error("the freeze is over, but cannot be removed from disk", "error", err)
 		return true
 	}

@@ -208,7 +208,7 @@ func TestFreezeRefusesAllOperations(t *testing.T) {
 		if _, err := r.SendTestFrames(t.Context(), &intent.TestFrames{Key: end.Key, Revision: 1}); !errors.As(err, &frozen) {
 			t.Errorf("test frames: %v", err)
 		}
-		if _, err := r.Calibrate(t.Context(), true); !errors.As(err, &frozen) {
+		if _, err := NewCalibrator(r.Engine, maintenance(true, true)).Calibrate(t.Context(), true); !errors.As(err, &frozen) {
 			t.Errorf("calibration: %v", err)
 		}
 	})

@@ -165,7 +165,7 @@ func TestRelabelledLineInServiceIsAConflict(t *testing.T) {
 	for _, repair := range []Repair{Auto, ReportOnly} {
 		t.Run(string(repair), func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
-				r.Repair = repair
+				r.options.Repair = repair
 				end, other, late := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0]), vxlanEnd(1, r.ports[0])
 				late.Key.VLL, late.Tunnel.VNI = vllID(3), 3000
 				r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -234,7 +234,7 @@ func TestForeignReplacementOfALineIsNotDeleted(t *testing.T) {
 	}{
 		"just like ours":         {101, func(*router) {}, "conflict", func(r *router, end intent.Key) { r.mustRelease(end) }},
 		"under another name":     {7, func(*router) {}, "removed", func(*router, intent.Key) {}},
-		"after an observation":   {101, func(r *router) { r.Repair = ReportOnly; r.repair(r.t.Context()) }, "removed", func(*router, intent.Key) {}},
+		"after an observation":   {101, func(r *router) { r.options.Repair = ReportOnly; r.repair(r.t.Context()) }, "removed", func(*router, intent.Key) {}},
 		"after a restart of VPP": {101, func(r *router) { r.restartVPP() }, "removed", func(*router, intent.Key) {}},
 	} {
 		t.Run(name, func(t *testing.T) {

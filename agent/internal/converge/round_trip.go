@@ -28,7 +28,7 @@ func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip
 	if near == nil {
 		return nil, notTesting("%s, the near endpoint of the tunnel, is not an address of this router", end.Tunnel.Local)
 	}
-	times, err := roundtrip.Measure(ctx, e.CLISocket, roundtrip.Path{From: near.Name, To: end.Tunnel.Remote})
+	times, err := roundtrip.Measure(ctx, e.options.CLISocket, roundtrip.Path{From: near.Name, To: end.Tunnel.Remote})
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ import (
 // router is an agent's engine with a VPP that has four customer ports and a local address of each family.
 type router struct {
 	*Engine
+	paths   *PathWatcher
+	tracer  *Tracer
 	t       *testing.T
 	session *vpp.Session
 	ports   []string
@@ -57,7 +59,7 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 		}
 		t.Cleanup(sim.Stop)
 		r := newRouter(t, sim.APISocket(), sim.StatsSocket())
-		r.CLISocket = sim.CLISocket()
+		r.options.CLISocket = sim.CLISocket()
 		r.restart, r.forwards = func() error { return sim.Restart() }, sim.Forwarding
 		test(t, r)
 	})
@@ -80,7 +82,7 @@ func newRealRouterWith(t *testing.T, plugins ...string) (*router, *realvpp.VPP) 
 		Plugins: append([]string{"vxlan", "geneve", "gre", "ping", "policer", "linux_cp", "linux_cp_unittest"}, plugins...),
 	})
 	r := newRouter(t, real.APISocket(), real.StatsSocket())
-	r.CLISocket = real.CLISocket()
+	r.options.CLISocket = real.CLISocket()
 	r.restart = func() error { return real.Restart(t.Context()) }
 	r.pair = pairer(real)
 	return r, real
@@ -182,13 +184,14 @@ func (r *router) open() {
 		r.t.Fatal(err)
 	}
 	session := r.session
-	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
-	r.RememberPaths(upPaths)
-	r.Frozen = frozen
-	r.FullObservation, r.Adoption = time.Hour, true
 	counters := statseg.NewReopeningSegment(r.stats)
 	r.t.Cleanup(counters.Close)
-	r.TunnelCounters = counters.TunnelCounters
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	r.paths = NewPathWatcher(upPaths, journal, log, time.Now, false)
+	r.Engine = New(store, journal, log, time.Now, Options{
+		Frozen: frozen, Paths: r.paths, FullObservation: time.Hour, Adoption: true, TunnelCounters: counters.TunnelCounters,
+	})
+	r.tracer = NewTracer(r.Engine)
 	if session != nil {
 		r.Attach(session)
 	}

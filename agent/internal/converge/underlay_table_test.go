@@ -181,12 +181,12 @@ func TestPathInATableNeedsARouteInTableZero(t *testing.T) {
 		unwatched := func() {
 			t.Helper()
 			r.mustWatch(watched)
-			for _, path := range r.Paths() {
+			for _, path := range r.paths.Paths() {
 				if path.State != pathwatch.Refusal || !strings.Contains(path.Detail, "-lookup-in-table 10") {
 					t.Errorf("%+v", path)
 				}
 			}
-			if got := len(r.Paths()); got != 2 {
+			if got := len(r.paths.Paths()); got != 2 {
 				t.Errorf("%d paths", got)
 			}
 		}

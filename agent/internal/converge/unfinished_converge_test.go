@@ -60,7 +60,7 @@ func TestConvergeWithoutAJournalIsFinishedLater(t *testing.T) {
 
 func TestReportOnlyBuildsANewRunOfVPPAfterAFailedAttempt(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.restartVPP()
 		freed := r.fullDisk()

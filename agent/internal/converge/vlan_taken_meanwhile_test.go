@@ -70,7 +70,7 @@ func TestVLANOfAForeignSubInterfaceAfterTheObservationIsNotTaken(t *testing.T) {
 				}
 				session := &sessionWithLateMeddler{Session: r.session}
 				if c.stats {
-					r.Epoch = session.epoch(statseg.NewReopeningSegment(r.stats).Epoch)
+					r.options.Epoch = session.epoch(statseg.NewReopeningSegment(r.stats).Epoch)
 				}
 				theirs, before := r.ports[0]+".7", error(nil)
 				session.happen = func() {

@@ -19,7 +19,7 @@ func TestOnlyAVPPThatWasConnectedBeforeIsReportedAsAbsent(t *testing.T) {
 		if r.Refused(nil); r.Status().Absent {
 			t.Error("it is there again")
 		}
-		stranger := New(r.store, nil, r.log, r.now)
+		stranger := New(r.store, nil, r.log, r.now, Options{})
 		if stranger.Refused(refusedConnection); stranger.Status().Absent {
 			t.Error("the path of its socket may be wrong")
 		}

@@ -165,7 +165,7 @@ func TestPlanOfVppcfgIsEmptyOnlyWithTheAgentsPart(t *testing.T) {
 	if lines, refusal := v.plan([]byte(operatorsVppcfg)); len(lines) != 0 || refusal != "" {
 		t.Fatalf("the operator's own file is to fit before there is any line: %q %s", lines, refusal)
 	}
-	r.PortMTUs = true
+	r.options.PortMTUs = true
 	outcome := r.put(linesForVppcfg())
 	for _, e := range outcome.Ends {
 		if e.Status != "verified" && e.Status != "testing" {
@@ -214,7 +214,7 @@ func TestPlanOfVppcfgSetsOnlyMTUsWithoutPortMTUs(t *testing.T) {
 	if refusal != "" || strings.Join(lines, "|") != strings.Join(want, "|") {
 		t.Errorf("vppcfg would do %q %s", lines, refusal)
 	}
-	r.PortMTUs = true // after a restart of the agent
+	r.options.PortMTUs = true // after a restart of the agent
 	r.Converge(t.Context()).mustAllBe(t, "verified")
 	if lines, refusal = v.plan(r.withVppcfg()); len(lines) != 0 || refusal != "" {
 		t.Errorf("with its MTUs vppcfg would do %q %s", lines, refusal)
@@ -241,7 +241,7 @@ func TestReportedConsequencesMatchVppcfg(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, v := newVppcfgRouter(t)
-			r.PortMTUs = true
+			r.options.PortMTUs = true
 			r.put(c.ends)
 			unnamed := r.vppcfgPart().Unnamed
 			if len(unnamed) == 0 || unnamed[0].Stops != (c.refusal != "") {
@@ -275,7 +275,7 @@ func TestMTUOfThePortDoesNotLimitFramesOfALine(t *testing.T) {
 	} {
 		cli(line)
 	}
-	r.PortMTUs = true
+	r.options.PortMTUs = true
 	r.put([]intent.End{vxlanEnd(1, "pg0")}).mustAllBe(t, "verified")
 	s := r.snapshot()
 	if sub, tunnel := s.ByName("pg0.101"), s.ByName("vxlan_tunnel0"); sub.L3MTU != 1500 || tunnel.L3MTU != 1500 {
@@ -296,11 +296,11 @@ func TestMTUOfThePortDoesNotLimitFramesOfALine(t *testing.T) {
 // this is no drift. The lines follow even under ReportOnly.
 func TestLinesFollowTheMTUOfTheirPortWithoutDrift(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		r.PortMTUs = true
+		r.options.PortMTUs = true
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])}).mustAllBe(t, "verified")
 		mtu := uint32(1500)
 		for _, repair := range []Repair{Auto, ReportOnly} {
-			r.Repair = repair
+			r.options.Repair = repair
 			mtu -= 100
 			r.must(&interfaces.SwInterfaceSetMtu{SwIfIndex: r.index(r.ports[0]), Mtu: []uint32{mtu, 0, 0, 0}})
 			r.repair(t.Context())

@@ -2,8 +2,10 @@ package converge
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"go.fd.io/govpp/binapi/bfd"
 
@@ -12,22 +14,39 @@ import (
 	"longline.dev/agent/internal/pathwatch"
 )
 
+// PathWatcher watches the paths between tunnel endpoints with BFD sessions in VPP.
+type PathWatcher struct {
+	tracker *pathwatch.Tracker
+	changed chan struct{}
+	journal *ownership.JournalFile
+	log     *slog.Logger
+	never   bool
+}
+
+// NewPathWatcher returns a watcher. upPaths is the record of paths that have been up before. never turns the
+// monitoring off, regardless of the intent.
+func NewPathWatcher(
+	upPaths *pathwatch.UpPathsFile, journal *ownership.JournalFile, log *slog.Logger, now func() time.Time, never bool,
+) *PathWatcher {
+	return &PathWatcher{pathwatch.NewTracker(upPaths, now), make(chan struct{}, 1), journal, log, never}
+}
+
 // Paths returns the states of all monitored paths.
-func (e *Engine) Paths() []pathwatch.Watched { return e.paths.Paths() }
+func (w *PathWatcher) Paths() []pathwatch.Watched { return w.tracker.Paths() }
 
 // PathsChanged returns a channel that receives a token when the state of a path changes.
-func (e *Engine) PathsChanged() <-chan struct{} { return e.pathsChanged }
+func (w *PathWatcher) PathsChanged() <-chan struct{} { return w.changed }
 
-func (e *Engine) notifyOfPaths() {
+func (w *PathWatcher) notify() {
 	select {
-	case e.pathsChanged <- struct{}{}:
+	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-// followPaths applies VPP's events of BFD sessions until ctx ends. It does not wait for a converge, which
-// may take seconds.
-func (e *Engine) followPaths(ctx context.Context, events <-chan *bfd.BfdUDPSessionEvent) {
+// follow applies VPP's events of BFD sessions until ctx ends. It does not wait for a converge, which may take
+// seconds.
+func (w *PathWatcher) follow(ctx context.Context, events <-chan *bfd.BfdUDPSessionEvent) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -37,21 +56,16 @@ func (e *Engine) followPaths(ctx context.Context, events <-chan *bfd.BfdUDPSessi
 			if !multihop {
 				continue
 			}
-			changed, err := e.paths.HandleEvent(path, state)
+			changed, err := w.tracker.HandleEvent(path, state)
 			if err != nil {
-				e.log.Warn("after a restart of the agent this path may count as never up", "path", path.String(), "error", err)
+				w.log.Warn("after a restart of the agent this path may count as never up", "path", path.String(), "error", err)
 			}
 			if changed {
-				e.log.Info("watched path", "path", path.String(), "bfd_state", state.String())
-				e.notifyOfPaths()
+				w.log.Info("watched path", "path", path.String(), "bfd_state", state.String())
+				w.notify()
 			}
 		}
 	}
-}
-
-// RememberPaths gives the engine the record of paths that have been up before. Call it before Serve.
-func (e *Engine) RememberPaths(upPaths *pathwatch.UpPathsFile) {
-	e.paths = pathwatch.NewTracker(upPaths, e.now)
 }
 
 // readPaths reads the states of the stored intent's BFD sessions and changes no session. So if VPP
@@ -67,58 +81,62 @@ func (e *Engine) readPaths(ctx context.Context) {
 // untouchedPaths reports whether a check of drift may change the path's BFD session. Under ReportOnly, a check
 // must not change the agent's existing sessions, because the change could undo a change by another client.
 func (e *Engine) untouchedPaths(path intent.Path) bool {
-	if e.Repair != ReportOnly {
+	if e.options.Repair != ReportOnly {
 		return true
 	}
 	session, err := e.Session()
 	return err == nil && !slices.Contains(e.journal.Of(boot(session)).Sessions, path)
 }
 
-// keepPathsWatched brings the BFD sessions to the state that the stored intent requires, and records the
-// states of all paths. It changes only the sessions of those paths for which the call may(path) returns true.
-// If may is nil, keepPathsWatched may change all sessions. The caller holds the mutex busy.
-// keepPathsWatched logs errors, because they do not affect lines. The next observation tries again.
+// keepPathsWatched brings the BFD sessions to the state that the stored intent requires (see PathWatcher.keep).
+// The caller holds the mutex busy.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
 	stored, _ := e.store.Current()
 	session, err := e.Session()
 	if stored == nil || err != nil { // without an intent it is unknown which sessions are unwanted
 		return
 	}
-	ctx = context.WithoutCancel(ctx)
-	wanted, journal := pathwatch.Of(stored), e.journal.Of(boot(session))
-	if e.NeverWatch {
+	e.options.Paths.keep(context.WithoutCancel(ctx), countingSession{session, e}, pathwatch.Of(stored), may)
+}
+
+// keep brings the BFD sessions to the wanted state, and records the states of all paths. It changes only the
+// sessions of those paths for which the call may(path) returns true. If may is nil, keep may change all
+// sessions. keep logs errors, because they do not affect lines. The next observation tries again.
+func (w *PathWatcher) keep(ctx context.Context, session countingSession, wanted pathwatch.Wanted, may func(intent.Path) bool) {
+	journal := w.journal.Of(boot(session))
+	if w.never {
 		wanted = pathwatch.Wanted{}
 	}
-	if !pathwatch.Supported(session.Has) || len(wanted.Paths) == 0 && len(journal.Sessions) == 0 && len(e.paths.Paths()) == 0 {
+	if !pathwatch.Supported(session.Has) || len(wanted.Paths) == 0 && len(journal.Sessions) == 0 && len(w.Paths()) == 0 {
 		return
 	}
 	ours := make(map[intent.Path]bool)
 	for _, path := range journal.Sessions {
 		ours[path] = true
 	}
-	observed, err := e.changeSessions(ctx, session, wanted, ours, may)
+	observed, err := w.changeSessions(ctx, session, wanted, ours, may)
 	if err != nil {
-		e.log.Warn("paths are not watched as they should be", "error", err)
+		w.log.Warn("paths are not watched as they should be", "error", err)
 		return
 	}
-	changed, err := e.paths.Apply(*observed)
+	changed, err := w.tracker.Apply(*observed)
 	if err != nil {
-		e.log.Warn("after a restart of the agent, paths may count as never up", "error", err)
+		w.log.Warn("after a restart of the agent, paths may count as never up", "error", err)
 	}
 	if changed {
-		e.notifyOfPaths()
+		w.notify()
 	}
 }
 
-func (e *Engine) changeSessions(
-	ctx context.Context, session Session, wanted pathwatch.Wanted, ours map[intent.Path]bool, may func(intent.Path) bool,
+func (w *PathWatcher) changeSessions(
+	ctx context.Context, session countingSession, wanted pathwatch.Wanted, ours map[intent.Path]bool, may func(intent.Path) bool,
 ) (*pathwatch.Observation, error) {
-	observed := &pathwatch.Observation{Mark: e.paths.Mark(), Wanted: wanted.Paths, Ours: ours}
+	observed := &pathwatch.Observation{Mark: w.tracker.Mark(), Wanted: wanted.Paths, Ours: ours}
 	var err error
-	if observed.Sessions, err = pathwatch.Read(ctx, session); err != nil {
+	if observed.Sessions, err = pathwatch.Read(ctx, session.Session); err != nil {
 		return nil, err
 	}
-	misrouted, err := pathwatch.Misrouted(ctx, session, wanted, observed.Sessions)
+	misrouted, err := pathwatch.Misrouted(ctx, session.Session, wanted, observed.Sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -137,14 +155,14 @@ func (e *Engine) changeSessions(
 			ours[op.Path] = true // if the agent is killed before VPP's reply, the session may exist
 		}
 	}
-	if err := e.journalSessions(session, ours, e.journal.Claim); err != nil {
+	if err := w.journalSessions(session, ours, w.journal.Claim); err != nil {
 		return nil, err
 	}
-	if observed.Refused, err = pathwatch.Run(ctx, countingSession{session, e}, ops); err != nil {
+	if observed.Refused, err = pathwatch.Run(ctx, session, ops); err != nil {
 		return nil, err
 	}
-	observed.Mark = e.paths.Mark()
-	if observed.Sessions, err = pathwatch.Read(ctx, session); err != nil {
+	observed.Mark = w.tracker.Mark()
+	if observed.Sessions, err = pathwatch.Read(ctx, session.Session); err != nil {
 		return nil, err
 	}
 	observed.Created = make(map[intent.Path]bool)
@@ -155,15 +173,15 @@ func (e *Engine) changeSessions(
 		if _, failed := observed.Refused[op.Path]; !is || failed && !was { // if VPP refused to create the session, an existing session belongs to another client
 			delete(ours, op.Path)
 		}
-		e.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", observed.Refused[op.Path])
+		w.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", observed.Refused[op.Path])
 	}
 	maps.Copy(observed.Refused, misrouted)
 	observed.Exclude(misrouted)
-	return observed, e.journalSessions(session, ours, e.journal.Note)
+	return observed, w.journalSessions(session, ours, w.journal.Note)
 }
 
-func (e *Engine) journalSessions(session Session, ours map[intent.Path]bool, write func(ownership.Journal) error) error {
-	journal := e.journal.Of(boot(session))
+func (w *PathWatcher) journalSessions(session Session, ours map[intent.Path]bool, write func(ownership.Journal) error) error {
+	journal := w.journal.Of(boot(session))
 	journal.Sessions = slices.SortedFunc(maps.Keys(ours), intent.Path.Compare)
 	return write(journal)
 }

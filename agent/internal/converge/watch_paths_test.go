@@ -154,7 +154,7 @@ func TestForeignSessionIsReadAndNotChanged(t *testing.T) {
 		r.must(r.byHand(pathOf(4), 50_000))
 		foreign := r.sessions()[pathOf(4)]
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
-		paths := r.Paths()
+		paths := r.paths.Paths()
 		if len(paths) != 1 || !paths[0].Foreign || paths[0].State != pathwatch.Unheard {
 			t.Errorf("%+v", paths)
 		}
@@ -187,7 +187,7 @@ func TestChangedSessionIsRepairedOrOnlyReportedUntilTheNextIntent(t *testing.T) 
 		if s := r.sessions()[pathOf(4)]; s.State == bfd.BFD_STATE_API_ADMIN_DOWN {
 			t.Error("it is still shut")
 		}
-		r.Repair = ReportOnly
+		r.options.Repair = ReportOnly
 		r.spoil()
 		r.CheckDrift(t.Context())
 		if existing := r.sessions(); len(existing) != 1 || existing[pathOf(4)].Multiplier != 9 {
@@ -207,7 +207,7 @@ func TestSessionsBelongToTheAgentAfterItsRestart(t *testing.T) {
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.open()
 		r.CheckDrift(t.Context())
-		if paths := r.Paths(); len(paths) != 1 || paths[0].Foreign {
+		if paths := r.paths.Paths(); len(paths) != 1 || paths[0].Foreign {
 			t.Errorf("%+v", paths)
 		}
 		r.putWatched(watched)
@@ -242,7 +242,7 @@ func TestSessionsAreCreatedAgainAfterARestartOfVPP(t *testing.T) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.restartVPP()
-		if paths := r.Paths(); len(paths) != 0 {
+		if paths := r.paths.Paths(); len(paths) != 0 {
 			t.Errorf("before the first reading: %+v", paths)
 		}
 		r.Converge(t.Context())
@@ -258,7 +258,7 @@ func TestVPPWithoutMultihopBFDGetsNoSessions(t *testing.T) {
 	t.Cleanup(sim.Stop)
 	r := newRouter(t, sim.APISocket(), sim.StatsSocket())
 	r.putWatched(watched, vxlanEnd(1, r.ports[0])).mustAllBe(t, "verified")
-	if paths := r.Paths(); len(paths) != 0 {
+	if paths := r.paths.Paths(); len(paths) != 0 {
 		t.Errorf("%+v", paths)
 	}
 	r.mustWatch(watched)
@@ -268,7 +268,7 @@ func TestNeverWatchDeletesTheSessions(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
-		r.NeverWatch = true
+		r.paths.never = true
 		r.CheckDrift(t.Context())
 		r.mustWatch(watched)
 	})
@@ -299,21 +299,21 @@ func TestPathEventsAreAppliedDuringAConverge(t *testing.T) {
 		r.needs(t, observe.CanWatch)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go r.followPaths(ctx, r.session.PathEvents())
+		go r.paths.follow(ctx, r.session.PathEvents())
 		r.must(&bfd.BfdUDPEnableMultihop{})
 		r.must(r.byHand(pathOf(4), 50_000))
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
-		<-r.PathsChanged()
+		<-r.paths.PathsChanged()
 		r.busy.Lock() // like a converge
 		defer r.busy.Unlock()
 		r.must(&bfd.BfdUDPSessionSetFlags{SwIfIndex: noInterface, LocalAddr: vpp.IPAddress(locals[4]), PeerAddr: vpp.IPAddress(remotes[4])})
 		select {
-		case <-r.PathsChanged():
+		case <-r.paths.PathsChanged():
 		case <-time.After(10 * time.Second):
 			t.Fatal("no event")
 		}
-		if !slices.ContainsFunc(r.Paths(), func(w pathwatch.Watched) bool { return w.State == pathwatch.Shut }) {
-			t.Errorf("%+v", r.Paths())
+		if !slices.ContainsFunc(r.paths.Paths(), func(w pathwatch.Watched) bool { return w.State == pathwatch.Shut }) {
+			t.Errorf("%+v", r.paths.Paths())
 		}
 	})
 }

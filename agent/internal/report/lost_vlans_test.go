@@ -425,7 +425,7 @@ func TestTheAgentRepairsALineThatARefusedDuplicateStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	engine := converge.New(intent.OpenStore(folder, "rhino"), journal, quiet, clock)
+	engine := newEngine(intent.OpenStore(folder, "rhino"), journal, clock)
 	engine.Attach(session)
 	end := intent.End{
 		Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, Revision: 1, AdminUp: true, Frame: 1514,

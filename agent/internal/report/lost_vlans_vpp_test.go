@@ -58,7 +58,7 @@ func TestOnARealVPPOnlyALostLineIsRebuiltAndNotAQuietOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	engine := converge.New(intent.OpenStore(folder, "rhino"), journal, quiet, clock)
+	engine := newEngine(intent.OpenStore(folder, "rhino"), journal, clock)
 	engine.Attach(session)
 	line := func(n int, outer uint16) intent.End {
 		return intent.End{

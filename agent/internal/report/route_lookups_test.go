@@ -13,6 +13,7 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
@@ -34,9 +35,22 @@ func (s *lookups) Calls(ctx context.Context, requests []api.Message) ([]api.Mess
 	return s.Session.Calls(ctx, requests)
 }
 
+// parts are the parts of the agent that the reporter reads.
+type parts struct {
+	*converge.Engine
+	*converge.PathWatcher
+	*converge.Tracer
+}
+
+func newEngine(store *intent.Store, journal *ownership.JournalFile, now func() time.Time) parts {
+	paths := converge.NewPathWatcher(pathwatch.NoFile(), journal, quiet, now, false)
+	engine := converge.New(store, journal, quiet, now, converge.Options{Paths: paths})
+	return parts{engine, paths, converge.NewTracer(engine)}
+}
+
 // eventful is an engine whose paths and interfaces change when a test says so.
 type eventful struct {
-	*converge.Engine
+	parts
 	paths, changes chan struct{}
 }
 
@@ -74,7 +88,7 @@ func TestABFDEventLooksUpNoRoute(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine := &eventful{converge.New(intent.OpenStore(t.TempDir(), "rhino"), journal, quiet, time.Now), make(chan struct{}), make(chan struct{})}
+		engine := &eventful{newEngine(intent.OpenStore(t.TempDir(), "rhino"), journal, time.Now), make(chan struct{}), make(chan struct{})}
 		counted := &lookups{Session: session}
 		engine.Attach(counted)
 		in := &intent.Intent{Router: "rhino", Generation: 1}

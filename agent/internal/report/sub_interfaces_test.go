@@ -62,7 +62,7 @@ func TestABackboneSubInterfaceIsReportedWithItsMTUItsParentAndItsCounters(t *tes
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine := converge.New(intent.OpenStore(t.TempDir(), "rhino"), journal, quiet, time.Now)
+		engine := converge.New(intent.OpenStore(t.TempDir(), "rhino"), journal, quiet, time.Now, converge.Options{})
 		engine.Attach(session)
 		state, err := engine.ObservedState(t.Context())
 		if err != nil {

@@ -120,7 +120,7 @@ func newTestbed(t *testing.T, apiSocket, stats string) *testbed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.engine = converge.New(intent.OpenStore(folder, "rhino"), journal, log, time.Now)
+	b.engine = converge.New(intent.OpenStore(folder, "rhino"), journal, log, time.Now, converge.Options{})
 	b.session, err = vpp.Dialer{Socket: apiSocket, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, stats)
 	}}.Dial(t.Context())
