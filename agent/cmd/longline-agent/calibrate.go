@@ -2,34 +2,22 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"text/tabwriter"
 	"time"
 )
 
 // runCalibrate lets the agent measure how much CPU each encapsulation needs on this router.
 func runCalibrate(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
+	flags := newCommand()
 	withLines := flags.Bool("with-lines", false, "")
 	// Scripts of release 0.1.0 use the earlier name.
 	flags.BoolVar(withLines, "beside-lines", false, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
-	body, err := json.Marshal(map[string]any{"schema": 1, "beside_lines": *withLines})
-	if err != nil {
-		return err
-	}
-	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/calibration", body)
-	if err != nil {
-		return err
-	}
-	return show(stdout, answer, *asJSON, printCalibration)
+	return call(ctx, flags, "/v1/calibration", map[string]any{"schema": 1, "beside_lines": *withLines}, stdout, printCalibration)
 }
 
 type calibrationAnswer struct {

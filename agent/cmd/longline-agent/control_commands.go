@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,12 +24,49 @@ const requestTimeout = time.Minute
 // maxReply is the maximum size of a response in bytes. A plan for 10,000 VLLs has about 30 MB.
 const maxReply = 256 << 20
 
-func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
+// command is a command to the agent that runs with the same configuration.
+type command struct {
+	*flag.FlagSet
+	config *string
+	asJSON *bool
+}
+
+func newCommand() command {
 	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
+	return command{flags, flags.String("config", defaultConfig, ""), flags.Bool("json", false, "")}
+}
+
+// call sends body to the agent, or a GET request if body is nil. It prints the response with the function print,
+// or unchanged with the option -json.
+func call[T any](ctx context.Context, c command, path string, body any, stdout io.Writer, print func(io.Writer, *T)) error {
+	method, text := http.MethodGet, []byte(nil)
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+		method = http.MethodPost
+	}
+	answer, err := request(ctx, *c.config, method, path, text)
+	if err != nil {
+		return err
+	}
+	return show(stdout, answer, *c.asJSON, print)
+}
+
+// lineName returns the words before the options. A name of a line may have several words, even without quotes.
+func lineName(args []string) (name string, options []string) {
+	words := 0
+	for words < len(args) && !strings.HasPrefix(args[words], "-") {
+		words++
+	}
+	return strings.Join(args[:words], " "), args[words:]
+}
+
+func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := newCommand()
 	intentPath := flags.String("intent", "", "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
 	if *intentPath == "" {
@@ -38,25 +76,19 @@ func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/plan", document)
+	answer, err := request(ctx, *flags.config, http.MethodPost, "/v1/plan", document)
 	if err != nil {
 		return err
 	}
-	return show(stdout, answer, *asJSON, printPlan)
+	return show(stdout, answer, *flags.asJSON, printPlan)
 }
 
 func runState(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	flags := newCommand()
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
-	answer, err := request(ctx, *configPath, http.MethodGet, "/v1/state", nil)
-	if err != nil {
-		return err
-	}
-	return show(stdout, answer, *asJSON, printState)
+	return call(ctx, flags, "/v1/state", nil, stdout, printState)
 }
 
 func runHealth(ctx context.Context, args []string, stdout io.Writer) error {

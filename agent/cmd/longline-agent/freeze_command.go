@@ -2,53 +2,36 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"longline.dev/agent/internal/freeze"
 )
 
-// runFreeze asks the agent not to change VPP for a given time.
+// runFreeze requests the agent not to change VPP for a given time.
 func runFreeze(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
+	flags := newCommand()
 	reason := flags.String("reason", "", "")
 	lasting := flags.Duration("for", 0, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
 	if strings.TrimSpace(*reason) == "" || *lasting < time.Second {
 		return &usageError{"freeze needs -reason TEXT and -for DURATION, such as 2h30m"}
 	}
-	body, err := json.Marshal(map[string]any{"reason": *reason, "seconds": int64(*lasting / time.Second)})
-	if err != nil {
-		return err
-	}
-	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/freeze", body)
-	if err != nil {
-		return err
-	}
-	return show(stdout, answer, *asJSON, printFreeze)
+	body := map[string]any{"reason": *reason, "seconds": int64(*lasting / time.Second)}
+	return call(ctx, flags, "/v1/freeze", body, stdout, printFreeze)
 }
 
 // runUnfreeze ends a freeze early.
 func runUnfreeze(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	flags := newCommand()
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
-	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/unfreeze", []byte("{}"))
-	if err != nil {
-		return err
-	}
-	return show(stdout, answer, *asJSON, printFreeze)
+	return call(ctx, flags, "/v1/unfreeze", struct{}{}, stdout, printFreeze)
 }
 
 func printFreeze(w io.Writer, f *freeze.Shown) {

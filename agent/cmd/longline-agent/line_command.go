@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -47,24 +45,15 @@ type lineAnswer struct {
 
 // runLine shows the state of a line on this router, and what the portal knows about the line.
 func runLine(ctx context.Context, args []string, stdout io.Writer) error {
-	var of []string
-	for len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a name may consist of several words, even without quotes
-		of, args = append(of, args[0]), args[1:]
-	}
-	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	of, args := lineName(args)
+	flags := newCommand()
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
-	if len(of) == 0 {
+	if of == "" {
 		return &usageError{"line needs the line's id, the beginning of it, or its name"}
 	}
-	answer, err := request(ctx, *configPath, http.MethodGet, "/v1/line?of="+url.QueryEscape(strings.Join(of, " ")), nil)
-	if err != nil {
-		return err
-	}
-	return show(stdout, answer, *asJSON, printLine)
+	return call(ctx, flags, "/v1/line?of="+url.QueryEscape(of), nil, stdout, printLine)
 }
 
 func printLine(w io.Writer, l *lineAnswer) {

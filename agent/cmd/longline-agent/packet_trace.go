@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"strings"
 )
 
 type traceAnswer struct {
@@ -23,35 +20,23 @@ type traceAnswer struct {
 
 // runTrace shows packets of a line, as VPP's packet tracer recorded them.
 func runTrace(ctx context.Context, args []string, stdout io.Writer) error {
-	var of []string
-	for len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a name may consist of several words, even without quotes
-		of, args = append(of, args[0]), args[1:]
-	}
-	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
+	of, args := lineName(args)
+	flags := newCommand()
 	packets := flags.Int("packets", 10, "")
 	seconds := flags.Int("seconds", 5, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
 	switch {
-	case len(of) == 0:
+	case of == "":
 		return &usageError{"trace needs the line's id, the beginning of it, or its name"}
 	case *packets < 1 || *packets > 50:
 		return &usageError{"-packets must be 1 to 50"}
 	case *seconds < 1 || *seconds > 30:
 		return &usageError{"-seconds must be 1 to 30"}
 	}
-	body, err := json.Marshal(map[string]any{"schema": 1, "of": strings.Join(of, " "), "packets": *packets, "seconds": *seconds})
-	if err != nil {
-		return err
-	}
-	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/trace", body)
-	if err != nil {
-		return err
-	}
-	return show(stdout, answer, *asJSON, printTrace)
+	body := map[string]any{"schema": 1, "of": of, "packets": *packets, "seconds": *seconds}
+	return call(ctx, flags, "/v1/trace", body, stdout, printTrace)
 }
 
 func printTrace(w io.Writer, t *traceAnswer) {

@@ -26,14 +26,12 @@ func (e *partlyNamedError) Error() string {
 // runVppcfg prints the entries that a vppcfg file needs. It prints the entries alone, or the
 // operator's file with these entries added.
 func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := quietFlags()
-	configPath := flags.String("config", defaultConfig, "")
+	flags := newCommand()
 	with := flags.String("with", "", "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags.FlagSet, args); err != nil {
 		return err
 	}
-	if *asJSON && *with != "" {
+	if *flags.asJSON && *with != "" {
 		return &usageError{"vppcfg prints either the agent's response with -json, or YAML with -with FILE"}
 	}
 	var file []byte
@@ -43,7 +41,7 @@ func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 	}
-	answer, err := request(ctx, *configPath, http.MethodGet, "/v1/vppcfg", nil)
+	answer, err := request(ctx, *flags.config, http.MethodGet, "/v1/vppcfg", nil)
 	if err != nil {
 		return err
 	}
@@ -57,7 +55,7 @@ func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 		if text, err = part.Merge(file); err != nil {
 			return fmt.Errorf("%s and this router's lines cannot be one file of vppcfg; nothing is printed:\n%w", *with, err)
 		}
-	case !*asJSON:
+	case !*flags.asJSON:
 		if text, err = part.Text(); err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -63,9 +61,7 @@ func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
 
 func decodeCalibration(body []byte) (*calibrationRequest, *problem) {
 	var requested calibrationRequest
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&requested); err != nil || requested.Schema != 1 {
+	if err := decodeStrictly(body, &requested); err != nil || requested.Schema != 1 {
 		return nil, &problem{Type: "invalid-calibration", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
 			Detail: "the body is not {schema: 1, beside_lines}; nothing was done"}
 	}

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -80,9 +78,7 @@ func decodeDecision(body []byte) (*claimOrReleaseBody, *problem) {
 			Detail: fmt.Sprintf(format, args...)}
 	}
 	var requested claimOrReleaseBody
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&requested); err != nil {
+	if err := decodeStrictly(body, &requested); err != nil {
 		return invalid("the body is not {vll, end, interface}: %v", err)
 	}
 	end := intent.Key{VLL: requested.VLL, End: requested.End}

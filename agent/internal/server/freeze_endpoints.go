@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -33,10 +31,8 @@ func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
 
 func decodeFreeze(body []byte) (*freezeRequest, *problem) {
 	var requested freezeRequest
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
 	longest := int64(freeze.Longest / time.Second)
-	if err := decoder.Decode(&requested); err != nil || strings.TrimSpace(requested.Reason) == "" || len(requested.Reason) > longestReason ||
+	if err := decodeStrictly(body, &requested); err != nil || strings.TrimSpace(requested.Reason) == "" || len(requested.Reason) > longestReason ||
 		requested.Seconds < 1 || requested.Seconds > longest {
 		return nil, &problem{Type: "invalid-freeze", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
 			Detail: "the body is not {reason, seconds}: a reason of up to 200 bytes, and 1 second to 30 days"}

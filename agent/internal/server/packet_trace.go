@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -74,9 +72,7 @@ func decodeTrace(body []byte) (*traceRequest, *problem) {
 		return nil, &problem{Type: "invalid-trace", Title: "The request is not valid", Status: http.StatusUnprocessableEntity, Detail: detail}
 	}
 	var requested traceRequest
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	switch err := decoder.Decode(&requested); {
+	switch err := decodeStrictly(body, &requested); {
 	case err != nil || requested.Schema != 1:
 		return invalid(traceNoneIsShown)
 	case requested.Packets < 1 || requested.Packets > mostTraced:

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +31,13 @@ func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decod
 	if requested != nil {
 		serve(requested)
 	}
+}
+
+// decodeStrictly decodes a body into a structure, and refuses members that the structure lacks.
+func decodeStrictly(body []byte, requested any) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(requested)
 }
 
 // takeBody reads the body and calls the function use with the body. If the body cannot be read, takeBody
