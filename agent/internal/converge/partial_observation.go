@@ -85,3 +85,18 @@ func onlyIn[E intent.End | intent.Tombstone](a, b []E, differ map[string]bool, k
 func aboutOthers(todo *plan.Plan, vlls map[string]bool) bool {
 	return slices.ContainsFunc(todo.Ops, func(op plan.Op) bool { return !vlls[op.End.VLL] })
 }
+
+// cleanPlan is the last plan of the stored intent through a session, if that plan had no operations and no
+// blocked ends. While it is set, a change of a few lines needs a plan for these lines only. An observation
+// that finds a difference clears it.
+type cleanPlan struct {
+	session Session
+	plan    *plan.Plan // nil if the last plan had operations or blocked ends
+}
+
+func (c *cleanPlan) note(session Session, todo *plan.Plan) {
+	*c = cleanPlan{}
+	if todo != nil && len(todo.Ops) == 0 && len(todo.Blocked) == 0 {
+		*c = cleanPlan{session, todo}
+	}
+}

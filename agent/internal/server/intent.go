@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
@@ -76,4 +78,25 @@ func (s *Server) postPlan(w http.ResponseWriter, r *http.Request) {
 		}
 		writeJSON(w, planOf(in, todo))
 	})
+}
+
+// maxRequestIDs is the largest number of request IDs that the agent logs. It limits the length of a line in
+// the log. The portal does not send more IDs.
+const maxRequestIDs = 50
+
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`)
+
+// requestIDs returns the IDs in the header X-Request-Id. They identify the HTTP requests to the portal that
+// caused the orders in the document. The agent only logs them. So the agent ignores an ID of another form and
+// does not refuse the request.
+func requestIDs(header http.Header) []string {
+	ids := []string{}
+	for _, value := range header.Values("X-Request-Id") {
+		for id := range strings.SplitSeq(value, ",") {
+			if id = strings.TrimSpace(id); requestIDForm.MatchString(id) && len(ids) < maxRequestIDs {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/vppcfg"
 )
 
 type vppBody struct {
@@ -147,4 +150,22 @@ func (b *stateBody) fill(todo *plan.Plan) {
 		b.Drift = append(b.Drift, driftBody{op.End.VLL, op.End.End, op.Drift.Object, op.Drift.Field, op.Drift.Desired, op.Drift.Actual})
 	}
 	b.Quarantined, b.Relabelled = quarantinedOf(todo.Quarantined), relabelledOf(todo.Relabelled)
+}
+
+type vppcfgBody struct {
+	Schema int    `json:"schema"`
+	Router string `json:"router"`
+	*vppcfg.Part
+}
+
+// getVppcfg responds with the entries that a vppcfg file needs for the agent's interfaces in the current
+// state of VPP.
+func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
+	stored := cmp.Or(s.engine.Status().Intent, &intent.Intent{Router: s.router})
+	todo, snapshot, err := s.engine.Plan(r.Context(), stored)
+	if err != nil {
+		unavailable(err).write(w)
+		return
+	}
+	writeJSON(w, vppcfgBody{1, s.router, vppcfg.Of(snapshot, todo, stored)})
 }
