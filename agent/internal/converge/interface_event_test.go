@@ -2,6 +2,7 @@ package converge
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,10 +18,13 @@ import (
 // countingMessages is a session that counts its messages by name.
 type countingMessages struct {
 	*vpp.Session
+	mu   sync.Mutex // the engine dumps several portions at once
 	sent map[string]int
 }
 
 func (s *countingMessages) count(requests []api.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, request := range requests {
 		name := request.GetMessageName()
 		if dump, is := request.(*interfaces.SwInterfaceDump); is && uint32(dump.SwIfIndex) == ^uint32(0) && !dump.NameFilterValid {
@@ -56,7 +60,7 @@ func (s *countingMessages) all() (all int) {
 func (r *router) countMessages() *countingMessages {
 	r.t.Helper()
 	r.options.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
-	session := &countingMessages{r.session, make(map[string]int)}
+	session := &countingMessages{Session: r.session, sent: make(map[string]int)}
 	r.mu.Lock()
 	r.Engine.session = session // the same connection, so the engine keeps its observations
 	r.mu.Unlock()

@@ -32,7 +32,7 @@ func TestManyLinesAreReadInPortions(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(indexed.Close)
-		session := &countingMessages{indexed, make(map[string]int)}
+		session := &countingMessages{Session: indexed, sent: make(map[string]int)}
 		inPortions, err := observe.Full(t.Context(), session, boot(session))
 		if err != nil {
 			t.Fatal(err)
