@@ -57,7 +57,7 @@ def measure() -> Iterator[Figure]:
 
         from portal.core import clock
         from portal.vll.models import Vll
-        from portal.vll.operations.tunnel_paths import tunnel_paths_keep
+        from portal.vll.operations.paths import tunnel_paths_keep
 
         with connection.cursor() as cursor:
             cursor.execute(_RING.format(routers=ROUTERS))

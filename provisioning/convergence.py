@@ -29,7 +29,7 @@ from portal.vll.convergence.requests import (
 )
 from portal.vll.models import Attempt, Order, VllEnd
 from portal.vll.operations import answers_take, attempt_record
-from portal.vll.operations.path_probes import probe_answers_take, stored_probe_answers
+from portal.vll.operations.paths import probe_answers_take, stored_probe_answers
 from portal.vll.operations.router_answers import stored_answers
 from portal.vll.router_operations.freeze import last_acknowledged_freeze
 from portal.vll.router_operations.rebuild import end_rebuild_failed

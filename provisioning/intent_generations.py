@@ -16,7 +16,7 @@ from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import TunnelPath
-from portal.vll.operations.path_probes import probes_on
+from portal.vll.operations.paths import probes_on
 from provisioning.intent_document import EndKey, IntendedEnd, RouterIntent, end_members, intent_for
 from provisioning.intent_rows import router_rows
 

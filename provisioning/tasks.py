@@ -11,8 +11,7 @@ from portal.telemetry.oper_status import stale_vlls_mark
 from portal.vll import task_names
 from portal.vll.operations import link_losses_forward, reservations_expire, tunnel_paths_keep
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep
-from portal.vll.operations.path_probes import CLAIM, paths_to_probe
-from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
+from portal.vll.operations.paths import CLAIM, ROUND_TRIPS_EVERY, paths_to_probe
 from provisioning import convergence
 from provisioning import lost_work_sweep as sweeper
 from provisioning.activation_tests import activation_test

@@ -50,7 +50,7 @@ def _regular_work() -> Iterator[str]:
     from portal.telemetry.oper_status import stale_vlls_mark
     from portal.telemetry.partitions import partitions_keep
     from portal.telemetry.rollups import roll_up
-    from portal.vll.operations.tunnel_paths import tunnel_paths_keep
+    from portal.vll.operations.paths import tunnel_paths_keep
 
     at = clock.now()
     work: dict[str, Callable[[], object]] = {

@@ -11,7 +11,7 @@ from portal.inventory.models import FRESH, Router
 from portal.vll.convergence.claims import is_free
 from portal.vll.convergence.requests import intent_is_wanted
 from portal.vll.models import RouterConvergence, VllEnd, VllTombstone
-from portal.vll.operations.path_probes import probes_on
+from portal.vll.operations.paths import probes_on
 from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 

@@ -11,7 +11,7 @@ class Attempt(models.Model):
 
     Attempts are evidence. Triggers permit two updates: to count another attempt, and to set ``kept``. The
     triggers refuse to delete recent rows, the newest row of a router, the last answer about an end, and
-    attempts of open orders (portal.vll.operations.attempt_log).
+    attempts of open orders (portal.vll.operations.order_progress).
     """
 
     class Outcome(models.TextChoices):

@@ -10,17 +10,27 @@ from portal.vll.operations.activation_test_on_demand import (
 )
 from portal.vll.operations.add_line import order_add
 from portal.vll.operations.adopt_line import Adoption, line_adopt, lines_adopt
-from portal.vll.operations.attempt_log import attempt_record, attempts_forget
-from portal.vll.operations.cancel_order import order_cancel
-from portal.vll.operations.dead_router_removals import dead_routers_settle
-from portal.vll.operations.force_order_end import order_force_end, order_force_retry
 from portal.vll.operations.line_description import vll_describe
+from portal.vll.operations.line_removal import (
+    agreed_cooling_off,
+    coolings_off_end,
+    dead_routers_settle,
+    line_let_go,
+    order_delete,
+    order_restore,
+)
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
-from portal.vll.operations.modify_line import check_may_order, order_modify
-from portal.vll.operations.order_approval import order_approve, order_reject
-from portal.vll.operations.order_plan_preview import plan_finish, plan_request
-from portal.vll.operations.order_progress import answers_take
-from portal.vll.operations.overdue_orders import orders_overdue_alarm
+from portal.vll.operations.modify_line import check_may_order, order_modify, order_resume, order_suspend
+from portal.vll.operations.order_approval import order_approve, order_reject, plan_finish, plan_request
+from portal.vll.operations.order_endings import order_cancel, order_force_end, order_force_retry
+from portal.vll.operations.order_progress import (
+    answers_take,
+    attempt_record,
+    attempts_forget,
+    orders_overdue_alarm,
+)
+from portal.vll.operations.order_record import similar_orders_of
+from portal.vll.operations.paths import tunnel_paths_keep
 from portal.vll.operations.reservations import (
     reservation_make,
     reservation_release,
@@ -28,16 +38,6 @@ from portal.vll.operations.reservations import (
     reservations_expire,
 )
 from portal.vll.operations.retry_order import order_retry
-from portal.vll.operations.similar_orders import similar_orders_of
-from portal.vll.operations.stop_managing_line import line_let_go
-from portal.vll.operations.suspend_line import order_resume, order_suspend
-from portal.vll.operations.terminate_line import (
-    agreed_cooling_off,
-    coolings_off_end,
-    order_delete,
-    order_restore,
-)
-from portal.vll.operations.tunnel_paths import tunnel_paths_keep
 
 __all__ = [
     "Adoption",

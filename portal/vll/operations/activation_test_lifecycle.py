@@ -20,8 +20,8 @@ from portal.vll.activation_test_rules import Untested, needs_test, untested
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.line_interruption import interruption_begins
+from portal.vll.operations.order_endings import order_undo
 from portal.vll.operations.revision_create import revise
-from portal.vll.operations.undo_order import order_undo
 from portal.vll.sentences import activation_test_facts, activation_test_sentence
 from portal.vll.states import AdminStatus, OrderAction
 from portal.vll.task_names import TEST_LINE

@@ -19,7 +19,12 @@ from portal.vll.line_spec import LINE, AllocatedEnd, LineRevision, LineSpec
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
 from portal.vll.operations.line_request_check import Accepted, check_line
-from portal.vll.operations.order_record import needs_approval, order_acknowledge
+from portal.vll.operations.order_record import (
+    CONFIRM_WITHIN,
+    needs_approval,
+    order_acknowledge,
+    similar_orders,
+)
 from portal.vll.operations.reservations import reservation_take
 from portal.vll.operations.resource_leases import (
     LeasedTunnel,
@@ -28,7 +33,6 @@ from portal.vll.operations.resource_leases import (
     leases_settle,
     transport_lease,
 )
-from portal.vll.operations.similar_orders import CONFIRM_WITHIN, similar_orders
 from portal.vll.queries import with_ends
 from portal.vll.states import AdminStatus, Handover, OrderAction
 

@@ -1,4 +1,4 @@
-"""Adopt lines that others have configured, without changing them (ADR 43)."""
+"""The ports of found lines, created from the routers' observations if they are not in the inventory yet."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -13,19 +13,60 @@ from portal.allocation.gre_leases import gre_key_lease_named, gre_pair_lease_nam
 from portal.allocation.vni_leases import vni_lease_named
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
 from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
-from portal.inventory.models import FRESH, ObservedRouter, Port, Router
+from portal.inventory.models import FRESH, ObservedInterface, ObservedRouter, Port, Router
+from portal.inventory.operations import port_change, port_create
 from portal.vll.adoption_differences import AdoptionDifference, FoundPorts, adoption_differences
 from portal.vll.convergence.requests import converge_routers
-from portal.vll.errors import AdoptionWhileFrozen, FoundLineOdd, FoundLineUnknown, RouterAdoptsNothing
+from portal.vll.errors import (
+    AdoptionWhileFrozen,
+    FoundLineOdd,
+    FoundLineUnknown,
+    FoundPortOfAnother,
+    FoundPortUnknown,
+    RouterAdoptsNothing,
+)
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order
 from portal.vll.operations.add_line import content_for, vll_create
 from portal.vll.operations.line_request_check import check_line
 from portal.vll.operations.order_record import order_acknowledge
-from portal.vll.operations.ports_of_found_lines import found_port
 from portal.vll.operations.resource_leases import LeasedTunnel, cores_lease, ends_lease
 from portal.vll.states import Handover, OrderAction
+
+_TAGS = 2
+
+
+def found_port(end: FoundEnd, *, customer: Customer | None, user: User, now: datetime) -> Port:
+    """Return the port of a found end. If the port has no customer or does not exist yet, ``customer`` gets
+    it.
+
+    Raises FoundPortOfAnother. Raises FoundPortUnknown if the port does not exist, and ``customer`` is None or
+    VPP does not report the speed.
+    """
+    port: Port | None = Port.objects.filter(
+        router=end.router, interface=end.port, retired_at__isnull=True
+    ).first()
+    if port is None:
+        return _made(end, customer, user, now)
+    if customer is None or port.customer_id == customer.pk:
+        return port
+    if port.customer is not None:
+        raise FoundPortOfAnother(port=str(port), owner=port.customer.name, customer=customer.name)
+    given: Port = port_change(port=port, user=user, now=now, customer=customer)
+    return given
+
+
+def _made(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> Port:
+    seen = ObservedInterface.objects.filter(router=end.router, name=end.port).first()
+    if customer is None or seen is None or not seen.speed_bps:
+        raise FoundPortUnknown(router=end.router.name, interface=end.port)
+    facts = {"customer": customer, "speed_bps": seen.speed_bps}
+    if seen.ip_mtu:
+        facts["max_frame"] = seen.ip_mtu + ETHERNET_HEADER + _TAGS * VLAN_TAG
+    return port_create(router=end.router, interface=end.port, user=user, now=now, **facts)
+
 
 # The largest number of lines in one request: a user can review them, and the portal handles them in seconds.
 MOST_ADOPTIONS = 100

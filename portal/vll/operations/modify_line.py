@@ -1,7 +1,8 @@
-"""Change a VLL in service. Until both ends have the new values, the old values stay leased too."""
+"""Changes of a line, its suspension and its resumption."""
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +34,7 @@ from portal.vll.operations.line_request_check import Accepted, check_line
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
 from portal.vll.operations.revision_create import revise
-from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
+from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, AdminStatus, Lifecycle, OrderAction
 
 
 @transaction.atomic
@@ -262,3 +263,27 @@ def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
             continue
         if VllTombstone.objects.filter(vll=leased.owner, side=side, router=port.router_id).exists():
             raise StillBeingRemoved(field=f"{side}_end.port", router=port.router.name)
+
+
+@transaction.atomic
+def order_suspend(*, user: User, vll: Vll, now: datetime, retry_of: Order | None = None) -> Order:
+    """Stop an active line. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle."""
+    vll = vll_lock(vll, user)
+    if vll.lifecycle != Lifecycle.ACTIVE:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action="suspend")
+    return _order_admin(vll, AdminStatus.DOWN, actor=user.username, now=now, retry_of=retry_of)
+
+
+@transaction.atomic
+def order_resume(*, user: User, vll: Vll, now: datetime, retry_of: Order | None = None) -> Order:
+    """Let a suspended line forward again. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle."""
+    vll = vll_lock(vll, user)
+    if vll.lifecycle != Lifecycle.SUSPENDED:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action="resume")
+    return _order_admin(vll, AdminStatus.UP, actor=user.username, now=now, retry_of=retry_of)
+
+
+def _order_admin(vll: Vll, status: str, *, actor: str, now: datetime, retry_of: Order | None) -> Order:
+    before = content_of(vll)
+    after = replace(before, admin_status=status)
+    return order_change(vll, before=before, after=after, actor=actor, now=now, retry_of=retry_of)

@@ -12,9 +12,8 @@ from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.activation_test_on_demand import activation_test_order
 from portal.vll.operations.add_line import order_add
-from portal.vll.operations.modify_line import order_modify
-from portal.vll.operations.suspend_line import order_resume, order_suspend
-from portal.vll.operations.terminate_line import order_delete, order_restore
+from portal.vll.operations.line_removal import order_delete, order_restore
+from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend
 from portal.vll.states import CALLED_OFF, AdminStatus, Handover, OrderAction, OrderState
 
 

@@ -8,7 +8,7 @@ operator's work on the router.
 
 Retry: the portal tries again now, and does not wait for the end of the pause after failures.
 
-Dead: removals do not wait for the router's confirmation (portal.vll.operations.dead_router_removals).
+Dead: removals do not wait for the router's confirmation (portal.vll.operations.line_removal).
 """
 
 from datetime import datetime

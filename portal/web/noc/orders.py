@@ -29,8 +29,8 @@ from portal.vll.operations import (
     order_reject,
     plan_request,
 )
-from portal.vll.operations.force_order_end import may_be_ended
-from portal.vll.operations.order_plan_preview import PlanState, plan_of, state_of
+from portal.vll.operations.order_approval import PlanState, plan_of, state_of
+from portal.vll.operations.order_endings import may_be_ended
 from portal.vll.states import OrderState
 from portal.web.fields.base import TablerForm
 from portal.web.lines.paths import LinePath, line_path

@@ -30,7 +30,7 @@ from portal.telemetry.oper_status import ends_observed, stale_vlls_mark
 from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.operations import add_line, order_delete
-from portal.vll.operations.dead_router_removals import dead_routers_settle
+from portal.vll.operations.line_removal import dead_routers_settle
 from portal.vll.router_operations.actions import router_declare_dead
 from portal.vll.router_operations.drain import drain_begin
 from provisioning.intent_generations import next_intent

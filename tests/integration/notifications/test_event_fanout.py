@@ -41,7 +41,7 @@ from portal.vll.operations import (
     vll_describe,
 )
 from portal.vll.operations.link_loss_forwarding import FORWARDED, FORWARDED_NO_LONGER
-from portal.vll.operations.overdue_orders import orders_overdue_alarm
+from portal.vll.operations.order_progress import orders_overdue_alarm
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.isp import GBIT, Isp

@@ -19,7 +19,7 @@ from portal.notifications.models import Mail, MailOptOut
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject, order_resume, order_suspend
-from portal.vll.operations.overdue_orders import orders_overdue_alarm
+from portal.vll.operations.order_progress import orders_overdue_alarm
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.accounts.test_mails import Reader, parts

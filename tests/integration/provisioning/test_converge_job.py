@@ -23,7 +23,7 @@ from portal.vll.convergence.due import is_at_rest, routers_due
 from portal.vll.convergence.requests import FIRST_PAUSE, intents_renew
 from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete, orders_overdue_alarm
-from portal.vll.operations.overdue_orders import OVERDUE
+from portal.vll.operations.order_progress import OVERDUE
 from portal.vll.router_operations.actions import router_retry
 from portal.vll.task_names import CONVERGE_DOUBTFUL
 from provisioning.convergence import converge_promptly, converge_router

@@ -9,7 +9,7 @@ from portal.api.rest.event_data import FactsField
 from portal.api.rest.strict_fields import StrictSerializer, StrictUuidField
 from portal.core import clock
 from portal.vll.models import PlanResult
-from portal.vll.operations.order_plan_preview import PlanState, state_of
+from portal.vll.operations.order_approval import PlanState, state_of
 
 
 class ApprovalSerializer(StrictSerializer):

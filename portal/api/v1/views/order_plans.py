@@ -17,7 +17,7 @@ from portal.api.v1.serializers.order_plans import PlanSerializer
 from portal.api.v1.views.lifecycle import OrderActionView
 from portal.core import clock
 from portal.vll.operations import plan_request
-from portal.vll.operations.order_plan_preview import plan_of
+from portal.vll.operations.order_approval import plan_of
 
 
 class PlanView(OrderActionView):

@@ -1,7 +1,8 @@
-"""Order the removal of a VLL: immediately, or after a cooling-off period in which it can be undone."""
+"""Removal of a line: with or without a cooling-off, from a dead router, or only from the portal."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -15,23 +16,97 @@ from portal.vll.errors import (
     CoolingOffOutOfRange,
     NotAllowedToOrder,
     OrderIsOpen,
+    PortShutDown,
+    RouterLetsNothingGo,
     WrongLifecycle,
 )
 from portal.vll.line_spec import content_of
-from portal.vll.models import Order, Vll
-from portal.vll.operations.cancel_order import cancel_locked, content_before_removal
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.operations.link_loss_forwarding import is_shut_down
 from portal.vll.operations.modify_line import order_change, vll_lock
+from portal.vll.operations.order_endings import cancel_locked, content_before_removal
 from portal.vll.operations.order_record import order_acknowledge
-from portal.vll.operations.removal_steps import removal_values
-from portal.vll.operations.state_compare_and_swap import lifecycle_move
+from portal.vll.operations.removal_steps import removal_finish, removal_values
+from portal.vll.operations.resource_leases import ports_keep
+from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move
+from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.states import (
     IN_SERVICE,
+    TERMINAL_LIFECYCLES,
     TERMINAL_ORDER_STATES,
     AdminStatus,
+    Handover,
     Lifecycle,
     OrderAction,
     OrderState,
 )
+
+
+def dead_routers_settle(*, now: datetime) -> int:
+    """End the removals that wait only for dead routers; return how many. Each has its own transaction."""
+    waiting = VllEnd.objects.filter(
+        port__router__dead_since__isnull=False, vll__wanted_present=False
+    ).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
+    lines = sorted(set(waiting.values_list("vll", flat=True)))
+    return sum(
+        each_row(lines, lambda vll: _line_end(vll, now), what="a removal that waits for a dead router")
+    )
+
+
+@transaction.atomic
+def _line_end(vll_id: UUID, now: datetime) -> int:
+    vll = Vll.objects.locked().get(pk=vll_id)
+    if vll.wanted_present or vll.lifecycle in TERMINAL_LIFECYCLES:
+        return 0
+    unconfirmed = vll.ends.exclude(status=VllEnd.Status.REMOVED, status_revision=vll.revision)
+    left = list(unconfirmed.select_related("port__router").order_by("side"))
+    if not left or any(end.port.router.dead_since is None for end in left):
+        return 0
+    for end in left:
+        tombstone = tombstone_create(
+            vll,
+            side=end.side,
+            router_id=end.port.router_id,
+            revision=vll.revision,
+            before=None,
+            after=None,
+            let_go_of=end if vll.handover == Handover.RELEASE else None,
+        )
+        ports_keep(vll.pk, side=end.side, keeper=tombstone.leases)
+    order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    if order is not None and order.state == OrderState.ACKNOWLEDGED:
+        order_move(order, OrderState.IN_PROGRESS, now=now)
+    removal_finish(vll, order, now=now)
+    return 1
+
+
+@transaction.atomic
+def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
+    """Order that both routers stop managing the line. It keeps forwarding with its former tags.
+
+    For the portal, the line then ends. This order cannot be cancelled, because others may use the line as
+    soon as one router has released it. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
+    RouterLetsNothingGo, PortShutDown.
+    """
+    if not permissions.may_let_go(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    vll = vll_lock(vll, user)
+    if vll.lifecycle not in IN_SERVICE:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action="let go")
+    ends = list(vll.ends.select_related("port__router__observed"))
+    for end in ends:
+        if not getattr(getattr(end.port.router, "observed", None), "adoption", ""):
+            raise RouterLetsNothingGo(router=end.port.router.name)
+    if is_shut_down(vll, ends):
+        raise PortShutDown
+    goes = removal_values(vll) | {"handover": Handover.RELEASE}
+    lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=user.username, **goes)
+    order = order_acknowledge(
+        vll=vll, action=OrderAction.DELETE, revision=vll.revision, actor=user.username, now=now
+    )
+    converge_routers_of(vll, now=now)
+    return order
+
 
 MAX_COOLING_OFF = timedelta(days=90)
 
