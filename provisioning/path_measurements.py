@@ -17,7 +17,7 @@ from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
 from portal.vll.activation_test_procedure import SIZES, run
 from portal.vll.models import TunnelPath
 from portal.vll.operations.paths import ROUND_TRIPS_EVERY, largest_frame, path_probe_claim, path_probe_finish
-from portal.vll.paths_in_use import path_lines_on
+from portal.vll.path_status import path_lines_on
 from provisioning.activation_tests import End, FramesProbe, NotSent, rate_pps
 from provisioning.agent_client import Refused, Unreachable, agent_of
 from provisioning.convergence import Clock

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 
 from portal.alarms.kinds import Affected, Kind
 from portal.vll.models import TunnelPath, Vll, VllEnd
-from portal.vll.paths_in_use import lines_beyond
+from portal.vll.path_status import lines_beyond
 from portal.vll.states import Lifecycle, OperStatus
 
 # An alarm names at most this many lines. Its counts include all lines.

@@ -14,14 +14,13 @@ from portal.core.network.vlan_tags import Tagging
 from portal.events.models import Event
 from portal.inventory.models import FRESH, ObservedRouter, Port, Router, RouterSilence
 from portal.inventory.port_link_state import slow_ports
-from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.models import Sample
 from portal.telemetry.router_events import VLAN_RESTORED
 from portal.telemetry.router_losses import drops_at_port
+from portal.telemetry.router_silences import listened
 from portal.vll.activation_test_procedure import Finding as FramesFinding
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
-from portal.vll.path_status import PathStatus, path_status
-from portal.vll.paths_in_use import path_of
+from portal.vll.path_status import PathStatus, path_of, path_status
 from portal.vll.queries import unchanged_since
 from portal.vll.sentences import activation_test_sentence, black_hole_sentence
 

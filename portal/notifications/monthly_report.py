@@ -15,7 +15,7 @@ from portal.notifications.models import Group, Mail, ReportedMonth
 from portal.notifications.models.mail import MONTHLY_REPORT
 from portal.telemetry.availability import Times, availability_of_many, availability_text
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
-from portal.telemetry.month_close import newest_of_month
+from portal.telemetry.monthly_figures import newest_of_month
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 

@@ -46,7 +46,7 @@ def post_worker_init(worker: Any) -> None:
 
     A router counts as silent only during times in which a process of the agent API ran.
     """
-    import_module("portal.telemetry.agent_api_uptime").note_regularly(threads=worker.cfg.threads)
+    import_module("portal.telemetry.router_silences").note_regularly(threads=worker.cfg.threads)
 
 
 def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

@@ -9,7 +9,7 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "portal.processes.settings_agent_api"
 _views = get_wsgi_application()
-_uptime = import_module("portal.telemetry.agent_api_uptime")
+_uptime = import_module("portal.telemetry.router_silences")
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

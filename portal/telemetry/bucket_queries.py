@@ -12,8 +12,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from portal.telemetry.graph_units import Unit
-from portal.telemetry.rates_and_percentiles import Bucket
+from portal.telemetry.rates_and_percentiles import Bucket, Unit
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, SAMPLES, Table, coarsest_for
 from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES, MOST, put_together

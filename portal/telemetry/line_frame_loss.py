@@ -32,7 +32,7 @@ from portal.telemetry.bucket_queries import rolled_up, starts_of
 from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, coarsest_for, finest_kept
 from portal.telemetry.throughput import expected_of
-from portal.telemetry.time_in_service import ServiceTime, service_time
+from portal.telemetry.time_spans import ServiceTime, service_time
 from portal.vll.models import Vll, VllEnd
 
 _PER_END = (

@@ -24,12 +24,12 @@ from django.db import connection, transaction
 from django.db.models import Max, Q
 
 from portal.inventory.models import FRESH, RouterSilence
-from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.bucket_queries import counted_now
 from portal.telemetry.models import FrozenMonth, OperInterval, UnjudgedFiveMinutes
 from portal.telemetry.oper_status import oper_statuses_refresh
 from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import REPORTING_DELAY, lock_roll_ups
+from portal.telemetry.router_silences import listened
 from portal.telemetry.silence_arithmetic import (
     BUCKET,
     Interval,

@@ -1,8 +1,27 @@
-"""Throughput arithmetic: rates and percentiles from counted bytes per bucket. Pure functions."""
+"""Throughput arithmetic: rates and percentiles from counted bytes per bucket, and the units of graphs."""
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Unit(Enum):
+    """A unit. The API uses ``name`` in lower case; ``value`` is the unit of the rate."""
+
+    BITS = "bit/s"
+    PACKETS = "packet/s"
+
+    @property
+    def counted(self) -> str:
+        """The counter that this unit is computed from: ``bytes`` or ``packets``."""
+        return "bytes" if self is Unit.BITS else "packets"
+
+    @property
+    def factor(self) -> int:
+        """The factor from counts to the unit: 8 bits per byte, 1 packet per packet."""
+        return 8 if self is Unit.BITS else 1
+
 
 STEPS_S = (10, 30, 60, 300, 900, 1800, 3600, 7200, 14400, 86400)
 MAX_POINTS = 1000

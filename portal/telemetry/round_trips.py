@@ -13,9 +13,9 @@ from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.rates_and_percentiles import STEPS_S as _ALL_STEPS_S
 from portal.telemetry.rollup_tables import ROUND_TRIPS, coarsest_for
 from portal.telemetry.throughput import expected_of, step_for
-from portal.telemetry.time_in_service import service_time
+from portal.telemetry.time_spans import service_time
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.paths_in_use import path_of
+from portal.vll.path_status import path_of
 
 # The steps of graphs that are a multiple of a minute.
 STEPS_S = tuple(step for step in _ALL_STEPS_S if step >= ROUND_TRIPS[0].step_s)

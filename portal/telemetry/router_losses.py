@@ -11,8 +11,16 @@ from django.db import connection
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.bucket_queries import starts_of
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.router_loss_ingest import BUFFERS, COLUMNS, LOST, OF_INTERFACES, OF_ROUTERS, ROUTER
-from portal.telemetry.router_loss_rollups import Rows, losses_of
+from portal.telemetry.router_loss_rollups import (
+    BUFFERS,
+    COLUMNS,
+    LOST,
+    OF_INTERFACES,
+    OF_ROUTERS,
+    ROUTER,
+    Rows,
+    losses_of,
+)
 from portal.telemetry.throughput import step_for
 
 # The time that alarms and metrics look back.

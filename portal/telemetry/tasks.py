@@ -10,7 +10,7 @@ from portal.core import clock
 from portal.core.db.each_row import each_row
 from portal.telemetry import task_names
 from portal.telemetry.line_status_in_silence import silence_judge
-from portal.telemetry.month_close import months_freeze
+from portal.telemetry.monthly_figures import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as samples_roll_up
 from portal.telemetry.router_loss_rollups import losses_roll_up

@@ -1,9 +1,11 @@
 """The feasibility of an order now: all refusals and the possible alternatives. Writes nothing."""
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from portal.accounts.models import Customer, User
@@ -30,9 +32,10 @@ from portal.underlay.topology_cache import current_topology, line_ends, path_pol
 from portal.underlay.transport_selection import Option, SelectedTransport, options
 from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred
 from portal.vll.cooling_off_vlans import removed_lines_named
-from portal.vll.errors import EndsAreTheSame
+from portal.vll.errors import EndsAreTheSame, EndsSwapped
 from portal.vll.gre_key_rules import gre_key_families, same_tunnel
-from portal.vll.line_spec import AUTO, LineRevision, LineSpec
+from portal.vll.line_spec import AUTO, LineRevision, LineSpec, content_of
+from portal.vll.models import Vll
 from portal.vll.operations.end_validation import named_first
 from portal.vll.operations.line_request_check import (
     LineCheck,
@@ -41,7 +44,15 @@ from portal.vll.operations.line_request_check import (
     families,
     likely_transport,
 )
-from portal.vll.operations.modify_line import check_tombstones
+from portal.vll.operations.modify_line import (
+    check_in_service,
+    check_not_swapped,
+    check_orderable,
+    check_tombstones,
+    leased_by,
+    unchanged_path,
+    waits_for_approval,
+)
 from portal.vll.operations.reservations import reservation_read
 from portal.vll.operations.resource_leases import Leased, same_frames
 from portal.vll.order_waits import Wait, waits_of
@@ -305,3 +316,68 @@ def _largest_svc_mtu(found: LineCheck, spec: LineSpec, offered: tuple[Option, ..
         for side, port in found.ports.items()
     ]
     return min(max(carried), *at_ports)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFeasibility:
+    """The feasibility of a change, with the line before and after it.
+
+    ``spec``: the line after the change. ``transport``: the present transport.
+    """
+
+    feasibility: Feasibility
+    before: LineSpec
+    spec: LineSpec
+    transport: Transport
+    needs_approval: bool
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Return whether the line stays the same, apart from its description."""
+        return self.spec == self.before
+
+
+def change_feasibility_of(
+    *, user: User, vll: Vll, changes: Mapping[str, Any], now: datetime, expected_revision: int | None = None
+) -> ChangeFeasibility:
+    """Check everything that ``order_modify`` would check.
+
+    Unlike ``order_modify``, this function does not refuse a request that changes nothing: ``changes_nothing``
+    is then true, and the line keeps its transport.
+    """
+    before = content_of(vll)
+    present = before.spec
+    spec = present.changed(changes)
+    refusals: list[DomainError] = []
+    with _noting(refusals):
+        check_orderable(vll, user, expected_revision=expected_revision)
+    with _noting(refusals):
+        check_in_service(vll)
+    line = Existing(
+        customer=vll.customer,
+        leased=leased_by(vll, before),
+        unchanged_path=unchanged_path(before, spec),
+        preferred=before.allocated_transport if "transport" not in changes else None,
+    )
+    found = feasibility_of(user=user, spec=spec, now=now, line=line)
+    if spec != present:
+        try:
+            check_not_swapped(before, spec)
+            refusals += found.refusals
+        except EndsSwapped as refusal:
+            refusals.append(refusal)
+    return ChangeFeasibility(
+        feasibility=replace(found, refusals=refusals),
+        before=present,
+        spec=spec,
+        transport=before.allocated_transport,
+        needs_approval=waits_for_approval(user, vll.customer, present, spec),
+    )
+
+
+@contextmanager
+def _noting(refusals: list[DomainError]) -> Iterator[None]:
+    try:
+        yield
+    except DomainError as refusal:
+        refusals.append(refusal)

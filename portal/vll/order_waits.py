@@ -1,13 +1,45 @@
-"""The reasons why an accepted order would wait before routers build its line."""
+"""The reasons why an accepted order would wait before routers build its line, with the customer's notice."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from portal.inventory.models import Port
+from portal.core.reader_zone import moment_text
+from portal.inventory.models import Port, Router
 from portal.inventory.queries import interfaces_not_reported
-from portal.vll.maintenance_notice import maintenance_notice
+
+
+def maintenance_notice(router: Router) -> dict[str, str] | None:
+    """Return ``{"code", "message"}`` for the customer, or None if the NOC is not working on the router."""
+    if router.locked_since is not None:
+        text = _(
+            "The NOC has been working on {router} since {since} and sends it "
+            "nothing meanwhile. Orders continue automatically afterwards."
+        )
+        return {
+            "code": "router-held",
+            "message": text.format(router=router.name, since=moment_text(router.locked_since)),
+        }
+    if router.frozen_since is not None:
+        text = _(
+            "{router} has been frozen since {since}: nothing is changed on it meanwhile."
+            " Orders continue automatically afterwards."
+        )
+        return {
+            "code": "router-frozen",
+            "message": text.format(router=router.name, since=moment_text(router.frozen_since)),
+        }
+    if router.maintenance_since is not None:
+        text = _(
+            "{router} has been under maintenance since {since}, so this may take "
+            "longer. Orders continue automatically."
+        )
+        return {
+            "code": "router-in-maintenance",
+            "message": text.format(router=router.name, since=moment_text(router.maintenance_since)),
+        }
+    return None
 
 
 @dataclass(frozen=True, slots=True)

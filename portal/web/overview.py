@@ -18,7 +18,7 @@ from portal.accounts.permissions import customers_named
 from portal.core import clock
 from portal.diagnosis.health import HealthState, in_service_counts, troubled_paths, with_health
 from portal.inventory.models import Port
-from portal.telemetry.last_hour import recent_of
+from portal.telemetry.throughput import recent_of
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.models import Order, Vll

@@ -20,7 +20,7 @@ from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.operations.link_loss_forwarding import timing
-from portal.vll.paths_in_use import lines_beyond
+from portal.vll.path_status import lines_beyond
 from portal.vll.sentences import black_hole_facts
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
 

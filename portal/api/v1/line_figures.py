@@ -39,11 +39,9 @@ from portal.core import clock
 from portal.core.db.replica import from_replica
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.availability import PERIODS, availability
-from portal.telemetry.line_end_drops import end_drops
+from portal.telemetry.line_drops import end_drops, policed
 from portal.telemetry.line_frame_loss import frame_loss
-from portal.telemetry.month_close import frozen_percentiles
-from portal.telemetry.monthly_figures import months_of
-from portal.telemetry.policer_counts import policed
+from portal.telemetry.monthly_figures import frozen_percentiles, months_of
 from portal.telemetry.port_throughput import port_throughput
 from portal.telemetry.rates_and_percentiles import STEPS_S
 from portal.telemetry.router_losses import link_losses, router_losses

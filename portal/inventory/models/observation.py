@@ -90,7 +90,7 @@ class RouterSilence(models.Model):
     """A time without reports of a router: ``[since, until)``, from its last report to the next one.
 
     ``until`` null: the router is still silent. A silence counts only while the agent API ran
-    (portal.telemetry.agent_api_uptime), because an outage of the agent API is no silence of a router.
+    (portal.telemetry.router_silences), because an outage of the agent API is no silence of a router.
     """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences", db_index=False)

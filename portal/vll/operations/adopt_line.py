@@ -1,4 +1,7 @@
-"""The ports of found lines, created from the routers' observations if they are not in the inventory yet."""
+"""Adopt lines that others have configured, without changing them (ADR 43).
+
+Ports that are not in the inventory yet are created from the routers' observations.
+"""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence

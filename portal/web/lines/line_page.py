@@ -15,14 +15,12 @@ from portal.core import clock
 from portal.core.db.replica import from_replica
 from portal.core.network.encapsulations import Transport
 from portal.diagnosis.health import with_applied_rate, with_order
-from portal.telemetry.line_end_drops import end_drops
+from portal.telemetry.line_drops import end_drops, policed
 from portal.telemetry.monthly_figures import months_of
-from portal.telemetry.policer_counts import policed
 from portal.vll import queries
 from portal.vll.line_spec import LINE
 from portal.vll.models import Vll
-from portal.vll.path_status import path_status
-from portal.vll.paths_in_use import path_of
+from portal.vll.path_status import path_of, path_status
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle, OperStatus
 from portal.web.lines.bandwidth_form import OtherBandwidthForm
 from portal.web.lines.line_progress import progress_of

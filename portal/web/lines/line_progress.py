@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from portal.events.models import Event
 from portal.inventory.models import FRESH
 from portal.vll import queries
-from portal.vll.maintenance_notice import maintenance_notice
 from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.order_waits import maintenance_notice
 from portal.vll.policing_status import unpoliced, unpoliced_text
 from portal.vll.sentences import router_reason_sentence
 from portal.vll.states import (

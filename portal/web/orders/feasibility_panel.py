@@ -12,8 +12,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
-from portal.vll.change_feasibility import change_feasibility_of
-from portal.vll.feasibility import Feasibility, feasibility_of
+from portal.vll.feasibility import Feasibility, change_feasibility_of, feasibility_of
 from portal.vll.line_spec import AUTO, LineSpec
 from portal.vll.models import Vll
 from portal.vll.operations.order_record import needs_approval

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from portal.telemetry.last_hour import Recent
+from portal.telemetry.throughput import Recent
 
 WIDTH, HEIGHT = 72, 24
 # A little more than half of the stroke's width, so that the edges of the image do not cut it off.

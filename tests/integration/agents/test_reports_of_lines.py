@@ -16,7 +16,7 @@ from portal.telemetry.availability import availability
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.line_frame_loss import frame_loss
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile, OperInterval
-from portal.telemetry.month_close import frozen_percentiles, months_freeze
+from portal.telemetry.monthly_figures import frozen_percentiles, months_freeze
 from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.telemetry.partitions import partitions_ensure, partitions_keep

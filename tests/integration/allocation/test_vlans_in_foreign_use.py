@@ -10,8 +10,7 @@ from portal.allocation.vlan_usage import vlan_usage
 from portal.core import clock
 from portal.inventory.models import ObservedInterface, Port
 from portal.inventory.operations.observation_store import circuits_store
-from portal.vll.change_feasibility import change_feasibility_of
-from portal.vll.feasibility import feasibility_of
+from portal.vll.feasibility import change_feasibility_of, feasibility_of
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
 from portal.vll.operations import reservation_make

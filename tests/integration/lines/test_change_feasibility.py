@@ -15,8 +15,8 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedRouter, Port
-from portal.vll.change_feasibility import ChangeFeasibility, change_feasibility_of
 from portal.vll.errors import EndsSwapped, NothingToChange
+from portal.vll.feasibility import ChangeFeasibility, change_feasibility_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_modify, order_suspend
 from tests.integration.busy_routers import fill

@@ -20,10 +20,10 @@ from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Rou
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send
 from portal.notifications.models import Mail
-from portal.telemetry.agent_api_uptime import uptime_note
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
+from portal.telemetry.router_silences import uptime_note
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import order_suspend
 from portal.vll.queries import unchanged_since

@@ -15,9 +15,9 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router, Site
 from portal.underlay.topology_cache import SILENT_AFTER
-from portal.vll import booked_link_loads as loads
 from portal.vll import failure_impact
-from portal.vll.booked_link_loads import LinkLoad, link_loads
+from portal.vll import link_facts as loads
+from portal.vll.link_facts import LinkLoad, link_loads
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
 from portal.web.noc.map import network_map

@@ -7,9 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
-from portal.telemetry.last_hour import STEP_S, recent_of
 from portal.telemetry.rollups import roll_up
-from portal.telemetry.throughput import throughput
+from portal.telemetry.throughput import STEP_S, recent_of, throughput
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order

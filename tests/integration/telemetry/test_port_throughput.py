@@ -7,8 +7,8 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.graph_units import Unit
 from portal.telemetry.port_throughput import port_throughput
+from portal.telemetry.rates_and_percentiles import Unit
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll

@@ -13,7 +13,6 @@ from portal.alarms.sentences import note
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, RouterSilence
-from portal.telemetry.agent_api_uptime import uptime_note
 from portal.telemetry.availability import availability
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.line_status_in_silence import silence_judge
@@ -22,7 +21,7 @@ from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.oper_status import stale_vlls_mark
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
-from portal.telemetry.router_silences import silences_begin, silences_due
+from portal.telemetry.router_silences import silences_begin, silences_due, uptime_note
 from portal.vll.models import Vll
 from tests.integration.agents.test_reports_of_lines import empty_report
 from tests.integration.isp import Isp

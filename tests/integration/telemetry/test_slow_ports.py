@@ -16,7 +16,7 @@ from portal.diagnosis.health import in_service_counts, known_health, with_health
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
 from portal.inventory.models.link import LinkSpeedNotRead
 from portal.inventory.port_link_state import overbooked_ports, with_link_speed
-from portal.telemetry.agent_api_uptime import uptime_note
+from portal.telemetry.router_silences import uptime_note
 from portal.vll.models import Vll
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp

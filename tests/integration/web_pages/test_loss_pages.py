@@ -10,7 +10,7 @@ from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.inventory.models import BackboneLink
 from portal.metrics.collectors import losses
-from portal.telemetry.line_end_drops import EndDrops, end_drops
+from portal.telemetry.line_drops import EndDrops, end_drops
 from portal.telemetry.reported_counters import EndCount, PolicerCount
 from portal.vll.models import Vll
 from tests.integration.api.test_api_v1 import client

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from portal.telemetry import agent_api_uptime
-from portal.telemetry.agent_api_uptime import answering, is_one_free
+from portal.telemetry import router_silences
+from portal.telemetry.router_silences import answering, is_one_free
 
 
 @pytest.fixture(autouse=True)
 def short_beats(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_api_uptime, "_BEAT", timedelta(seconds=0.2))
+    monkeypatch.setattr(router_silences, "_BEAT", timedelta(seconds=0.2))
 
 
 def test_one_free_thread_is_enough() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portal.telemetry.line_frame_loss import EndCount, compare
-from portal.telemetry.time_in_service import ServiceTime
+from portal.telemetry.time_spans import ServiceTime
 from portal.web.page.units import lost
 
 _EPOCH = datetime(2026, 3, 1, tzinfo=UTC)

@@ -1,6 +1,6 @@
 """Sparklines: both directions on one scale, gaps stay gaps."""
 
-from portal.telemetry.last_hour import Recent
+from portal.telemetry.throughput import Recent
 from portal.web.page.sparkline import HEIGHT, sparkline_of
 
 

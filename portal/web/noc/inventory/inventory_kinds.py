@@ -25,8 +25,8 @@ from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
 from portal.inventory.search import RouterStatus, routers_with_status
 from portal.underlay.topology_cache import current_topology
+from portal.vll.link_facts import verified_link_mtus
 from portal.vll.order_waits import waits_of
-from portal.vll.verified_link_mtus import verified_link_mtus
 from portal.web.noc.inventory import inventory_forms as forms
 from portal.web.noc.routers.router_admin_status import router_admin_status
 from portal.web.noc.routers.router_losses import LossRow, link_loss_rows

@@ -22,9 +22,8 @@ from portal.inventory.queries import (
 )
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
-from portal.vll.booked_link_loads import LinkLoad, link_loads
+from portal.vll.link_facts import LinkLoad, VerifiedMtu, link_loads, verified_link_mtus
 from portal.vll.models import TunnelPath
-from portal.vll.verified_link_mtus import VerifiedMtu, verified_link_mtus
 from portal.web.noc.map.map_selection import MapSelection
 from portal.web.noc.map.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
 

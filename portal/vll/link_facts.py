@@ -1,15 +1,17 @@
-"""The booked load of each backbone link: the CIRs of the lines that use the link while nothing has failed."""
+"""Facts about links that lines cause: booked bandwidth, and the sizes that tests have verified."""
 
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Count, F, FilteredRelation, Q, QuerySet, Sum
 
 from portal.core.network.encapsulations import Family
+from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
-from portal.vll.models import Vll
+from portal.vll.models import TunnelPath, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 # Finding one path takes up to 1 ms in a network of 1,000 routers. With more than MAX_PAIRS paths, link_loads
@@ -59,4 +61,38 @@ def _pairs() -> QuerySet[Vll, tuple[int, int, int, int, int]]:
     by_routers = ends.values(a=F("a_end__port__router"), z=F("z_end__port__router"), by=F("family"))
     summed = by_routers.annotate(lines=Count("pk"), cir=Sum("cir_bps")).order_by("a", "z", "by")
     found: QuerySet[Vll, tuple[int, int, int, int, int]] = summed.values_list("a", "z", "by", "lines", "cir")
+    return found
+
+
+# A measurement that was not repeated for this many rounds of probes is outdated.
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedMtu:
+    """The verified size of an IP packet, in bytes, and the time of the measurement."""
+
+    ip_mtu: int
+    at: datetime
+
+
+def verified_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, VerifiedMtu]:
+    """Return the measured MTUs by link id, without links that have no recent measurement.
+
+    A path with several equal routes verifies none of its links, because the frames took only one of the
+    routes.
+    """
+    since = now - timedelta(seconds=_ROUNDS * settings.LONGLINE_PROBE_EVERY_S)
+    paths = TunnelPath.objects.filter(in_use=True, verified_at__gte=since).order_by("verified_ip_mtu", "pk")
+    found: dict[Hashable, VerifiedMtu] = {}
+    for path in paths[:MAX_PAIRS]:
+        used = topology.used_links(
+            path.a_router_id, path.z_router_id, family=Family(path.family), any_single_failure=False
+        )
+        routers = {side.router for link in used.primary for side in (link.a, link.z)}
+        if len(used.primary) != len(routers) - 1:
+            continue
+        for link in used.primary:
+            # Paths are sorted by this size, so the largest one is stored last.
+            found[link.id] = VerifiedMtu(path.verified_ip_mtu or 0, path.verified_at or now)
     return found
