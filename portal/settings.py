@@ -88,7 +88,7 @@ MIDDLEWARE = [
     "portal.metrics.http_requests.RequestMetricsMiddleware",
     "portal.core.http.request_id.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "portal.web.page.compression.PageGZipMiddleware",
+    "portal.web.page.middleware.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "portal.core.db.postgres_plans.PlanReadsWithValues",
     "csp.middleware.CSPMiddleware",
@@ -107,9 +107,9 @@ MIDDLEWARE = [
     "portal.core.db.replica.ReplicaMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.web.page.partial_requests.PartialRequestMiddleware",
-    "portal.web.page.live_parts.LivePartMiddleware",
+    "portal.web.page.live.LivePartMiddleware",
     # This must come before any view, and before Django reads the CSRF token from the request body.
-    "portal.web.page.upload_limit.UploadLimitMiddleware",
+    "portal.web.page.middleware.UploadLimitMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"
@@ -123,12 +123,12 @@ _TEMPLATE_LIBRARIES = {
     "diagnosis": "portal.web.lines.diagnosis",
     "drawings": "portal.web.noc.map.svg_markup",
     "events": "portal.web.lines.events",
-    "form_styles": "portal.web.page.form_styles",
+    "form_styles": "portal.web.fields.base",
     "history": "portal.web.noc.history",
     "imports": "portal.web.noc.imports",
-    "live": "portal.web.page.live_tags",
+    "live": "portal.web.page.live",
     "map_tables": "portal.web.noc.map.map_tables",
-    "navigation": "portal.web.page.navigation_tags",
+    "navigation": "portal.web.page.navigation",
     "noc": "portal.web.noc.noc_tags",
     "paths": "portal.web.lines.paths",
     "provider": "portal.web.page.provider",

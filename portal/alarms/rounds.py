@@ -4,8 +4,10 @@ A second round with the same conditions changes nothing. If two rounds overlap, 
 data may be older than the data that the first has written.
 """
 
+import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,11 +15,74 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
-from portal.alarms.current_conditions import find_conditions
+from portal.alarms.derivation import inventory_alarms, line_alarms, order_alarms, portal_alarms, router_alarms
 from portal.alarms.kinds import SEVERITIES, AlarmCondition, Kind
 from portal.alarms.models import Alarm, AlarmRound
 from portal.diagnosis.health import in_service_counts
 from portal.vll.models import Vll
+
+log = logging.getLogger(__name__)
+
+SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmCondition]]]] = [
+    ((Kind.REPORTS_AWAY,), router_alarms.reports_away),
+    ((Kind.ROUTER_SILENT,), router_alarms.silent),
+    ((Kind.VPP_AWAY, Kind.VPP_HANGS), router_alarms.without_vpp),
+    ((Kind.PATH_DOWN, Kind.PORT_DOWN, Kind.LINE_DOWN), line_alarms.down),
+    ((Kind.BLACK_HOLE,), line_alarms.black_holes),
+    ((Kind.TROUBLE,), line_alarms.trouble),
+    ((Kind.ROUTER_DIFFERS, Kind.LINE_DIFFERS), line_alarms.differing),
+    ((Kind.CONTESTED,), line_alarms.contested),
+    ((Kind.VLAN_LOSS,), line_alarms.vlan_losses),
+    ((Kind.LOSSES, Kind.FEW_BUFFERS), router_alarms.lossy),
+    ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_PENDING_APPROVAL), order_alarms.orders),
+    (
+        (Kind.AGENT_AHEAD, Kind.FILES_ASIDE, Kind.CERTIFICATE_ENDS, Kind.WITHHELD),
+        router_alarms.agents,
+    ),
+    ((Kind.RELAY,), portal_alarms.relay),
+    ((Kind.QUEUE_UNSERVED,), portal_alarms.queues_without_worker),
+    ((Kind.TEST_FAILED,), order_alarms.failed_tests),
+    ((Kind.UNCONFIRMED,), order_alarms.unconfirmed),
+    ((Kind.LINK_MTU, Kind.LINK_INTERFACE), inventory_alarms.links),
+    ((Kind.CLOCK_WRONG,), router_alarms.wrong_clocks),
+    ((Kind.MAILS,), portal_alarms.mails),
+    ((Kind.WEBHOOK,), portal_alarms.webhooks),
+    ((Kind.NETBOX, Kind.NETBOX_LINES), portal_alarms.netbox),
+    ((Kind.PATH_UNHEARD,), line_alarms.unwatched_paths),
+    ((Kind.PORT_SLOW,), inventory_alarms.slow_ports),
+    ((Kind.PORT_FULL,), inventory_alarms.full_ports),
+    ((Kind.ROUTER_FULL,), inventory_alarms.full_routers),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of a check of all conditions.
+
+    ``unchecked``: the kinds that could not be checked because of an error. Their alarms stay up.
+    """
+
+    found: list[AlarmCondition] = field(default_factory=list)
+    unchecked: set[Kind] = field(default_factory=set)
+
+
+def find_conditions(now: datetime) -> CheckResult:
+    """Find all current problems, with a fixed number of SQL statements for each kind.
+
+    If one source fails, the others still run.
+    """
+    result = CheckResult()
+    for kinds, source in SOURCES:
+        try:
+            with transaction.atomic():
+                found = list(source(now))
+        except Exception:
+            log.exception("cannot check the conditions of %s", ", ".join(kinds))
+            result.unchecked.update(kinds)
+        else:
+            result.found.extend(found)
+    return result
+
 
 # The maximum number of current alarms of a kind. More alarms would help nobody, and each round writes all of
 # them. The limit applies only to new alarms: an alarm that is up stays up as long as its cause exists.

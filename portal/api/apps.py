@@ -6,4 +6,4 @@ class ApiConfig(AppConfig):
 
     def ready(self) -> None:
         # The import registers the extension with drf-spectacular.
-        from portal.api.openapi import authentication  # noqa: F401
+        from portal.api.openapi import spectacular_hooks  # noqa: F401

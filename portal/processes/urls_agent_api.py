@@ -2,11 +2,9 @@
 
 from django.urls import path
 
-from portal.api.agent.certificate_view import certificate
-from portal.api.agent.counters_view import counters
-from portal.api.agent.events_view import events
+from portal.api.agent.client_certificate import certificate
 from portal.api.agent.line_view import line
-from portal.api.agent.observed_view import observed
+from portal.api.agent.report_views import counters, events, observed
 
 urlpatterns = [
     path("api/agent/v1/certificate", certificate),

@@ -2,13 +2,13 @@
 
 from django.urls import include, path
 
-from portal.web import command_palette, documentation, overview, port_page, routers, search, webhooks
+from portal.web import command_palette, documentation, lists, overview, port_page, search, webhooks
 from portal.web.account import account, notifications, tokens
-from portal.web.lines import activation_tests, diagnosis, line_changes, line_page, line_removal
+from portal.web.lines import activation_tests, diagnosis, line_changes, line_page
 from portal.web.noc.adoption import adoption_views
-from portal.web.orders import new_order, order_list, reservations
+from portal.web.orders import new_order, reservations
 from portal.web.page import live_topics, provider
-from portal.web.team import invitations, team
+from portal.web.team import team
 
 app_name = "web"
 urlpatterns = [
@@ -19,9 +19,9 @@ urlpatterns = [
     path("docs/", documentation.documentation, name="documentation"),
     path("docs/<path:path>", documentation.documentation, name="documentation"),
     path("shortcuts/", command_palette.shortcuts, name="shortcuts"),
-    path("ports/", order_list.ports, name="ports"),
+    path("ports/", lists.ports, name="ports"),
     path("ports/<int:port_id>/", port_page.page, name="port"),
-    path("orders/", order_list.orders, name="orders"),
+    path("orders/", lists.orders, name="orders"),
     path("orders/new/", new_order.order, name="order"),
     path("orders/new/check/", new_order.check, name="order-check"),
     path("orders/new/ports/", new_order.ports, name="order-ports"),
@@ -41,7 +41,7 @@ urlpatterns = [
         activation_tests.call_off,
         name="activation-test-call-off",
     ),
-    path("vlls/<uuid:vll_id>/remove/", line_removal.remove, name="vll-remove"),
+    path("vlls/<uuid:vll_id>/remove/", line_changes.remove, name="vll-remove"),
     path("vlls/<uuid:vll_id>/change/", line_changes.change, name="vll-change"),
     path("vlls/<uuid:vll_id>/change/check/", line_changes.change_check, name="vll-change-check"),
     path("vlls/<uuid:vll_id>/bandwidth/", line_changes.bandwidth, name="vll-bandwidth"),
@@ -61,7 +61,7 @@ urlpatterns = [
         team.revoke,
         name="invitation-revoke",
     ),
-    path("invitations/<str:signed>/", invitations.invitation, name="invitation"),
+    path("invitations/<str:signed>/", team.invitation, name="invitation"),
     path("account/", account.page, name="account"),
     path("account/language/", account.language, name="account-language"),
     path("account/email/", account.email, name="email-change"),
@@ -83,5 +83,5 @@ urlpatterns = [
     path("provider/logo/<slug:digest>/", provider.logo, name="provider-logo"),
     path("provider/style/<slug:digest>/", provider.style, name="provider-style"),
     path("noc/", include("portal.web.urls_noc")),
-    path("routers/", routers.routers, name="routers"),
+    path("routers/", lists.routers, name="routers"),
 ]

@@ -6,7 +6,7 @@ from portal.web.lines import diagnosis
 from portal.web.noc import history, imports, netbox, orders, overview, staff
 from portal.web.noc.adoption import adoption_views, found_lines
 from portal.web.noc.alarms import alarm_views
-from portal.web.noc.inventory import autocomplete, customers, inventory_views
+from portal.web.noc.inventory import customers, inventory_views
 from portal.web.noc.inventory.inventory_kinds import KINDS, Kind
 from portal.web.noc.map import map_views
 from portal.web.noc.routers import router_drain, router_views
@@ -61,8 +61,8 @@ urlpatterns = [
     path("customers/<int:customer_id>/", customers.page, name="noc-customer"),
     path("customers/<int:customer_id>/lines/", customers.lines, name="noc-customer-lines"),
     path("customers/<int:customer_id>/reopen/", customers.reopen, name="noc-customer-reopen"),
-    path("interfaces/", autocomplete.interfaces, name="noc-interfaces"),
-    path("suggest/<str:of>/", autocomplete.suggest, name="noc-suggest"),
+    path("interfaces/", inventory_views.interfaces, name="noc-interfaces"),
+    path("suggest/<str:of>/", inventory_views.suggest, name="noc-suggest"),
     path("staff/", staff.staff, name="noc-staff"),
     path("staff/add/", staff.add, name="noc-staff-add"),
     path("people/<int:user_id>/", staff.person, name="noc-person"),

@@ -5,10 +5,9 @@ from typing import Any
 
 from django.test import Client
 
-from portal.alarms.current_conditions import find_conditions
 from portal.alarms.kinds import AlarmCondition, Kind
 from portal.alarms.models import Alarm
-from portal.alarms.rounds import alarms_watch
+from portal.alarms.rounds import alarms_watch, find_conditions
 from portal.alarms.sentences import headline, note
 from portal.core import clock
 from portal.events.models import Outbox

@@ -1,19 +1,23 @@
-"""Shared code of the agent API's views: find the router by its client certificate, and read one JSON
-document.
+"""The routers' identity in the agent API, and the renewal of their certificates.
+
+The views share the code that finds a router by its client certificate and reads one JSON document.
 """
 
 import logging
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from cryptography.x509 import load_der_x509_certificate
+from cryptography.x509 import Certificate, load_der_x509_certificate
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from msgspec import Meta, Struct
 
 from portal.api.problem_details import CONTENT_TYPE, problem_response, refusal
+from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.strict_json import Invalid, Malformed, reader
 from portal.inventory.models import Router
+from portal.inventory.operations.certificates import certificate_renew
 from portal.inventory.pki import NotAnIdentity, identity_of
 from portal.inventory.queries import router_of
 from portal.inventory.reported_observation import ListNotReported
@@ -98,3 +102,25 @@ def _router_of(certificate: bytes) -> Router | None:
         return router_of(identity_of(certificate))
     except NotAnIdentity:
         return None
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    schema: Literal[1]
+    csr_pem: Annotated[str, Meta(max_length=10_000)]
+    ca_sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+@report_endpoint(_Document, with_certificate=True)
+def certificate(router: Router, request: _Document, shown: Certificate) -> dict[str, Any]:
+    """Return the certificate and the authorities that the agent must use from now on.
+
+    If a value is null, the agent keeps the certificate or the authorities that it has.
+    """
+    renewed = certificate_renew(
+        router=router,
+        shown=shown,
+        csr_pem=request.csr_pem,
+        ca_sha256=request.ca_sha256,
+        now=clock.now(),
+    )
+    return {"certificate_pem": renewed.certificate_pem, "ca_pem": renewed.ca_pem}

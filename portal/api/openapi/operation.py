@@ -12,7 +12,7 @@ from portal.api.openapi.problem_details import problem_responses
 from portal.api.rest.etags import ConditionalRetrieveView
 from portal.api.rest.permission_classes import IsNoc, IsNocAdmin
 from portal.api.rest.strict_fields import StrictSerializer
-from portal.api.v1.views.inventory_crud import InventoryListView, NocOnly, NocWrites
+from portal.api.v1.network.inventory_crud import InventoryListView, NocOnly, NocWrites
 
 _HEADERS = {
     "ETag": {

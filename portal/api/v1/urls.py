@@ -2,36 +2,29 @@
 
 from django.urls import path
 
-from portal.api.v1 import (
+from portal.api.v1.accounts import audit_history, mail_preferences, people, team, tokens, webhooks
+from portal.api.v1.lines import (
     activation_tests,
-    audit_history,
-    certificates,
     diagnosis,
     exports,
     feasibility,
     found_lines,
-    imports,
     jobs,
+    lifecycle,
     line_figures,
-    mail_preferences,
-    netbox,
-    people,
-    pools,
+    lines,
     reservations,
-    router_actions,
-    team,
-    tokens,
-    webhooks,
 )
-from portal.api.v1.views import inventory, lifecycle, order_plans, orders, schema, vlls
+from portal.api.v1.network import certificates, imports, inventory, netbox, pools, router_actions
+from portal.api.v1.views import schema
 
 app_name = "api-v1"
 urlpatterns = [
     path("schema", schema.SchemaView.as_view(), name="schema"),
-    path("vlls", vlls.VllsView.as_view(), name="vlls"),
+    path("vlls", lines.VllsView.as_view(), name="vlls"),
     path("vlls.csv", exports.VllsCsvView.as_view(), name="vlls-csv"),
     path("months.csv", exports.MonthCsvView.as_view(), name="month-csv"),
-    path("vlls/<uuid:pk>", vlls.VllView.as_view(), name="vll"),
+    path("vlls/<uuid:pk>", lines.VllView.as_view(), name="vll"),
     path("vlls/validate", feasibility.ValidateView.as_view(), name="validate"),
     path("vlls/<uuid:pk>/suspend", lifecycle.SuspendView.as_view(), name="suspend"),
     path("vlls/<uuid:pk>/resume", lifecycle.ResumeView.as_view(), name="resume"),
@@ -54,23 +47,23 @@ urlpatterns = [
     path("vlls/<uuid:pk>/diagnosis", diagnosis.DiagnosisView.as_view(), name="diagnosis"),
     path("vlls/<uuid:pk>/trouble-reports", diagnosis.TroubleReportsView.as_view(), name="trouble-reports"),
     path("trouble-reports/<uuid:pk>/close", diagnosis.TroubleCloseView.as_view(), name="trouble-close"),
-    path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),
+    path("vlls/<uuid:pk>/throughput", lines.ThroughputView.as_view(), name="throughput"),
     path("vlls/<uuid:pk>/throughput.csv", line_figures.ThroughputCsvView.as_view(), name="throughput-csv"),
-    path("vlls/<uuid:pk>/latency", vlls.LatencyView.as_view(), name="latency"),
+    path("vlls/<uuid:pk>/latency", lines.LatencyView.as_view(), name="latency"),
     path("vlls/<uuid:pk>/percentiles", line_figures.PercentilesView.as_view(), name="percentiles"),
     path("vlls/<uuid:pk>/months.csv", line_figures.MonthsCsvView.as_view(), name="months-csv"),
     path("vlls/<uuid:pk>/availability", line_figures.AvailabilityView.as_view(), name="availability"),
     path("vlls/<uuid:pk>/loss", line_figures.LossView.as_view(), name="loss"),
     path("vlls/<uuid:pk>/policing", line_figures.PolicingView.as_view(), name="policing"),
-    path("orders", orders.OrdersView.as_view(), name="orders"),
-    path("orders/<uuid:pk>", orders.OrderView.as_view(), name="order"),
+    path("orders", lines.OrdersView.as_view(), name="orders"),
+    path("orders/<uuid:pk>", lines.OrderView.as_view(), name="order"),
     path("orders/<uuid:pk>/cancel", lifecycle.CancelView.as_view(), name="order-cancel"),
     path("orders/<uuid:pk>/retry", lifecycle.RetryView.as_view(), name="order-retry"),
     path("orders/<uuid:pk>/approve", lifecycle.ApproveView.as_view(), name="order-approve"),
     path("orders/<uuid:pk>/reject", lifecycle.RejectView.as_view(), name="order-reject"),
     path("orders/<uuid:pk>/force-retry", lifecycle.ForceRetryView.as_view(), name="order-force-retry"),
     path("orders/<uuid:pk>/force-end", lifecycle.ForceEndView.as_view(), name="order-force-end"),
-    path("orders/<uuid:pk>/plan", order_plans.PlanView.as_view(), name="order-plan"),
+    path("orders/<uuid:pk>/plan", lifecycle.PlanView.as_view(), name="order-plan"),
     path("holds", reservations.ReservationsView.as_view(), name="reservations"),
     path("holds/<uuid:pk>", reservations.ReservationView.as_view(), name="reservation"),
     path("holds/<uuid:pk>/renew", reservations.ReservationRenewalView.as_view(), name="reservation-renew"),

@@ -1,9 +1,11 @@
 """The base of all forms: it adds Tabler's CSS classes to widgets, and accepts only plain text."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from django import forms
+from django import forms, template
+from django.forms import BoundField
 
 from portal.core.errors import DomainError
 from portal.core.plain_text import plain_line, plain_lines
@@ -58,3 +60,32 @@ def class_of(widget: forms.Widget) -> str:
     if isinstance(widget, forms.CheckboxInput):
         return "form-check-input"
     return "form-select" if isinstance(widget, forms.Select) else "form-control"
+
+
+register = template.Library()
+
+
+@register.filter
+def styled(field: BoundField) -> BoundField:
+    """Return a field of a package's form with the portal's CSS classes.
+
+    The placeholder, which repeats the label, is removed.
+    """
+    field.field.widget.attrs.setdefault("class", class_of(field.field.widget))
+    field.field.widget.attrs.pop("placeholder", None)
+    return field
+
+
+@register.filter
+def focused(field: BoundField) -> BoundField:
+    """Return ``field`` with the attribute ``autofocus``, so that it has the focus when the page opens."""
+    field.field.widget.attrs["autofocus"] = True
+    return field
+
+
+@register.filter
+def of(values: Mapping[Any, Any], key: Any) -> Any:
+    """Return the value of a key; None if the key does not exist. The key may be a variable:
+    ``{{ names|of:row.pk }}``.
+    """
+    return values.get(key)

@@ -1,8 +1,9 @@
-"""Template tags and filters for the NOC's pages: roles, booked cores, NetBox, and values of plans."""
+"""Template tags and filters for the NOC's pages: states of routers, roles, cores, NetBox, and plans."""
 
 from typing import Any
 
 from django import template
+from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -13,8 +14,28 @@ from portal.allocation.cpu_core_bookings import CoreUse
 from portal.core.units import number_text
 from portal.inventory.models import Router
 from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
-from portal.web.noc.routers.router_admin_status import router_admin_status
 from portal.web.page.badges import badge_markup
+
+
+def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
+    """Return the label of each state and the tone of its badge, the most serious first.
+
+    The list is empty for a router in service. A router that is drained or declared dead is always under
+    maintenance too. In this case the list omits the maintenance.
+    """
+    states: list[tuple[Promise, str]] = []
+    if router.dead_since is not None:
+        states.append((_("Declared dead"), "danger"))
+    if router.drained_since is not None:
+        states.append((_("Drained"), "warning"))
+    if router.locked_since is not None:
+        states.append((_("Locked"), "warning"))
+    if router.frozen_since is not None:
+        states.append((_("Frozen"), "warning"))
+    if router.maintenance_since is not None and router.dead_since is None and router.drained_since is None:
+        states.append((_("Under maintenance"), "warning"))
+    return states
+
 
 register = template.Library()
 

@@ -34,7 +34,7 @@ from portal.vll.operations.order_endings import may_be_ended
 from portal.vll.states import OrderState
 from portal.web.fields.base import TablerForm
 from portal.web.lines.paths import LinePath, line_path
-from portal.web.orders.order_diff_rows import diff_rows_of
+from portal.web.orders.order_preview import diff_rows_of
 from portal.web.page.page_guard import SignedInRequest, requires
 from portal.web.page.pagination import newest_first
 

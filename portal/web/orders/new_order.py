@@ -18,7 +18,6 @@ from portal.vll.feasibility import feasibility_of
 from portal.vll.models import Order
 from portal.vll.operations import order_add
 from portal.vll.states import OrderState
-from portal.web.orders.feasibility_panel import feasibility_context
 from portal.web.orders.order_form import (
     OrderForm,
     like_initial,
@@ -29,6 +28,7 @@ from portal.web.orders.order_form import (
     unjudged,
     uuid_of,
 )
+from portal.web.orders.order_preview import feasibility_context
 from portal.web.orders.port_choice import port_offer
 from portal.web.page.page_guard import SignedInRequest, requires
 from portal.web.page.row_id import row_id

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from portal.accounts.models import User
-from portal.api.agent.events_view import _Document
+from portal.api.agent.report_views import _Document
 from portal.core import clock
 from portal.core.strict_json import Invalid, reader
 from portal.events.models import Event

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
-from portal.alarms import current_conditions, rounds
+from portal.alarms import rounds
 from portal.alarms.kinds import PORTAL, SEVERITIES, AlarmCondition, Kind, Severity
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
 from portal.alarms.operations import alarm_acknowledge
@@ -36,7 +36,7 @@ def silence(isp: Isp, now: datetime) -> RouterSilence:
 
 def test_every_kind_has_a_severity_and_a_headline_and_is_looked_for() -> None:
     assert set(SEVERITIES) == set(HEADLINES) == set(Kind)
-    looked_for = [kind for kinds, _ in current_conditions.SOURCES for kind in kinds]
+    looked_for = [kind for kinds, _ in rounds.SOURCES for kind in kinds]
     assert sorted(looked_for) == sorted(Kind)
 
 
@@ -106,11 +106,8 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
             cursor.execute("SELECT no_such_column")
         yield from ()
 
-    sources = [
-        (kinds, broken if Kind.ROUTER_SILENT in kinds else source)
-        for kinds, source in current_conditions.SOURCES
-    ]
-    monkeypatch.setattr(current_conditions, "SOURCES", sources)
+    sources = [(kinds, broken if Kind.ROUTER_SILENT in kinds else source) for kinds, source in rounds.SOURCES]
+    monkeypatch.setattr(rounds, "SOURCES", sources)
     Router.objects.filter(name="hippo").update(locked_since=now)
     assert alarms_raised() == ["rhino is silent", "hippo is locked, frozen or under maintenance"]
     assert AlarmRound.objects.get().unchecked_kinds == ["router_silent"]
@@ -138,7 +135,7 @@ def test_an_alarm_beyond_the_limit_waits_and_takes_no_place_of_one_that_is_up(
     def source(_now: datetime) -> Iterator[AlarmCondition]:
         yield from (AlarmCondition(kind=Kind.MAILS, object=each, name=each) for each in sorted(found))
 
-    monkeypatch.setattr(current_conditions, "SOURCES", [((Kind.MAILS,), source)])
+    monkeypatch.setattr(rounds, "SOURCES", [((Kind.MAILS,), source)])
     assert alarms_watch(now=now)
     before = set(Alarm.objects.values_list("pk", flat=True))
     for alarm in Alarm.objects.all():

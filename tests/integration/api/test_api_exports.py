@@ -171,7 +171,7 @@ def test_abandoned_export_frees_its_slot(lines: list[Vll], alice: User, lines_re
 @pytest.mark.django_db(transaction=True)
 def test_failed_export_frees_its_slot(lines: list[Vll], alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr("portal.api.v1.exports._end", lambda _: 1 / 0)
+        broken.setattr("portal.api.v1.lines.exports._end", lambda _: 1 / 0)
         first = begun(alice)
         with pytest.raises(ZeroDivisionError):
             list(first)

@@ -6,7 +6,7 @@ import pytest
 from rest_framework import serializers
 
 from portal.accounts.models import User
-from portal.api.v1.serializers.precomputed_reads import PrecomputedReads
+from portal.api.v1.lines.serializers import PrecomputedReads
 from portal.core import clock
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Order, Vll, VllEnd

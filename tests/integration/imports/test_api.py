@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import Customer, User
 from portal.accounts.tokens import token_create
-from portal.api.v1.imports import _LARGEST
+from portal.api.v1.network.imports import _LARGEST
 from portal.core import clock
 from portal.imports.models import Import
 from portal.inventory.models import Site

@@ -28,7 +28,7 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.link_facts import verified_link_mtus
 from portal.vll.order_waits import waits_of
 from portal.web.noc.inventory import inventory_forms as forms
-from portal.web.noc.routers.router_admin_status import router_admin_status
+from portal.web.noc.noc_tags import router_admin_status
 from portal.web.noc.routers.router_losses import LossRow, link_loss_rows
 from portal.web.page.list_filters import Choice, at_site
 from portal.web.page.versioned_save import VersionedForm

@@ -1,10 +1,13 @@
-"""The NOC's inventory pages: list, form and removal. They are the same for every kind of object."""
+"""The NOC's inventory pages: list, form and removal. They are the same for every kind of object.
+
+Forms have suggestions: names that match the typed text, and the interfaces of a router.
+"""
 
 from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -12,12 +15,34 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.fields.interface_choice import PicksInterfaces
+from portal.web.fields.autocomplete import ROWS, options, suggestions
+from portal.web.fields.interface_choice import PicksInterfaces, reported_list, router_named
 from portal.web.noc.inventory.inventory_kinds import Kind
 from portal.web.page.list_filters import filtered
 from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
 from portal.web.page.pagination import in_order
 from portal.web.page.versioned_save import CONFLICT, UNPROCESSABLE, VersionedForm, do, save
+
+
+@requires(permissions.may_run_the_network)
+def suggest(request: SignedInRequest, of: str) -> HttpResponse:
+    """Return the options of a datalist. ``?of=`` is the name of the parameter with the typed text."""
+    if of not in ROWS:
+        raise Http404
+    text = request.GET.get(request.GET.get("of", ""), "").replace("\0", "").strip()[:100]
+    return HttpResponse(options(suggestions(of, text)))
+
+
+@requires(permissions.may_run_the_network)
+def interfaces(request: SignedInRequest) -> HttpResponse:
+    """Return the list of the interfaces that a router reports, for the field ``?field=``.
+
+    ``?of=`` is the name of the parameter with the router.
+    """
+    field, of = (request.GET.get(name, "") for name in ("field", "of"))
+    if not (field.isidentifier() and of.isidentifier()):
+        raise Http404
+    return HttpResponse(reported_list(field, of, router_named(request.GET.get(of))))
 
 
 @requires(permissions.may_run_the_network)

@@ -1,0 +1,217 @@
+"""The members of a customer and its invitations."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from portal.accounts import invitations, permissions, team
+from portal.accounts.models import Customer, Invitation, Membership, Scope
+from portal.api.rest.etags import ConditionalRetrieveView, etag_of, if_match
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.list_filters import InvitationFilters, MemberFilters
+from portal.api.rest.managed_customer import ADMINS_ONLY, managed_customer
+from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
+from portal.api.rest.partial_update import changed_members
+from portal.api.rest.permission_classes import ProvesIdentity, caller, token_of
+from portal.api.rest.strict_fields import StrictLookupField, StrictSerializer, validated
+from portal.api.v1.accounts.provenance import END, ProvenanceSerializer, chosen
+from portal.audit.provenance import made_by_member, member_remove_with
+from portal.core import clock
+
+
+class StrictEmailField(serializers.EmailField):
+    """A mail address as a JSON string."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    """A membership. ``user``: the id of the person, which is the same in every team."""
+
+    customer = serializers.CharField(source="customer.name")
+    username = serializers.CharField(source="user.username")
+    full_name = serializers.CharField(source="user.get_full_name")
+    email = serializers.CharField(source="user.email", help_text="Empty if unknown.")
+
+    class Meta:
+        model = Membership
+        fields: tuple[str, ...] = ("id", "customer", "user", "username", "full_name", "email", "role")
+        read_only_fields = fields
+
+
+class MemberChangeSerializer(StrictSerializer):
+    """A change of a membership."""
+
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """An invitation. Only the mail contains the link. ``sent_at`` is null until a mail server accepts the
+    mail.
+    """
+
+    customer = serializers.CharField(source="customer.name")
+    invited_by = serializers.CharField(source="invited_by.username")
+
+    class Meta:
+        model = Invitation
+        fields: tuple[str, ...] = (
+            "id",
+            "customer",
+            "email",
+            "role",
+            "invited_by",
+            "created_at",
+            "expires_at",
+            "sent_at",
+        )
+        read_only_fields = fields
+
+
+class InvitationCreateSerializer(StrictSerializer):
+    """A new invitation. ``customer``: a customer's name. You may omit it if you manage only one customer."""
+
+    customer = StrictLookupField(max_length=100, allow_null=True, required=False, default=None)
+    email = StrictEmailField(max_length=254)
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+def check_manages(request: Request, customer: Customer) -> None:
+    """Raise PermissionDenied unless the caller is an admin of the customer or a NOC admin."""
+    if not permissions.may_manage_team(caller(request), customer):
+        raise PermissionDenied(ADMINS_ONLY)
+
+
+class MembersView(generics.ListAPIView[Membership]):
+    """The members of your customers, and their roles. NOC staff read the members of all customers."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = Membership.objects.none()
+    serializer_class = MemberSerializer
+    filterset_class = MemberFilters
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        return team.members(caller(self.request))
+
+
+class MemberView(ConditionalRetrieveView[Membership]):
+    """One membership."""
+
+    permission_classes = [IsAuthenticated, ProvesIdentity]
+    writes_with = Scope.TEAM
+    queryset = Membership.objects.none()
+    serializer_class = MemberSerializer
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        return team.members(caller(self.request))
+
+    @extend_schema(request=MemberChangeSerializer, responses={200: MemberSerializer})
+    @once_per_key
+    @if_match(required=True)
+    def patch(self, request: Request, found: Membership) -> Response:
+        """Change the role of a member. For admins; a token needs the scope team. The last admin of a customer
+        must stay admin. A role that is equal to the current role changes nothing.
+        """
+        check_manages(request, found.customer)
+        document = self.get_serializer(found).data
+        body = changed_members(request.data, document, MemberChangeSerializer())
+        if body:
+            changes = validated(MemberChangeSerializer, body)
+            team.role_change(membership=found, role=changes["role"], now=clock.now())
+            found.refresh_from_db(fields=["role"])
+            document = self.get_serializer(found).data
+        return Response(document, headers={"ETag": etag_of(document)})
+
+    @extend_schema(parameters=[END], request=None, responses={204: None})
+    @once_per_key
+    @if_match(required=False)
+    def delete(self, request: Request, found: Membership) -> Response:
+        """Remove a member. For admins; a token needs the scope team. The account remains. The last admin of a
+        customer cannot be removed.
+        """
+        check_manages(request, found.customer)
+        now = clock.now()
+        ending = chosen(request, made_by_member(found, viewer=caller(request), now=now))
+        member_remove_with(membership=found, ending=ending, now=now)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class MemberMadeView(APIView):
+    """The objects that a member created."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: ProvenanceSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """The existing objects that a member created for the customer. For admins."""
+        found = get_object_or_404(team.members(caller(request)), pk=pk)
+        check_manages(request, found.customer)
+        return Response(
+            ProvenanceSerializer(made_by_member(found, viewer=caller(request), now=clock.now())).data
+        )
+
+
+class InvitationsView(generics.ListAPIView[Invitation]):
+    """The open invitations of the customers that you manage, newest first."""
+
+    permission_classes = [IsAuthenticated, ProvesIdentity]
+    writes_with = Scope.TEAM
+    queryset = Invitation.objects.none()
+    serializer_class = InvitationSerializer
+    filterset_class = InvitationFilters
+    pagination_class = NewestVllFirst
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        return invitations.managed_invitations(caller(self.request), now=clock.now())
+
+    @extend_schema(request=InvitationCreateSerializer, responses={201: InvitationSerializer})
+    @once_per_key
+    def post(self, request: Request) -> Response:
+        """Invite somebody by mail. For admins; a token needs the scope team. The number of invitations per
+        day is limited for each customer and for each address.
+        """
+        body = validated(InvitationCreateSerializer, request.data)
+        customer = managed_customer(caller(request), body.pop("customer"))
+        made = invitations.invite(
+            by=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **body
+        )
+        where = reverse("api-v1:invitation", args=[made.pk], request=request)
+        document = InvitationSerializer(made).data
+        return Response(document, status=status.HTTP_201_CREATED, headers={"Location": where})
+
+
+class InvitationView(generics.RetrieveAPIView[Invitation]):
+    """One open invitation. 404 after its end."""
+
+    permission_classes = [IsAuthenticated]
+    writes_with = Scope.TEAM
+    queryset = Invitation.objects.none()
+    serializer_class = InvitationSerializer
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        return invitations.invitations(caller(self.request), now=clock.now())
+
+    def get_object(self) -> Invitation:
+        found = super().get_object()
+        check_manages(self.request, found.customer)
+        return found
+
+    @extend_schema(request=None, responses={204: None})
+    @once_per_key
+    def delete(self, request: Request, pk: int) -> Response:
+        """Withdraw an invitation. For admins; a token needs the scope team. Its link becomes invalid."""
+        invitations.invitation_revoke(invitation=self.get_object(), now=clock.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)

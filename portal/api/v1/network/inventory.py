@@ -1,0 +1,188 @@
+"""Sites, routers, ports, links, customers and reserved VNIs. The NOC manages them. Customers can read the
+objects in their tenant scope.
+"""
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.accounts.models import Customer
+from portal.accounts.team import memberships_lock
+from portal.allocation.models import ReservedVniRange
+from portal.allocation.vni_leases import vni_range_change, vni_range_create, vni_range_remove
+from portal.api.rest.idempotency import once_per_key
+from portal.api.rest.list_filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
+from portal.api.rest.permission_classes import IsNocAdmin, ProvesIdentity, caller
+from portal.api.v1.network.inventory_crud import (
+    InventoryItemView,
+    InventoryListView,
+    InventoryView,
+    NocOnly,
+    NocWrites,
+)
+from portal.api.v1.network.inventory_serializers import (
+    CustomerSerializer,
+    CustomerWriteSerializer,
+    LinkSerializer,
+    LinkWriteSerializer,
+    PortChangeSerializer,
+    PortCreateSerializer,
+    PortSerializer,
+    RouterChangeSerializer,
+    RouterCreateSerializer,
+    RouterSerializer,
+    SiteSerializer,
+    SiteWriteSerializer,
+    VniRangeSerializer,
+    VniRangeWriteSerializer,
+)
+from portal.core import clock
+from portal.inventory.models import Port, Router, Site
+from portal.inventory.operations import WRITES, Writes, customer_return
+from portal.inventory.port_link_state import with_link_speed
+from portal.inventory.queries import links_with_observed_mtu
+from portal.inventory.rules import rules_of
+
+
+class _Ports(InventoryView):
+    permission_classes = [NocWrites]
+    queryset = Port.objects.none()
+    serializer_class = PortSerializer
+    keyword, writes = "port", WRITES["port"]
+
+    def get_queryset(self) -> QuerySet[Port]:
+        ports = Port.objects.visible_to(caller(self.request)).filter(retired_at__isnull=True)
+        return with_link_speed(ports.select_related("router__site", "customer"))
+
+
+class PortsView(_Ports, InventoryListView):
+    """The ports on which you may order lines, with their booked and free bandwidth."""
+
+    filterset_class = PortFilters
+    write_serializer = PortCreateSerializer
+
+
+class PortView(_Ports, InventoryItemView):
+    """One port, with its booked and free bandwidth."""
+
+    write_serializer = PortChangeSerializer
+
+    def lock_before(self, pk: int) -> None:
+        """Lock the lines that a change can affect. ``port_change`` locks the same rows."""
+        if self.request.method == "PATCH":
+            rules_of(Port).lock(pk)
+
+
+class _Sites(InventoryView):
+    permission_classes = [NocWrites]
+    serializer_class = SiteSerializer
+    queryset = Site.objects.all()
+    write_serializer = SiteWriteSerializer
+    keyword, writes = "site", WRITES["site"]
+
+
+class SitesView(_Sites, InventoryListView):
+    """The sites of ports."""
+
+    filterset_class = SiteFilters
+
+
+class SiteView(_Sites, InventoryItemView):
+    """One site."""
+
+
+class _Routers(InventoryView):
+    serializer_class = RouterSerializer
+    queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
+    keyword, writes = "router", WRITES["router"]
+
+
+class RoutersView(_Routers, InventoryListView):
+    """The routers. For NOC staff."""
+
+    filterset_class = RouterFilters
+    write_serializer = RouterCreateSerializer
+
+
+class RouterView(_Routers, InventoryItemView):
+    """One router. For NOC staff."""
+
+    write_serializer = RouterChangeSerializer
+
+
+class _Links(InventoryView):
+    queryset = links_with_observed_mtu()
+    serializer_class = LinkSerializer
+    write_serializer = LinkWriteSerializer
+    keyword, writes = "link", WRITES["link"]
+
+
+class LinksView(_Links, InventoryListView):
+    """The backbone links with metric and IP MTU of each side. For NOC staff."""
+
+    filterset_class = LinkFilters
+
+
+class LinkView(_Links, InventoryItemView):
+    """One backbone link. For NOC staff."""
+
+
+class _Customers(InventoryView):
+    serializer_class = CustomerSerializer
+    queryset = Customer.objects.all()
+    write_serializer = CustomerWriteSerializer
+    keyword, writes = "customer", WRITES["customer"]
+
+
+class CustomersView(_Customers, InventoryListView):
+    """The customers. For NOC staff."""
+
+    filterset_class = CustomerFilters
+
+
+class CustomerView(_Customers, InventoryItemView):
+    """One customer. For NOC staff. The removal of a customer that has a history only retires the customer:
+    its members can no longer sign in.
+    """
+
+    permission_classes = [NocOnly, ProvesIdentity]
+    proves_identity_for = frozenset({"DELETE"})
+
+    def lock_before(self, pk: int) -> None:
+        """Lock the memberships that ``customer_remove`` deletes. ``customer_remove`` locks the same rows."""
+        if self.request.method == "DELETE":
+            memberships_lock(customer_id=pk)
+
+
+class CustomerReopenView(APIView):
+    """The reopening of a retired customer."""
+
+    permission_classes = [IsNocAdmin, ProvesIdentity]
+
+    @extend_schema(request=None, responses={200: CustomerSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Reopen a retired customer. For NOC admins. The customer's accounts open again, and their API tokens
+        stay revoked.
+        """
+        customer = get_object_or_404(Customer, pk=pk)
+        customer_return(customer=customer, user=caller(request), now=clock.now())
+        return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)
+
+
+class _VniRanges(InventoryView):
+    serializer_class = VniRangeSerializer
+    queryset = ReservedVniRange.objects.all()
+    write_serializer = VniRangeWriteSerializer
+    keyword, writes = "vni_range", Writes(vni_range_create, vni_range_change, vni_range_remove)
+
+
+class VniRangesView(_VniRanges, InventoryListView):
+    """The reserved ranges of VNIs, which the portal never leases. For NOC staff."""
+
+
+class VniRangeView(_VniRanges, InventoryItemView):
+    """One reserved range of VNIs. For NOC staff."""

@@ -1,0 +1,153 @@
+"""Live parts of pages, which htmx requests separately. They are sent only if their content has changed.
+
+``{% livepart %}`` marks a part in a template. A request of htmx names the part as its target and the content
+that the browser shows. The view renders the page, or only a template with the part. If the content is the
+same, the tag stops the rendering, and the status is HTTP_NO_CHANGE. From a whole page, the middleware returns
+only the part.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django import template
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template.base import FilterExpression, NodeList, Parser, Token
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+HTTP_NO_CHANGE = 204
+# The request header with a digest of the content that the browser shows.
+SEEN = "X-Seen"
+_WHOLE_PAGE = b"<!doctype"
+
+
+class PartUnchangedError(Exception):
+    """The browser already shows the requested part with the same content."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivePart:
+    """A live part. ``html``: its HTML, with the surrounding element. ``seen``: a digest of its content."""
+
+    html: str
+    seen: str
+
+
+class LivePartMiddleware:
+    """Return only the requested part of a page, and nothing if the part's content has not changed."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        part = live_parts(request).get(requested_part(request))
+        if part is not None and response.content.lstrip()[:9].lower() == _WHOLE_PAGE:
+            response.content = part.html
+        return response
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        unchanged = isinstance(exception, PartUnchangedError)
+        return HttpResponse(status=HTTP_NO_CHANGE) if unchanged else None
+
+
+def requested_part(request: Any) -> str:
+    """Return the id of the part that htmx requests for a page that the browser already shows; "" if none."""
+    by_htmx = request.method == "GET" and getattr(request, "htmx", False) and SEEN in request.headers
+    return str(request.htmx.target or "") if by_htmx else ""
+
+
+def live_parts(request: Any) -> dict[str, LivePart]:
+    """Return the live parts of this request's page, by id."""
+    parts: dict[str, LivePart] = request.__dict__.setdefault("live_parts", {})
+    return parts
+
+
+def digest(html: str) -> str:
+    """Return a short digest of the HTML of a part."""
+    return hashlib.sha256(html.encode()).hexdigest()[:16]
+
+
+register = template.Library()
+
+# The default interval of polling.
+_EVERY = "30s"
+
+
+@register.simple_tag
+def live_script() -> SafeString:
+    """Return the script element that opens the page's stream, if a live process runs."""
+    return format_html(
+        '<script src="{}" data-url="{}" defer></script>', static("js/live.js"), settings.LONGLINE_LIVE_URL
+    )
+
+
+@register.simple_tag
+def live(about: str, every: str = _EVERY) -> SafeString:
+    """Return the attributes of an element that updates with ``hx-get``.
+
+    ``about``: the topics. The element updates when one of them changes. ``every``: the interval of polling,
+    in htmx's notation, while there is no stream. static/js/live.js reads the attributes.
+    """
+    return format_html('data-live="{}" hx-trigger="live, every {}"', about, every)
+
+
+@register.tag
+def livepart(parser: Parser, token: Token) -> template.Node:
+    """Mark a part of a page that updates automatically (portal.web.page.live).
+
+    Example: ``{% livepart "orders" about="lines" every="30s" %}…{% endlivepart %}``. The part is rendered in
+    an element with the id ``orders``. It must not contain another live part. Optional parameters:
+
+    * ``every``: the interval of polling without a stream. With "", the part does not update.
+    * ``at``: the address to request. By default, it is the address of the page.
+    * ``of``: the text whose change is a change of the part. By default, it is the content.
+    * ``css``: the class of the element.
+    """
+    _, part_id, *options = token.split_contents()
+    given = {name: parser.compile_filter(value) for name, value in (each.split("=", 1) for each in options)}
+    if "about" not in given or given.keys() - {"about", "every", "at", "of", "css"}:
+        raise template.TemplateSyntaxError("livepart takes an id, about=, every=, at=, of= and css=")
+    content = parser.parse(("endlivepart",))
+    parser.delete_first_token()
+    return _LivePart(parser.compile_filter(part_id), content, given)
+
+
+class _LivePart(template.Node):
+    def __init__(
+        self, part_id: FilterExpression, content: NodeList, given: dict[str, FilterExpression]
+    ) -> None:
+        self.part_id = part_id
+        self.nodelist = content
+        self.given = given
+
+    def render(self, context: Any) -> str:
+        request = context["request"]
+        part_id = str(self.part_id.resolve(context))
+        given = {name: str(value.resolve(context)) for name, value in self.given.items()}
+        every, css = given.get("every", _EVERY), given.get("css", "ll-stack")
+        # The response to a POST shows a form with errors. A GET of its address would return another page.
+        at = given.get("at") or (request.get_full_path() if request.method == "GET" else "")
+        attributes = format_html(' class="{}"', css) if css else ""
+        body = "" if "of" in given else self.nodelist.render(context)
+        # Leave out the token of forms, because it differs at each request.
+        content = given.get("of", body).replace(str(context.get("csrf_token", "")), "")
+        seen = digest(f"{content}{every}{at}")
+        if requested_part(request) == part_id and request.headers[SEEN] == seen:
+            raise PartUnchangedError
+        if at and every:
+            attributes += format_html(
+                ' hx-get="{}" hx-swap="outerHTML" hx-headers="{}" {}',
+                at,
+                json.dumps({SEEN: seen}),
+                live(given["about"], every),
+            )
+        body = body or self.nodelist.render(context)
+        html = format_html('<div id="{}"{}>{}</div>', part_id, mark_safe(attributes), mark_safe(body))  # noqa: S308
+        live_parts(request)[part_id] = LivePart(html=html, seen=seen)
+        return html
