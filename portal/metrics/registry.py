@@ -19,18 +19,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
 from portal.core import clock
-from portal.metrics.collectors import (
-    certificates,
-    leases,
-    lines,
-    losses,
-    notifications,
-    orders,
-    outbox,
-    paths,
-    queues,
-    routers,
-)
+from portal.metrics.collectors import lines, processes, routers
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +30,16 @@ FRESH_S = 5.0
 _REST = 50
 # JIT compilation is off: for one of the statements it took ten times as long as running all statements.
 _FOR_THIS_TRANSACTION = "SELECT set_config('statement_timeout', '10s', true), set_config('jit', 'off', true)"
-_FROM_THE_DATABASE = tuple(
-    part.families for part in (lines, paths, orders, outbox, routers, losses, leases, notifications)
+# Each yields metric families for a scrape.
+_FROM_THE_DATABASE = (
+    lines.line_families,
+    routers.path_families,
+    lines.order_families,
+    processes.outbox_families,
+    routers.router_families,
+    routers.loss_families,
+    lines.lease_families,
+    processes.notification_families,
 )
 
 
@@ -74,8 +71,8 @@ def fresh_for(taken_s: float) -> float:
 
 def _read(now: datetime) -> Iterator[Metric]:
     yield InfoMetricFamily("longline_build", "The portal's version.", {"version": _version()})
-    yield from queues.families()
-    yield from certificates.families()
+    yield from processes.queue_families()
+    yield from processes.certificate_families()
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:

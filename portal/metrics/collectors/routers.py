@@ -1,6 +1,4 @@
-"""Routers: the time of the last report, failed attempts to reach the agent, and the expiry of
-certificates.
-"""
+"""Figures of routers: reports, certificates, convergence, paths between routers, and losses."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,14 +7,17 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from portal.inventory.models import FRESH, Router, RouterSilence
+from portal.core.network.path_bfd import PathState
+from portal.inventory.models import FRESH, ObservedPath, Router, RouterSilence
+from portal.telemetry.router_losses import recent_buffers, recent_losses
+from portal.vll.models import TunnelPath
 
 # The maximum number of routers that have separate time series. The counts include all routers.
 LISTED = 1000
 _NAMES_VALID_UNTIL = Max("certificates__expires_at", filter=Q(certificates__revoked_at__isnull=True))
 
 
-def families(now: datetime) -> Iterator[Metric]:
+def router_families(now: datetime) -> Iterator[Metric]:
     with_agent = Router.objects.exclude(agent_url="")
     yield _by_state(with_agent.aggregate(**_states(now)))
     reported = _of_each(
@@ -88,3 +89,41 @@ def _by_state(counts: dict[str, int]) -> Metric:
 
 def _of_each(name: str, help_text: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"longline_router_{name}", help_text, labels=["router"])
+
+
+def path_families(now: datetime) -> Iterator[Metric]:
+    counted = ObservedPath.objects.values_list("state").annotate(paths=Count("pk")).order_by()
+    of_state = dict.fromkeys(PathState, 0) | dict(counted)
+    paths = GaugeMetricFamily(
+        "longline_watched_paths",
+        "Paths that routers watch with BFD, counted at both ends.",
+        labels=["state"],
+    )
+    for state, number in of_state.items():
+        paths.add_metric([state], number)
+    yield paths
+    probed = TunnelPath.objects.filter(in_use=True).exclude(probe_transport="")
+    found = probed.aggregate(paths=Count("pk"), holes=Count("black_hole_since"))
+    about = "Paths of lines that are probed with test frames."
+    yield GaugeMetricFamily("longline_probed_paths", about, value=found["paths"])
+    about = "Paths that lose large packets but not small ones."
+    yield GaugeMetricFamily("longline_mtu_black_holes", about, value=found["holes"])
+
+
+def loss_families(now: datetime) -> Iterator[Metric]:
+    lost = GaugeMetricFamily(
+        "longline_backbone_interface_loss_ratio",
+        "Part of the frames that a link's interface lost in the last 10 minutes, from 0 to 1.",
+        labels=["router", "interface"],
+    )
+    for each in recent_losses(now):
+        lost.add_metric([each.router, each.interface], each.ratio)
+    yield lost
+    buffers = GaugeMetricFamily(
+        "longline_router_free_buffers_ratio",
+        "The smallest free part of VPP's buffers in the last 10 minutes, from 0 to 1.",
+        labels=["router"],
+    )
+    for router in recent_buffers(now):
+        buffers.add_metric([router.router], router.ratio)
+    yield buffers

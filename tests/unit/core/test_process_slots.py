@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from portal.metrics.process_slots import NoSlot, Slots
+from portal.metrics.multiprocess import NoSlot, Slots
 
 
 def test_two_processes_have_two_slots_and_a_free_slot_is_used_again(tmp_path: Path) -> None:
     here = Slots(tmp_path)
     assert here.of_this_process() == 0
     take = (
-        "import sys; from pathlib import Path; from portal.metrics.process_slots import Slots;"
+        "import sys; from pathlib import Path; from portal.metrics.multiprocess import Slots;"
         "slots = Slots(Path(sys.argv[1])); print(slots.of_this_process(), flush=True); sys.stdin.read()"
     )
 
