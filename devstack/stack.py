@@ -15,6 +15,7 @@ from devstack.folders import ROOT
 from devstack.isp import Isp
 from devstack.portal import Portal
 from devstack.process import Family
+from devstack.release_code import agent_of
 from devstack.routers.agent import Agent
 from devstack.routers.dataplane import Dataplane, Sockets
 from devstack.tcp_ports import free_ports
@@ -78,8 +79,8 @@ def running(
 
     * `live`: also run the live process, which notifies open pages of changes. Without it, pages poll.
     * `template`: a PostgreSQL cluster that is copied at the start; see `devstack.databases.postgres.running`.
-    * `code`: the folder with the portal's code. It runs on the tables of this clone; see
-      `devstack.portal.Portal`.
+    * `code`: the folder with the code of the portal and of the agents. The portal runs on the tables of this
+      clone; see `devstack.portal.Portal`.
 
     At the end, all children are stopped before the services that they use. Raises ChildFailed.
     """
@@ -107,6 +108,7 @@ def running(
                 pki=portal.pki,
                 report_url=portal.agents_url,
                 report_interval_s=report_interval_s,
+                program=agent_of(code),
             )
             for router, port, own_metrics_port in zip(
                 isp.agents, agent_ports, agent_metrics_ports, strict=True

@@ -25,6 +25,7 @@ class Agent:
     report_url: str
     report_interval_s: int
     address: str = LOOPBACK
+    program: Path = BUILD / "longline-agent"
 
     @property
     def url(self) -> str:
@@ -66,7 +67,7 @@ metrics:
 """)
         child = Child(
             name=f"agent-{self.router}",
-            argv=[str(BUILD / "longline-agent"), "-config", str(config)],
+            argv=[str(self.program), "-config", str(config)],
             log=self.logs / f"agent-{self.router}.log",
         )
         return family.start(child).wait_until(lambda: accepts(self.port, self.address))

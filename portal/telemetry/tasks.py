@@ -40,6 +40,11 @@ def freeze_percentiles() -> None:
     months_freeze(now=clock.now())
 
 
+@shared_task(name="telemetry.count_accepted")
+def count_accepted() -> None:
+    """Do nothing. The previous release queues this task for quarantined samples (ADR 82)."""
+
+
 @shared_task(name=task_names.ROLL_UP)
 def roll_up() -> None:
     """Roll up one portion. If buckets remain, send a task for the next portion.

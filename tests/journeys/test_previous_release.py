@@ -1,7 +1,7 @@
 """The previous release's processes on this release's tables, alone and together with this release's.
 
-This happens during an upgrade. The tests notice a column, a default or a value that a migration removed while
-the previous release still needs it.
+This happens during an upgrade, which upgrades the agents last. The tests notice a column, a default or a
+value that a migration removed while the previous release still needs it.
 """
 
 import re
@@ -31,7 +31,7 @@ TASK_NAME = re.compile(r'^[A-Z_]+ = "([a-z_]+\.[a-z_.]+)"$', re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def older() -> Iterator[Stack]:
-    """Yield the previous release's portal on this release's tables; every agent reports to its agent API."""
+    """Yield the previous release's portal and agents; the portal runs on this release's tables."""
     code = previous_code()
     with simulated(small_isp(), code=code) as running:
         yield running
