@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy
 
 from portal.core.errors import DomainError
 
@@ -20,12 +20,12 @@ MAX_VLAN = 4094
 PORT_BASED_TAGS = 2
 
 _FIELDS = {
-    "a_end.outer_vlan": gettext_noop("the outer VLAN of the A end"),
-    "a_end.inner_vlan": gettext_noop("the inner VLAN of the A end"),
-    "z_end.outer_vlan": gettext_noop("the outer VLAN of the Z end"),
-    "z_end.inner_vlan": gettext_noop("the inner VLAN of the Z end"),
-    "outer_vlan": gettext_noop("the outer VLAN"),
-    "inner_vlan": gettext_noop("the inner VLAN"),
+    "a_end.outer_vlan": gettext_lazy("the outer VLAN of the A end"),
+    "a_end.inner_vlan": gettext_lazy("the inner VLAN of the A end"),
+    "z_end.outer_vlan": gettext_lazy("the outer VLAN of the Z end"),
+    "z_end.inner_vlan": gettext_lazy("the inner VLAN of the Z end"),
+    "outer_vlan": gettext_lazy("the outer VLAN"),
+    "inner_vlan": gettext_lazy("the inner VLAN"),
 }
 
 
@@ -38,7 +38,7 @@ class VlanRefused(DomainError):
     @property
     def which(self) -> str:
         """Return the name of the field for a sentence."""
-        return _(_FIELDS.get(self.field, self.field))
+        return str(_FIELDS.get(self.field, self.field))
 
 
 class VlanOutOfRange(VlanRefused):

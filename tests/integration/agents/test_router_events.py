@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from portal.accounts.models import User
-from portal.api.agent.report_views import _Document
+from portal.api.agent.report_views import _EventsDocument
 from portal.core import clock
 from portal.core.strict_json import Invalid, reader
 from portal.events.models import Event
@@ -21,7 +21,7 @@ from tests.integration.web_pages.browser import signed_in, text
 
 REPORT = Path(__file__).parents[2] / "contract" / "reports" / "events.json"
 BOOT = "d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"
-read = reader(_Document, of_others=True)
+read = reader(_EventsDocument, of_others=True)
 
 
 def happening(seq: int, at_ms: int | None = None, kind: str = "interface.down") -> ReportedEvent:
