@@ -75,11 +75,6 @@ UNION ALL SELECT NULL, to_jsonb(gone)::text FROM ({left}) AS gone
 """
 
 
-def end_rows(router: Router) -> list[IntendedEnd]:
-    """Return only the ends of ``router_rows``."""
-    return list(router_rows(router).ends)
-
-
 def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
     """Return the columns that ``_end`` reads, each under its own name."""
     far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))

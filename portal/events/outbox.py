@@ -9,7 +9,9 @@ from django.db import connection
 from django.db.models import QuerySet
 from psycopg.types.json import Jsonb
 
+from portal.core.db.compiled_insert import insert
 from portal.core.http.request_id import current_request_id
+from portal.events.models import Event
 from portal.events.notified_kinds import NOTIFIED_KINDS
 
 CHANNEL = "longline_outbox"
@@ -21,12 +23,6 @@ _SEND = f"""
 INSERT INTO events_outbox (task, args, created_at)
 SELECT %(task)s, args, %(now)s FROM jsonb_array_elements(%(calls)s) AS args, pg_notify('{CHANNEL}', '')
 """  # noqa: S608 - a constant
-_ANNOUNCE = """
-INSERT INTO events_event
-    (at, kind, customer_id, vll_id, order_id, router_id, actor, request_id, data, untold)
-VALUES (%(at)s, %(kind)s, %(customer)s, %(vll)s, %(order)s, %(router)s, %(actor)s, %(request_id)s, %(data)s,
-    %(untold)s)
-"""
 _ANNOUNCE_OF_LINES = """
 INSERT INTO events_event (at, kind, vll_id, actor, request_id, data, untold)
 SELECT at, %(kind)s, line, '', %(request_id)s, '{}', %(untold)s
@@ -46,20 +42,20 @@ def announce(
     data: dict[str, Any] | None = None,
 ) -> None:
     """Record the event ``kind``. Must run in the transaction that makes the fact true."""
-    values: dict[str, Any] = {
-        "at": now,
-        "kind": kind,
-        "customer": customer_id,
-        "vll": vll_id,
-        "order": order_id,
-        "router": router_id,
-        "actor": actor,
-        "request_id": current_request_id.get(),
-        "data": Jsonb(data or {}),
-        "untold": kind in NOTIFIED_KINDS,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_ANNOUNCE, values)
+    insert(
+        Event(
+            at=now,
+            kind=kind,
+            customer_id=customer_id,
+            vll_id=vll_id,
+            order_id=order_id,
+            router_id=router_id,
+            actor=actor,
+            request_id=current_request_id.get(),
+            data=data or {},
+            pending_notification=kind in NOTIFIED_KINDS,
+        )
+    )
 
 
 def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:

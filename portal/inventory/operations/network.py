@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -144,9 +145,7 @@ def router_remove(*, router: Router, user: User, now: datetime) -> None:
 
 def _refusals_of_router(values: Mapping[str, Any]) -> Refusals:
     return {
-        constraint: lambda field=field: ValueTaken(  # type: ignore[misc]
-            what="router", value=str(values.get(field)), field=field
-        )
+        constraint: partial(ValueTaken, what="router", value=str(values.get(field)), field=field)
         for constraint, field in _UNIQUE_OF_ROUTER.items()
     }
 

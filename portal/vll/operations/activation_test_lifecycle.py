@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
 from portal.core.backoff import backoff
+from portal.core.db.compiled_insert import insert
 from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.stored_text import in_english
 from portal.events.outbox import announce, resend_tasks, send_task
@@ -81,7 +82,7 @@ class TestPlan:
         else:
             test.state, test.reason = ActivationTest.State.NOT_TESTED, self.why_not.reason
             test.routers, test.finished_at = list(self.why_not.routers), now
-        test.save(force_insert=True)
+        insert(test)
         if self.why_not is not None:
             activation_test_announce(test, now=now)
 

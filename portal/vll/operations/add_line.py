@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts.models import User
+from portal.core.db.compiled_insert import insert
 from portal.core.db.postgres_pipeline import pipelined
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import SimilarOrder
@@ -153,6 +154,6 @@ def vll_create(
         VllEnd(vll=vll, side=side, port=accepted.ports[side], **end.columns, **more.get(side, {}))
         for side, end in content.ends.items()
     ]
-    vll.save(force_insert=True)
-    VllEnd.objects.bulk_create(ends)
+    insert(vll)
+    insert(*ends)
     return with_ends(vll, ends)

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from portal.accounts.models import Customer, User
+from portal.core.db.compiled_insert import insert
 from portal.core.http.request_id import current_request_id
 from portal.events.outbox import announce
 from portal.vll.line_spec import ANY, END, LINE, LineSpec, Property, content_of
@@ -115,7 +116,7 @@ def order_acknowledge(
         state_at=now,
         **also,
     )
-    order.save(force_insert=True)
+    insert(order)
     announce(
         "order.acknowledged",
         now=now,

@@ -15,7 +15,7 @@ from portal.underlay.errors import (
     TransportRefused,
 )
 from portal.vll.operations import order_approve
-from provisioning.intent_rows import end_rows
+from provisioning.intent_rows import router_rows
 from tests.integration.isp import Isp
 from tests.integration.lines.test_feasibility import check
 from tests.integration.noc.test_noc_api import client
@@ -110,7 +110,7 @@ def test_a_loopback_has_to_be_in_the_underlays_table(isp: Isp, alice: User) -> N
     TunnelAddress.objects.filter(router=isp.routers["hippo"]).update(table=10)
     line = order(isp, alice).vll
     assert line.transport == "vxlan4"
-    [rhino], [hippo] = (end_rows(isp.routers[name]) for name in ("rhino", "hippo"))
+    [rhino], [hippo] = (list(router_rows(isp.routers[name]).ends) for name in ("rhino", "hippo"))
     assert "table" not in rhino.members["transport"]
     assert hippo.members["transport"]["table"] == 10
     refused(isp, alice, TableUnreadable, transport="geneve6")

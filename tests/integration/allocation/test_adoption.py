@@ -43,7 +43,7 @@ from portal.vll.operations import (
     order_retry,
 )
 from provisioning.intent_document import EndKey, IntendedEnd, Release
-from provisioning.intent_rows import end_rows, router_rows
+from provisioning.intent_rows import router_rows
 from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import Isp
@@ -94,7 +94,7 @@ def adoption(line: int, **otherwise: Any) -> Adoption:
 
 
 def row(isp: Isp, router: str) -> IntendedEnd:
-    (found,) = end_rows(isp.routers[router])
+    (found,) = list(router_rows(isp.routers[router]).ends)
     return found
 
 
@@ -224,9 +224,9 @@ def test_agent_without_release_support_receives_nothing_about_the_line(
     else:
         adopt(nina, found())
     ObservedRouter.objects.update(adoption="")
-    assert end_rows(isp.routers["rhino"]) == []
+    assert list(router_rows(isp.routers["rhino"]).ends) == []
     ObservedRouter.objects.update(adoption="refused")
-    assert len(end_rows(isp.routers["rhino"])) == 1
+    assert len(list(router_rows(isp.routers["rhino"]).ends)) == 1
 
 
 def test_agent_that_forbids_adoption_still_releases_lines(isp: Isp, found: Find, nina: User) -> None:
@@ -426,7 +426,7 @@ def test_api_adopts_and_releases_for_noc_admins_only(
     assert client(nina).post(let_go).status_code == 202
     assert EndKey(vll.pk, "a", 3, present=False) in {
         EndKey(each.vll, each.side, each.revision, each.wanted_present)
-        for each in end_rows(isp.routers["rhino"])
+        for each in list(router_rows(isp.routers["rhino"]).ends)
     }
 
 

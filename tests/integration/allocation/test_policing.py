@@ -15,7 +15,7 @@ from portal.inventory.reported_observation import EndObservation, ObservedReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Vll
 from provisioning.intent_document import intent_for
-from provisioning.intent_rows import end_rows
+from provisioning.intent_rows import router_rows
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.observed_reports import changed, observed_end, observed_report
@@ -32,7 +32,7 @@ def polices(isp: Isp, router: str, policing: str, version: str = "25.10-release"
 
 
 def bandwidth(isp: Isp, router: str) -> Any:
-    intent = intent_for(router=router, generation=1, rows=end_rows(isp.routers[router]))
+    intent = intent_for(router=router, generation=1, rows=list(router_rows(isp.routers[router]).ends))
     (present,) = json.loads(intent.document())["present"]
     return present.get("bandwidth")
 

@@ -20,7 +20,7 @@ from portal.vll.operations import (
     order_reject,
     orders_overdue_alarm,
 )
-from provisioning.intent_rows import end_rows, unconfirmed_keys
+from provisioning.intent_rows import router_rows, unconfirmed_keys
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import owners, sums_are_right
 from tests.integration.orders import order
@@ -62,7 +62,7 @@ def test_order_pending_approval_leases_and_sends_nothing(isp: Isp, alice: User, 
     assert not Outbox.objects.exists()
     assert routers_due(now=clock.now()) == []
     rhino = isp.routers["rhino"]
-    assert (end_rows(rhino), unconfirmed_keys(rhino)) == ([], frozenset())
+    assert (list(router_rows(rhino).ends), unconfirmed_keys(rhino)) == ([], frozenset())
     with pytest.raises(VlanTaken):
         order(isp, alice, cir_bps=1)
 
@@ -71,7 +71,7 @@ def test_approved_order_continues_and_its_deadline_starts_then(isp: Isp, nora: U
     later = clock.now()
     Order.objects.update(ordered_at=later - timedelta(hours=2))
     order_approve(user=nora, order=pending, now=later)
-    assert len(end_rows(isp.routers["rhino"])) == 1
+    assert len(list(router_rows(isp.routers["rhino"]).ends)) == 1
     assert orders_overdue_alarm(now=later + timedelta(seconds=60)) == 0
     assert orders_overdue_alarm(now=later + timedelta(seconds=119)) == 1
     activate(pending.vll)

@@ -12,7 +12,7 @@ from portal.inventory.models import ObservedRouter, Port
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_modify, order_retry
 from provisioning.intent_document import intent_for
-from provisioning.intent_rows import end_rows
+from provisioning.intent_rows import router_rows
 from tests.integration.api.test_api_lifecycle import codes, patch
 from tests.integration.api.test_api_v1 import body, client, post
 from tests.integration.isp import GBIT, Isp
@@ -35,7 +35,7 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 def profile(isp: Isp, router: str) -> Any:
     ObservedRouter.objects.update(policing="subinterface")
-    intent = intent_for(router=router, generation=1, rows=end_rows(isp.routers[router]))
+    intent = intent_for(router=router, generation=1, rows=list(router_rows(isp.routers[router]).ends))
     (present,) = json.loads(intent.document())["present"]
     return present["bandwidth"]
 

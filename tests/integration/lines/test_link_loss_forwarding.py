@@ -32,7 +32,7 @@ from portal.vll.operations import (
     order_suspend,
 )
 from provisioning.intent_document import intent_for
-from provisioning.intent_rows import end_rows
+from provisioning.intent_rows import router_rows
 from tests.integration.api.test_api_lifecycle import patch
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
@@ -102,7 +102,7 @@ def ends_shut_down(isp: Isp) -> str:
     """Return the ends that the intents keep down."""
     sides = ""
     for name in ROUTERS.values():
-        intent = intent_for(router=name, generation=1, rows=end_rows(isp.routers[name]))
+        intent = intent_for(router=name, generation=1, rows=list(router_rows(isp.routers[name]).ends))
         present = json.loads(intent.document())["present"]
         sides += "".join(each["end"] for each in present if each.get("uni_link_down"))
     return sides

@@ -24,7 +24,7 @@ from portal.vll.operations import (
     order_retry,
     order_suspend,
 )
-from provisioning.intent_rows import end_rows
+from provisioning.intent_rows import router_rows
 from provisioning.lost_work_sweep import sweep
 from tests.integration.isp import Isp
 from tests.integration.leases import owners
@@ -35,7 +35,7 @@ DAY = timedelta(days=1)
 
 
 def is_up(isp: Isp) -> bool:
-    (row,) = end_rows(isp.routers["rhino"])
+    (row,) = list(router_rows(isp.routers["rhino"]).ends)
     return bool(row.members["admin_up"])
 
 

@@ -10,7 +10,7 @@ from portal.core import clock
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations import order_delete, order_suspend
 from provisioning.intent_document import intent_for
-from provisioning.intent_rows import end_rows, unconfirmed_keys
+from provisioning.intent_rows import router_rows, unconfirmed_keys
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def document_for(isp: Isp, router: str) -> dict[str, list[dict[str, object]]]:
-    intent = intent_for(router=router, generation=1, rows=end_rows(isp.routers[router]))
+    intent = intent_for(router=router, generation=1, rows=list(router_rows(isp.routers[router]).ends))
     return json.loads(intent.document())
 
 
@@ -52,7 +52,7 @@ def test_the_number_of_vlls_does_not_change_the_number_of_queries(
         order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=vlan),
               z_end=end(isp, "hippo:host-cust1", outer=vlan), cir_bps=1_000_000)  # fmt: skip
     with django_assert_num_queries(1):
-        assert len(end_rows(isp.routers["rhino"])) == 5
+        assert len(list(router_rows(isp.routers["rhino"]).ends)) == 5
 
 
 def test_an_ordered_removal_is_a_tombstone_until_it_is_confirmed(isp: Isp, alice: User) -> None:
@@ -74,7 +74,7 @@ def test_a_terminated_vll_is_in_no_document(isp: Isp, alice: User) -> None:
     answer(vll, "a", "removed")
     answer(vll, "z", "removed")
     assert Order.objects.filter(vll=vll, state="completed").count() == 2
-    assert end_rows(isp.routers["rhino"]) == []
+    assert list(router_rows(isp.routers["rhino"]).ends) == []
 
 
 def test_an_end_is_unsettled_until_its_router_confirms_this_very_revision(isp: Isp, alice: User) -> None:

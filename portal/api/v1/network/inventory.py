@@ -48,7 +48,6 @@ from portal.inventory.rules import rules_of
 
 
 class _Ports(InventoryView):
-    permission_classes = [NocWrites]
     queryset = Port.objects.none()
     serializer_class = PortSerializer
     keyword, writes = "port", WRITES["port"]
@@ -61,6 +60,7 @@ class _Ports(InventoryView):
 class PortsView(_Ports, InventoryListView):
     """The ports on which you may order lines, with their booked and free bandwidth."""
 
+    permission_classes = [NocWrites]
     filterset_class = PortFilters
     write_serializer = PortCreateSerializer
 
@@ -68,6 +68,7 @@ class PortsView(_Ports, InventoryListView):
 class PortView(_Ports, InventoryItemView):
     """One port, with its booked and free bandwidth."""
 
+    permission_classes = [NocWrites]
     write_serializer = PortChangeSerializer
 
     def lock_before(self, pk: int) -> None:
@@ -77,7 +78,6 @@ class PortView(_Ports, InventoryItemView):
 
 
 class _Sites(InventoryView):
-    permission_classes = [NocWrites]
     serializer_class = SiteSerializer
     queryset = Site.objects.all()
     write_serializer = SiteWriteSerializer
@@ -87,11 +87,14 @@ class _Sites(InventoryView):
 class SitesView(_Sites, InventoryListView):
     """The sites of ports."""
 
+    permission_classes = [NocWrites]
     filterset_class = SiteFilters
 
 
 class SiteView(_Sites, InventoryItemView):
     """One site."""
+
+    permission_classes = [NocWrites]
 
 
 class _Routers(InventoryView):
@@ -103,6 +106,7 @@ class _Routers(InventoryView):
 class RoutersView(_Routers, InventoryListView):
     """The routers. For NOC staff."""
 
+    permission_classes = [NocOnly]
     filterset_class = RouterFilters
     write_serializer = RouterCreateSerializer
 
@@ -110,6 +114,7 @@ class RoutersView(_Routers, InventoryListView):
 class RouterView(_Routers, InventoryItemView):
     """One router. For NOC staff."""
 
+    permission_classes = [NocOnly]
     write_serializer = RouterChangeSerializer
 
 
@@ -123,11 +128,14 @@ class _Links(InventoryView):
 class LinksView(_Links, InventoryListView):
     """The backbone links with metric and IP MTU of each side. For NOC staff."""
 
+    permission_classes = [NocOnly]
     filterset_class = LinkFilters
 
 
 class LinkView(_Links, InventoryItemView):
     """One backbone link. For NOC staff."""
+
+    permission_classes = [NocOnly]
 
 
 class _Customers(InventoryView):
@@ -140,6 +148,7 @@ class _Customers(InventoryView):
 class CustomersView(_Customers, InventoryListView):
     """The customers. For NOC staff."""
 
+    permission_classes = [NocOnly]
     filterset_class = CustomerFilters
 
 
@@ -183,6 +192,10 @@ class _VniRanges(InventoryView):
 class VniRangesView(_VniRanges, InventoryListView):
     """The reserved ranges of VNIs, which the portal never leases. For NOC staff."""
 
+    permission_classes = [NocOnly]
+
 
 class VniRangeView(_VniRanges, InventoryItemView):
     """One reserved range of VNIs. For NOC staff."""
+
+    permission_classes = [NocOnly]

@@ -51,7 +51,6 @@ class InventoryView(generics.GenericAPIView[Any]):
     and ``writes.remove`` get the row.
     """
 
-    permission_classes = [NocOnly]
     write_serializer: ClassVar[type[Serializer[Any]]]
     writes: ClassVar[Writes]
     keyword: ClassVar[str]
