@@ -24,7 +24,7 @@ def line_families(now: datetime) -> Iterator[Metric]:
     )
     lines = GaugeMetricFamily(
         "longline_vlls",
-        "Lines that have not ended. in_sync: whether the routers are configured as ordered.",
+        "Lines that are not gone for good; in_sync: whether the routers have the wanted state.",
         labels=["lifecycle", "oper_status", "in_sync"],
     )
     for lifecycle, oper_status, in_sync, number in counted:
