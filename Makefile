@@ -66,10 +66,10 @@ JOURNEYS := tests/browser tests/fuzz tests/journeys
 ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit
 
 test-lab: dev-environment agent
-	@$(BIN)/python -m pytest $(LAB)
+	@$(BIN)/python -m pytest -p no:schemathesis $(LAB)
 
 test-faults: dev-environment agent
-	@$(BIN)/python -m pytest $(FAULTS)
+	@$(BIN)/python -m pytest -p no:schemathesis $(FAULTS)
 
 test-journeys: dev-environment agent docs
 	@$(BIN)/python -m pytest $(JOURNEYS)
@@ -87,7 +87,7 @@ test-release: packages-test dev-environment agent ## slow variants of tests, whi
 	@cd agent && $(GO) test -vet=off -timeout 30m ./internal/converge/
 
 test-unit: dev-environment ## tests that need no service, in seconds (T=tests/unit/test_x.py)
-	@$(BIN)/python -m pytest --services none -q $(or $(T),tests/unit)
+	@$(BIN)/python -m pytest --services none -q -p no:schemathesis $(or $(T),--numprocesses 2 tests/unit)
 
 test-fast: packages-demo dev-environment ## unit, guards and integration on a kept database (T=FILE for fewer)
 	@$(BIN)/python -m pytest --services kept --reuse-db $(or $(T),tests/unit tests/guards tests/integration)

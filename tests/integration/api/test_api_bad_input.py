@@ -107,7 +107,6 @@ def test_json_is_read_as_utf_8_despite_other_charsets(api: Client, charset: str)
     assert_problem(answer, 422)
 
 
-@pytest.mark.parametrize("path", ["vlls", "orders", "ports"])
 @pytest.mark.parametrize(
     "place",
     [
@@ -128,9 +127,10 @@ def test_json_is_read_as_utf_8_despite_other_charsets(api: Client, charset: str)
         "[" * 3000,
     ],
 )
-def test_edited_cursor_is_404(api: Client, path: str, place: str) -> None:
+def test_edited_cursor_is_404(api: Client, place: str) -> None:
     cursor = base64.urlsafe_b64encode(place.encode()).decode() or "x"
-    assert_problem(api.get(f"/api/v1/{path}", {"cursor": cursor}), 404)
+    for path in ("vlls", "orders", "ports"):
+        assert_problem(api.get(f"/api/v1/{path}", {"cursor": cursor}), 404)
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "201", "x", "", "1.5", "9" * 5000, "٣"])

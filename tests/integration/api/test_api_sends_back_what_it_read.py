@@ -274,15 +274,16 @@ def test_every_change_takes_what_was_read_or_nothing_and_changes_nothing(
 
 
 @pytest.mark.parametrize(("method", "path"), changing_operations())
-@pytest.mark.parametrize("body", [[], None, "text", 7, [{}], {"no_such_member": 1}])
 def test_every_change_refuses_what_is_no_change(
-    addresses: dict[str, tuple[User, str]], method: str, path: str, body: Any
+    addresses: dict[str, tuple[User, str]], method: str, path: str
 ) -> None:
     user, address = addresses[path]
     api = client(user)
     before = written()
-    answer = getattr(api, method)(
-        address, json.dumps(body), content_type="application/json", headers={"If-Match": "*"}
-    )
-    assert answer.status_code in (400, 422), answer.content
-    assert written() == before
+    bodies: list[Any] = [[], None, "text", 7, [{}], {"no_such_member": 1}]
+    for body in bodies:
+        answer = getattr(api, method)(
+            address, json.dumps(body), content_type="application/json", headers={"If-Match": "*"}
+        )
+        assert answer.status_code in (400, 422), (body, answer.content)
+        assert written() == before, body

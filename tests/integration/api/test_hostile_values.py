@@ -60,23 +60,32 @@ def api() -> APIClient:
     return client
 
 
-@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_no_hostile_value_in_an_address_makes_a_page_fail(
-    isp: Isp, vll: Vll, documentation_sites: None, nina: User, value: str
+    isp: Isp, vll: Vll, documentation_sites: None, nina: User
 ) -> None:
+    """A page that reads neither its query nor a text in its path gets only the first value."""
     client = Client(raise_request_exception=False)
     client.force_login(nina)
-    query = "&".join(f"{name}={quote(value)}" for name in PAGE_PARAMETERS)
-    failed = []
+    failed, read = [], 0
     for route, entry in pages():
-        path = route
-        for name, converter in entry.pattern.converters.items():
-            # The documentation's path takes any text; rows have numbers.
-            assert isinstance(converter, (IntConverter, PathConverter)), route
-            path = path.replace(f"<int:{name}>", "1").replace(f"<path:{name}>", quote(value))
-        if client.get(f"{path}?{query}").status_code >= 500:
-            failed.append(path)
+        # The documentation's path takes any text; rows have numbers.
+        converters = entry.pattern.converters
+        assert all(isinstance(each, (IntConverter, PathConverter)) for each in converters.values()), route
+        for value in HOSTILE.values():
+            path = route
+            for name in converters:
+                path = path.replace(f"<int:{name}>", "1").replace(f"<path:{name}>", quote(value))
+            query = "&".join(f"{name}={quote(value)}" for name in PAGE_PARAMETERS)
+            response = client.get(f"{path}?{query}")
+            if response.status_code >= 500:
+                failed.append(f"{path}?{query}")
+            # Django caches the query in the request when the page reads it.
+            reads_query = "GET" in response.wsgi_request.__dict__
+            read += reads_query
+            if not reads_query and "<path:" not in route:
+                break
     assert not failed
+    assert read > 50
 
 
 @pytest.mark.parametrize("value", [HOSTILE["zeros"], HOSTILE["nines"]], ids=["zeros", "nines"])
