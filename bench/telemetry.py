@@ -69,7 +69,7 @@ def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
     from portal.core.clock import now
     from portal.core.strict_json import reader
     from portal.telemetry.counter_ingest import counters_store
-    from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.partitioned_tables import partitions_keep
     from portal.telemetry.reported_counters import CounterReport
     from portal.telemetry.rollups import roll_up
 
@@ -118,8 +118,7 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
     from django.db import connection
 
     from portal.core.clock import now
-    from portal.telemetry.partitions import partitions_ensure
-    from portal.telemetry.rollup_tables import DAYS, FIVE_MINUTES, HOURS
+    from portal.telemetry.partitioned_tables import DAYS, FIVE_MINUTES, HOURS, partitions_ensure
 
     midnight = datetime.combine(now().date(), datetime.min.time(), UTC)
     days = {FIVE_MINUTES: 40, HOURS: 365, DAYS: 365}

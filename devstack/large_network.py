@@ -64,7 +64,7 @@ def network_fill(
     from django.db import connection, transaction
 
     from portal.core.clock import now
-    from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.partitioned_tables import partitions_keep
 
     with connection.cursor() as cursor:
         with transaction.atomic():

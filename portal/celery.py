@@ -39,7 +39,7 @@ def keep_log_format(**_: Any) -> None:
 @worker_init.connect(dispatch_uid="longline_metrics")
 def measure_tasks(**_: Any) -> None:
     """Measure tasks in workers only; connected before the worker's pool forks."""
-    import_module("portal.metrics.celery_tasks")
+    import_module("portal.metrics.requests_and_tasks")
 
 
 @worker_init.connect(dispatch_uid="longline_plans")

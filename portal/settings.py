@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pghistory
 from csp.constants import NONE, SELF
 
-from portal.beat_schedule import EVERY_S
+from portal.celery_tasks import EVERY_S, SYNC_NETBOX, TASK_QUEUES
 from portal.core.db.database_url import read_database_url
 from portal.core.db.integer_overflow import require_integers_to_fit
 from portal.core.environment import Environment
@@ -20,8 +20,6 @@ from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.network.path_bfd import PathWatch
 from portal.core.provider import Provider
 from portal.core.redis_url import KEEPALIVE, read_redis_url
-from portal.netbox_sync import task_names as netbox
-from portal.task_queues import TASK_QUEUES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -85,7 +83,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "portal.core.http.client_address.ForwardedProtoMiddleware",
-    "portal.metrics.http_requests.RequestMetricsMiddleware",
+    "portal.metrics.requests_and_tasks.RequestMetricsMiddleware",
     "portal.core.http.request_id.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.web.page.middleware.PageGZipMiddleware",
@@ -430,7 +428,7 @@ CELERY_BEAT_SCHEDULER = "portal.processes.single_beat:SingleBeat"
 CELERY_BEAT_SCHEDULE = {
     task: {"task": task, "schedule": float(every_s), "options": {"expires": every_s}}
     for task, every_s in EVERY_S.items()
-    if NETBOX_URL or task != netbox.SYNC
+    if NETBOX_URL or task != SYNC_NETBOX
 }
 
 NETBOX_TOKEN = env.str("NETBOX_TOKEN", default="")

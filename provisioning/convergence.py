@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
+from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
 from portal.core.backoff import backoff
 from portal.events.outbox import send_task
@@ -34,7 +35,6 @@ from portal.vll.operations.router_answers import stored_answers
 from portal.vll.router_operations.freeze import last_acknowledged_freeze
 from portal.vll.router_operations.rebuild import end_rebuild_failed
 from portal.vll.states import TERMINAL_ORDER_STATES
-from portal.vll.task_names import CONVERGE_DOUBTFUL
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable, agent_of
 from provisioning.agent_reply_decoder import Reply
 from provisioning.intent_document import RouterIntent, content_sha256_of, sha256_of

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from celery import shared_task
 
+from portal import celery_tasks
 from portal.core import clock
 from portal.core.db.each_row import each_row
 from portal.telemetry.oper_status import stale_vlls_mark
-from portal.vll import task_names
 from portal.vll.operations import link_losses_forward, reservations_expire, tunnel_paths_keep
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from portal.vll.operations.paths import CLAIM, ROUND_TRIPS_EVERY, paths_to_probe
@@ -21,17 +21,17 @@ from provisioning.plan_preview import plan_make
 from provisioning.reconciliation import generation_adopt_on_request
 
 
-@shared_task(name=task_names.CONVERGE_ROUTER)
+@shared_task(name=celery_tasks.CONVERGE_ROUTER)
 def converge_router(router_id: int) -> None:
     convergence.converge_promptly(router_id)
 
 
-@shared_task(name=task_names.CONVERGE_DOUBTFUL)
+@shared_task(name=celery_tasks.CONVERGE_DOUBTFUL)
 def converge_doubtful_router(router_id: int) -> None:
     convergence.converge_router(router_id)
 
 
-@shared_task(name=task_names.ADOPT_GENERATION)
+@shared_task(name=celery_tasks.ADOPT_GENERATION)
 def adopt_generation(router_id: int, actor: str, requested_at: str | None = None) -> None:
     """Carry out the request made at ``requested_at`` (ISO 8601; None in a task of the previous release)."""
     generation_adopt_on_request(
@@ -42,66 +42,66 @@ def adopt_generation(router_id: int, actor: str, requested_at: str | None = None
     )
 
 
-@shared_task(name=task_names.PLAN_ORDER)
+@shared_task(name=celery_tasks.PLAN_ORDER)
 def plan_order(plan_id: str) -> None:
     plan_make(UUID(plan_id))
 
 
-@shared_task(name=task_names.TEST_LINE)
+@shared_task(name=celery_tasks.TEST_LINE)
 def test_line(test_id: str) -> None:
     activation_test(UUID(test_id))
 
 
-@shared_task(name=task_names.KEEP_TUNNEL_PATHS)
+@shared_task(name=celery_tasks.KEEP_TUNNEL_PATHS)
 def keep_tunnel_paths() -> None:
     parts = (tunnel_paths_keep, lines_not_carried_keep)
     each_row(parts, lambda part: part(now=clock.now()), what="a part of keeping the paths of tunnels")
 
 
-@shared_task(name=task_names.TIME_PATHS)
+@shared_task(name=celery_tasks.TIME_PATHS)
 def time_paths() -> None:
     # A lost message is sent again a minute later, so these messages need no outbox rows.
     for router_id in measuring_routers(now=clock.now()):
         time_paths_of.apply_async((router_id,), expires=ROUND_TRIPS_EVERY.total_seconds())
 
 
-@shared_task(name=task_names.TIME_PATHS_OF)
+@shared_task(name=celery_tasks.TIME_PATHS_OF)
 def time_paths_of(router_id: int) -> None:
     round_trips_measure(router_id)
 
 
-@shared_task(name=task_names.REBUILD_END)
+@shared_task(name=celery_tasks.REBUILD_END)
 def rebuild_end(vll_id: str, side: str) -> None:
     end_rebuild(UUID(vll_id), side)
 
 
-@shared_task(name=task_names.PROBE_PATHS)
+@shared_task(name=celery_tasks.PROBE_PATHS)
 def probe_paths() -> None:
     # A path that is not claimed stays due, so these messages need no outbox rows either.
     for path_id in paths_to_probe(now=clock.now()):
         probe_path.apply_async((str(path_id),), expires=CLAIM.total_seconds())
 
 
-@shared_task(name=task_names.PROBE_PATH)
+@shared_task(name=celery_tasks.PROBE_PATH)
 def probe_path(path_id: str) -> None:
     path_probe(UUID(path_id))
 
 
-@shared_task(name=task_names.SWEEP)
+@shared_task(name=celery_tasks.SWEEP)
 def sweep() -> None:
     sweeper.sweep(now=clock.now())
 
 
-@shared_task(name=task_names.MARK_STALE)
+@shared_task(name=celery_tasks.MARK_STALE)
 def mark_stale() -> None:
     stale_vlls_mark(now=clock.now())
 
 
-@shared_task(name=task_names.FORWARD_LINK_LOSSES)
+@shared_task(name=celery_tasks.FORWARD_LINK_LOSSES)
 def forward_link_losses() -> None:
     link_losses_forward(now=clock.now())
 
 
-@shared_task(name=task_names.EXPIRE_RESERVATIONS)
+@shared_task(name=celery_tasks.EXPIRE_RESERVATIONS)
 def expire_reservations() -> None:
     reservations_expire(now=clock.now())

@@ -74,7 +74,7 @@ def _reporting(routers: int, pki: Path) -> dict[str, list[tuple[str, str]]]:
 
     from portal.accounts.models import Customer
     from portal.core.clock import now
-    from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.partitioned_tables import partitions_keep
 
     customer = Customer.objects.order_by("pk").values_list("pk", flat=True)[0]
     text = _ROWS.format(first=FIRST, routers=routers, lines=LINES_A_PAIR, customer=customer)

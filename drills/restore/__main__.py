@@ -22,7 +22,7 @@ DAIRY, PRESS = 60, 12
 # Creates the partitions for counters of the lines. The portal creates them once an hour.
 _PARTITIONS = """
 from portal.core.clock import now
-from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.partitioned_tables import partitions_keep
 partitions_keep(now=now())
 """
 

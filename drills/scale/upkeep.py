@@ -48,7 +48,7 @@ def _regular_work() -> Iterator[str]:
     from portal.alarms.rounds import alarms_watch
     from portal.core import clock
     from portal.telemetry.oper_status import stale_vlls_mark
-    from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.partitioned_tables import partitions_keep
     from portal.telemetry.rollups import roll_up
     from portal.vll.operations.paths import tunnel_paths_keep
 

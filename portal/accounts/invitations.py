@@ -27,8 +27,8 @@ from portal.accounts.errors import (
 from portal.accounts.language import writing_to
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.permissions import managed_customers, visible_customers
-from portal.accounts.task_names import SEND_INVITATION
 from portal.accounts.tokens import maker_lock, tokens_end
+from portal.celery_tasks import SEND_INVITATION
 from portal.core.http.absolute_urls import absolute_url
 from portal.events.outbox import send_task
 

@@ -40,9 +40,7 @@ def on_routers(routers: Collection[int]) -> dict[int, Affected]:
 
 
 def named(summaries: Iterable[Summary]) -> list[Affected]:
-    """Return the groups of lines that statements with ``SUMMARY`` found, with the names of the
-    first lines.
-    """
+    """Return the groups of lines that ``SUMMARY`` found, with the names of the first lines."""
     summaries = list(summaries)
     wanted = {pk for _lines, _customers, first in summaries for pk in first}
     known = _names_of(wanted) if wanted else {}
@@ -66,9 +64,7 @@ def of_lines(lines: Sequence[Vll]) -> Affected:
 
 
 def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
-    """Return the lines that an alarm of this kind and object concerns now. Return no lines if this release
-    does not know the kind.
-    """
+    """Return the lines that an alarm of this kind and object concerns now; none for an unknown kind."""
     if kind not in Kind.values:
         return Vll.objects.none()
     what, _colon, about = object.partition(":")
@@ -112,9 +108,7 @@ def _path(about: str) -> Q:
 
 
 def _names_of(lines: Collection[UUID]) -> dict[UUID, dict[str, str]]:
-    """Return the names of lines. Only the needed columns are read: a failed network has thousands
-    of lines.
-    """
+    """Return the names of lines. Only needed columns are read: a failed network has thousands of lines."""
     columns = Vll.objects.filter(pk__in=lines).values_list("pk", "description", "customer__name")
     return {pk: _named(pk, description or str(pk), customer) for pk, description, customer in columns}
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 from django.db import models
@@ -73,45 +74,15 @@ def kind_choices() -> list[tuple[str, Any]]:
     return Kind.choices
 
 
-SEVERITIES: dict[Kind, Severity] = {
+# The first kind of each severity. The kinds are declared in the order of their severity.
+_FIRST = {
     Kind.REPORTS_AWAY: Severity.CRITICAL,
-    Kind.ROUTER_SILENT: Severity.CRITICAL,
-    Kind.VPP_AWAY: Severity.CRITICAL,
-    Kind.VPP_HANGS: Severity.CRITICAL,
-    Kind.PATH_DOWN: Severity.CRITICAL,
     Kind.PORT_DOWN: Severity.MAJOR,
-    Kind.PORT_SLOW: Severity.MAJOR,
-    Kind.LINE_DOWN: Severity.MAJOR,
-    Kind.BLACK_HOLE: Severity.MAJOR,
-    Kind.TROUBLE: Severity.MAJOR,
-    Kind.ROUTER_DIFFERS: Severity.MAJOR,
-    Kind.LINE_DIFFERS: Severity.MAJOR,
-    Kind.CONTESTED: Severity.MAJOR,
-    Kind.VLAN_LOSS: Severity.MAJOR,
-    Kind.LOSSES: Severity.MAJOR,
-    Kind.ORDER_OVERDUE: Severity.MAJOR,
-    Kind.ORDER_FAILED: Severity.MAJOR,
-    Kind.AGENT_AHEAD: Severity.MAJOR,
-    Kind.RELAY: Severity.MAJOR,
-    Kind.QUEUE_UNSERVED: Severity.MAJOR,
     Kind.FEW_BUFFERS: Severity.MINOR,
-    Kind.TEST_FAILED: Severity.MINOR,
-    Kind.UNCONFIRMED: Severity.MINOR,
-    Kind.LINK_MTU: Severity.MINOR,
-    Kind.LINK_INTERFACE: Severity.MINOR,
-    Kind.FILES_ASIDE: Severity.MINOR,
-    Kind.CERTIFICATE_ENDS: Severity.MINOR,
-    Kind.CLOCK_WRONG: Severity.MINOR,
-    Kind.MAILS: Severity.MINOR,
-    Kind.WEBHOOK: Severity.MINOR,
-    Kind.NETBOX: Severity.MINOR,
-    Kind.NETBOX_LINES: Severity.MINOR,
     Kind.PATH_UNHEARD: Severity.WARNING,
-    Kind.ORDER_PENDING_APPROVAL: Severity.WARNING,
-    Kind.WITHHELD: Severity.WARNING,
-    Kind.PORT_FULL: Severity.WARNING,
-    Kind.ROUTER_FULL: Severity.WARNING,
 }
+_SEVERITIES = accumulate((_FIRST.get(kind, Severity.CRITICAL) for kind in Kind), max)
+SEVERITIES: dict[Kind, Severity] = dict(zip(Kind, _SEVERITIES, strict=True))
 
 
 # The name of an object that exists only once: the relay, the mail server, the agent API or NetBox.

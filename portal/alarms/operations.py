@@ -44,10 +44,7 @@ def alarm_unacknowledge(*, alarm: Alarm) -> None:
 
 @transaction.atomic
 def alarm_assign(*, alarm: Alarm, to: str) -> None:
-    """Assign the alarm to NOC staff by user name. ``to=""`` removes the assignment.
-
-    Raises AlarmCleared, NotNocStaff.
-    """
+    """Assign the alarm to NOC staff by user name, or to nobody (""). Raises AlarmCleared, NotNocStaff."""
     state = _operator_state(alarm)
     person = noc_staff().filter(username=to, is_active=True).first() if to else None
     if to and person is None:
@@ -82,10 +79,7 @@ def alarm_unsilence(*, alarm: Alarm) -> None:
 
 
 def _operator_state(alarm: Alarm) -> OperatorState:
-    """Return the operator state of an alarm that is up. Raises AlarmCleared.
-
-    The alarm is locked, so that a round cannot clear it before this transaction ends.
-    """
+    """Lock the alarm, so that no round clears it, and return its operator state. Raises AlarmCleared."""
     locked = Alarm.objects.select_for_update(no_key=True).get(pk=alarm.pk)
     if locked.cleared_at is not None:
         raise AlarmCleared(at=locked.cleared_at)

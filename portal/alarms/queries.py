@@ -76,7 +76,6 @@ def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
 
 
 def _is_silenced(now: datetime) -> Exists:
-    """Return a condition for silenced alarms. The database evaluates it for all alarms in one statement."""
     return Exists(_silences(now))
 
 
@@ -101,7 +100,5 @@ def last_round() -> AlarmRound | None:
 
 
 def is_late(last: AlarmRound | None, now: datetime) -> bool:
-    """Return whether the last round is too old. Then some shown alarms may be over, and some may
-    be missing.
-    """
+    """Return whether the last round is too old: some shown alarms may be over, and some may be missing."""
     return last is None or last.at < now - LATE_AFTER

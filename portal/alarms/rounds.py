@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
-from portal.alarms.derivation import inventory_alarms, line_alarms, order_alarms, portal_alarms, router_alarms
+from portal.alarms import line_alarms, portal_alarms, router_alarms
 from portal.alarms.kinds import SEVERITIES, AlarmCondition, Kind
 from portal.alarms.models import Alarm, AlarmRound
 from portal.diagnosis.health import in_service_counts
@@ -34,24 +34,24 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
     ((Kind.CONTESTED,), line_alarms.contested),
     ((Kind.VLAN_LOSS,), line_alarms.vlan_losses),
     ((Kind.LOSSES, Kind.FEW_BUFFERS), router_alarms.lossy),
-    ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_PENDING_APPROVAL), order_alarms.orders),
+    ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_PENDING_APPROVAL), line_alarms.orders),
     (
         (Kind.AGENT_AHEAD, Kind.FILES_ASIDE, Kind.CERTIFICATE_ENDS, Kind.WITHHELD),
         router_alarms.agents,
     ),
     ((Kind.RELAY,), portal_alarms.relay),
     ((Kind.QUEUE_UNSERVED,), portal_alarms.queues_without_worker),
-    ((Kind.TEST_FAILED,), order_alarms.failed_tests),
-    ((Kind.UNCONFIRMED,), order_alarms.unconfirmed),
-    ((Kind.LINK_MTU, Kind.LINK_INTERFACE), inventory_alarms.links),
+    ((Kind.TEST_FAILED,), line_alarms.failed_tests),
+    ((Kind.UNCONFIRMED,), line_alarms.unconfirmed),
+    ((Kind.LINK_MTU, Kind.LINK_INTERFACE), router_alarms.links),
     ((Kind.CLOCK_WRONG,), router_alarms.wrong_clocks),
     ((Kind.MAILS,), portal_alarms.mails),
     ((Kind.WEBHOOK,), portal_alarms.webhooks),
     ((Kind.NETBOX, Kind.NETBOX_LINES), portal_alarms.netbox),
     ((Kind.PATH_UNHEARD,), line_alarms.unwatched_paths),
-    ((Kind.PORT_SLOW,), inventory_alarms.slow_ports),
-    ((Kind.PORT_FULL,), inventory_alarms.full_ports),
-    ((Kind.ROUTER_FULL,), inventory_alarms.full_routers),
+    ((Kind.PORT_SLOW,), router_alarms.slow_ports),
+    ((Kind.PORT_FULL,), router_alarms.full_ports),
+    ((Kind.ROUTER_FULL,), router_alarms.full_routers),
 ]
 
 
@@ -67,10 +67,7 @@ class CheckResult:
 
 
 def find_conditions(now: datetime) -> CheckResult:
-    """Find all current problems, with a fixed number of SQL statements for each kind.
-
-    If one source fails, the others still run.
-    """
+    """Find all problems, with a fixed number of statements per kind, even if one source fails."""
     result = CheckResult()
     for kinds, source in SOURCES:
         try:
@@ -140,7 +137,6 @@ def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:
 
 
 def _refresh(pairs: Iterable[tuple[Alarm, AlarmCondition]]) -> None:
-    """Update those alarms whose content has changed."""
     changed = []
     for alarm, each in pairs:
         content = _content(each)
@@ -153,11 +149,7 @@ def _refresh(pairs: Iterable[tuple[Alarm, AlarmCondition]]) -> None:
 
 
 def _clear(gone: Collection[Alarm], unchecked: Collection[Kind], now: datetime) -> None:
-    """Clear the alarms whose cause is gone.
-
-    An alarm of an unknown kind stays up: a newer release raised it, and a worker of that release may still
-    run.
-    """
+    """Clear alarms whose cause is gone, but none of an unknown kind: a worker of a newer release may run."""
     over = [alarm.pk for alarm in gone if alarm.kind in Kind.values and alarm.kind not in unchecked]
     if over:
         Alarm.objects.filter(pk__in=over, cleared_at__isnull=True).update(
@@ -180,9 +172,7 @@ def _content(each: AlarmCondition) -> dict[str, Any]:
 
 
 def alarms_forget(*, before: datetime) -> int:
-    """Delete alarms that were cleared before ``before``, with their operator state. Return the
-    number of alarms.
-    """
+    """Delete alarms that were cleared before ``before``. Return the number of alarms."""
     forgotten = 0
     while over := list(
         Alarm.objects.filter(cleared_at__lt=before).values_list("pk", flat=True)[:_FORGOTTEN_TOGETHER]

@@ -16,7 +16,7 @@ from portal.alarms.kinds import Kind
 from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text, number_text, offset_text, part_text, rate_text
 from portal.diagnosis.diagnosis import stored_sentence
-from portal.netbox_sync.user_messages import error_sentence
+from portal.netbox_sync.netbox_status import error_sentence
 from portal.notifications.webhook_operations import why_disabled
 from portal.vll.sentences import black_hole_text, failure_sentence
 from portal.vll.states import OrderAction, OrderState
@@ -114,41 +114,10 @@ def note(kind: str, facts: Facts) -> str:
     if write_note is None:
         return ""
     try:
-        return write_note(facts)
+        return _(write_note) if isinstance(write_note, str) else write_note(facts)
     except (AttributeError, LookupError, TypeError, ValueError):
         log.warning("alarm of the kind %s: its facts cannot be read: %s", kind, facts, exc_info=True)
         return _("Another release of the portal wrote the details of this alarm. They cannot be shown.")
-
-
-def _reports_away(facts: Facts) -> str:
-    return _(
-        "Its agent API is not working, cannot reach the database, or cannot keep up with the reports."
-        " What is shown of lines may be out of date."
-    )
-
-
-def _silent(facts: Facts) -> str:
-    return _(_SILENCE_NOTES[facts["standing"]])
-
-
-def _vpp_away(facts: Facts) -> str:
-    return _("Its agent reports, but finds no VPP.")
-
-
-def _vpp_hangs(facts: Facts) -> str:
-    return _("It accepts connections but does not answer. It may still be forwarding. VPP must be restarted.")
-
-
-def _path_down(facts: Facts) -> str:
-    if facts["why"] == "no_route":
-        return _("There is no route between the two routers.")
-    return _("The two routers no longer receive each other's BFD packets.")
-
-
-def _path_never_up(facts: Facts) -> str:
-    return _(
-        "They have never received each other's BFD packets: UDP port 4784 may be filtered along the way."
-    )
 
 
 def _trouble(facts: Facts) -> str:
@@ -181,10 +150,6 @@ def _vlan_loss(facts: Facts) -> str:
     return " ".join(sentences)
 
 
-def _files_aside(facts: Facts) -> str:
-    return "; ".join(f"{each['file']}: {each['why']}" for each in facts["files"])
-
-
 def _certificate_ends(facts: Facts) -> str:
     text = _(
         "It ends at {ends} and was not renewed. Without a valid certificate, the router cannot report"
@@ -213,13 +178,6 @@ def _losses(facts: Facts) -> str:
     )
 
 
-def _few_buffers(facts: Facts) -> str:
-    return _(
-        "Only {free} of {all} were free at one point in the last 10 minutes; without free buffers nothing "
-        "is received."
-    ).format(free=grouped_text(facts["free"]), all=grouped_text(facts["all"]))
-
-
 def _order(facts: Facts) -> str:
     """Return the details of an order. The headline already has the state of the order."""
     return f"{facts['customer']}: {OrderAction(facts['action']).label}"
@@ -229,28 +187,14 @@ def _overdue(facts: Facts) -> str:
     return f"{_order(facts)}, {OrderState(facts['state']).label}"
 
 
-def _customer(facts: Facts) -> str:
-    return str(facts["customer"])
-
-
 def _test_failed(facts: Facts) -> str:
     return failure_sentence({"message": facts["sentence"], **facts})
-
-
-def _clock_wrong(facts: Facts) -> str:
-    return offset_text(facts["offset_ms"])
 
 
 def _relay(facts: Facts) -> str:
     part = facts["first"].partition(".")[0]
     return _("Messages waiting: {messages}. The first is about {what}.").format(
         messages=grouped_text(facts["messages"]), what=_(_WAITING.get(part, _OTHER_WORK))
-    )
-
-
-def _queue_unserved(facts: Facts) -> str:
-    return _("Tasks waiting: {messages}. Start a worker for this queue.").format(
-        messages=grouped_text(facts["messages"])
     )
 
 
@@ -267,18 +211,10 @@ def _webhook(facts: Facts) -> str:
     return f"{whose}. {why_disabled(facts['because'])}"
 
 
-def _netbox(facts: Facts) -> str:
-    return error_sentence(facts["error"]) if facts["error"] else ""
-
-
 def _netbox_lines(facts: Facts) -> str:
     return _("Lines: {lines}. The first: {first}. {why}").format(
         lines=facts["lines"], first=facts["first"], why=error_sentence(facts["error"] or {})
     )
-
-
-def _booked_rate(facts: Facts) -> str:
-    return _("{booked} of {all}").format(booked=rate_text(facts["booked"]), all=rate_text(facts["all"]))
 
 
 def _slow_port(facts: Facts) -> str:
@@ -297,35 +233,54 @@ def _booked_cores(facts: Facts) -> str:
     )
 
 
-_NOTES: dict[str, Callable[[Facts], str]] = {
-    Kind.REPORTS_AWAY: _reports_away,
-    Kind.ROUTER_SILENT: _silent,
-    Kind.VPP_AWAY: _vpp_away,
-    Kind.VPP_HANGS: _vpp_hangs,
-    Kind.PATH_DOWN: _path_down,
-    Kind.PATH_UNHEARD: _path_never_up,
+# The note of each kind: a text, or a function of the facts.
+_NOTES: dict[str, str | Callable[[Facts], str]] = {
+    Kind.REPORTS_AWAY: gettext_noop(
+        "Its agent API is not working, cannot reach the database, or cannot keep up with the reports."
+        " What is shown of lines may be out of date."
+    ),
+    Kind.ROUTER_SILENT: lambda facts: _(_SILENCE_NOTES[facts["standing"]]),
+    Kind.VPP_AWAY: gettext_noop("Its agent reports, but finds no VPP."),
+    Kind.VPP_HANGS: gettext_noop(
+        "It accepts connections but does not answer. It may still be forwarding. VPP must be restarted."
+    ),
+    Kind.PATH_DOWN: lambda facts: (
+        _("There is no route between the two routers.")
+        if facts["why"] == "no_route"
+        else _("The two routers no longer receive each other's BFD packets.")
+    ),
+    Kind.PATH_UNHEARD: gettext_noop(
+        "They have never received each other's BFD packets: UDP port 4784 may be filtered along the way."
+    ),
     Kind.BLACK_HOLE: black_hole_text,
     Kind.TROUBLE: _trouble,
     Kind.CONTESTED: _contested,
     Kind.VLAN_LOSS: _vlan_loss,
-    Kind.FILES_ASIDE: _files_aside,
+    Kind.FILES_ASIDE: lambda facts: "; ".join(f"{each['file']}: {each['why']}" for each in facts["files"]),
     Kind.CERTIFICATE_ENDS: _certificate_ends,
     Kind.WITHHELD: _withheld,
     Kind.LOSSES: _losses,
-    Kind.FEW_BUFFERS: _few_buffers,
+    Kind.FEW_BUFFERS: lambda facts: _(
+        "Only {free} of {all} were free at one point in the last 10 minutes; without free buffers nothing "
+        "is received."
+    ).format(free=grouped_text(facts["free"]), all=grouped_text(facts["all"])),
     Kind.ORDER_OVERDUE: _overdue,
     Kind.ORDER_FAILED: _order,
     Kind.ORDER_PENDING_APPROVAL: _order,
-    Kind.UNCONFIRMED: _customer,
+    Kind.UNCONFIRMED: lambda facts: str(facts["customer"]),
     Kind.TEST_FAILED: _test_failed,
-    Kind.CLOCK_WRONG: _clock_wrong,
+    Kind.CLOCK_WRONG: lambda facts: offset_text(facts["offset_ms"]),
     Kind.RELAY: _relay,
-    Kind.QUEUE_UNSERVED: _queue_unserved,
+    Kind.QUEUE_UNSERVED: lambda facts: _("Tasks waiting: {messages}. Start a worker for this queue.").format(
+        messages=grouped_text(facts["messages"])
+    ),
     Kind.MAILS: _mails,
     Kind.WEBHOOK: _webhook,
-    Kind.NETBOX: _netbox,
+    Kind.NETBOX: lambda facts: error_sentence(facts["error"]) if facts["error"] else "",
     Kind.NETBOX_LINES: _netbox_lines,
     Kind.PORT_SLOW: _slow_port,
-    Kind.PORT_FULL: _booked_rate,
+    Kind.PORT_FULL: lambda facts: _("{booked} of {all}").format(
+        booked=rate_text(facts["booked"]), all=rate_text(facts["all"])
+    ),
     Kind.ROUTER_FULL: _booked_cores,
 }

@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from portal.api.problem_details import problem_response
 from portal.core import clock
 from portal.core.http.view_permission import public
-from portal.netbox_sync.run_queue import change_announced
+from portal.netbox_sync.sync_run import change_announced
 
 # Bytes. NetBox sends the whole object as it was before the change and as it is after the change.
 MAX_BODY = 1024 * 1024

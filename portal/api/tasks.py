@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from portal.api.rest.idempotency import answers_sweep
-from portal.api.task_names import SWEEP_ANSWERS
+from portal.celery_tasks import SWEEP_ANSWERS
 from portal.core import clock
 
 

@@ -42,9 +42,7 @@ class AuditMiddleware:
 
 
 def acting(*, user_id: int, username: str, token: str = "") -> None:
-    """Record this user with all later changes of the request. If the request used an API token, also record
-    the token's prefix.
-    """
+    """Record this user with all later changes of the request, and the prefix of the API token in use."""
     if work := _at_work.get():
         work.add(user=user_id, username=username, **({"token": token} if token else {}))
 
@@ -64,9 +62,7 @@ class AuditedTask(Task):  # type: ignore[type-arg]
 
 @contextmanager
 def working(**who: Any) -> Iterator[None]:
-    """Record ``who`` with all changes inside the block. A nested block adds its facts to those of the outer
-    block.
-    """
+    """Record ``who`` with all changes inside the block. A nested block adds its facts to the outer ones."""
     if outer := _at_work.get():
         outer.add(**who)
         yield

@@ -61,33 +61,17 @@ def object_history(model: type[models.Model], pk: int) -> list[Change]:
 
     The caller must have checked that the reader may know the row.
     """
-    return _newest(changes(model, {pk: model._meta.model_name or ""}))
+    return _with_owned(model, pk, "")
 
 
 def router_history(pk: int) -> list[Change]:
-    """Return the newest changes of a router and of its certificates, freezes and enrolment
-    tokens, newest first.
-    """
-    return _newest(
-        [
-            *changes(Router, {pk: "router"}),
-            *changes(RouterCertificate, "routercertificate", among=_ever_of(RouterCertificate, router_id=pk)),
-            *changes(RouterEnrolment, "routerenrolment", among=_ever_of(RouterEnrolment, router_id=pk)),
-            *changes(RouterFreeze, "routerfreeze", among=_ever_of(RouterFreeze, router_id=pk)),
-        ]
-    )
+    """Return the newest changes of a router and its certificates, freezes and enrolments, newest first."""
+    return _with_owned(Router, pk, "router_id", RouterCertificate, RouterEnrolment, RouterFreeze)
 
 
 def customer_history(pk: int) -> list[Change]:
     """Return the newest changes of a customer, its members, invitations and reservations, newest first."""
-    return _newest(
-        [
-            *changes(Customer, {pk: "customer"}),
-            *changes(Membership, "membership", among=_ever_of(Membership, customer_id=pk)),
-            *changes(Invitation, "invitation", among=_ever_of(Invitation, customer_id=pk)),
-            *changes(Reservation, "hold", among=_ever_of(Reservation, customer_id=pk)),
-        ]
-    )
+    return _with_owned(Customer, pk, "customer_id", Membership, Invitation, Reservation)
 
 
 def person_history(pk: int) -> list[Change]:
@@ -96,17 +80,20 @@ def person_history(pk: int) -> list[Change]:
     Means to sign in are addresses, external identities, the second factor and API tokens. The newest change
     is first.
     """
-    return _newest(
-        [
-            *changes(User, {pk: "user"}),
-            *changes(Membership, "membership", among=_ever_of(Membership, user_id=pk)),
-            *changes(ApiToken, "apitoken", among=_ever_of(ApiToken, user_id=pk)),
-            *changes(Authenticator, "authenticator", among=_ever_of(Authenticator, user_id=pk)),
-            *changes(EmailAddress, "emailaddress", among=_ever_of(EmailAddress, user_id=pk)),
-            *changes(SocialAccount, "socialaccount", among=_ever_of(SocialAccount, user_id=pk)),
-            *changes(MailOptOut, "mailoptout", among=_ever_of(MailOptOut, user_id=pk)),
-        ]
-    )
+    owned = (Membership, ApiToken, Authenticator, EmailAddress, SocialAccount, MailOptOut)
+    return _with_owned(User, pk, "user_id", *owned)
+
+
+def _with_owned(model: type[models.Model], pk: int, owner: str, *owned: type[models.Model]) -> list[Change]:
+    """Return the newest changes of a row, and of all rows of ``owned`` that its ``owner`` ever had."""
+    found = changes(model, {pk: _name(model)})
+    for each in owned:
+        found += changes(each, _name(each), among=_ever_of(each, **{owner: pk}))
+    return _newest(found)
+
+
+def _name(model: type[models.Model]) -> str:
+    return "hold" if model is Reservation else model._meta.model_name or ""
 
 
 def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -123,9 +110,7 @@ def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _ever_of(model: type[models.Model], **owner: int) -> QuerySet[Any, Any]:
-    """Return the ids of all rows that ever belonged to the owner. The ids come from the events, so they
-    include deleted rows.
-    """
+    """Return the ids of all rows that ever belonged to the owner, including deleted rows."""
     found: QuerySet[Any, Any] = EVENTS[model].objects.filter(**owner).values("pgh_obj_id")
     return found
 
@@ -153,10 +138,7 @@ def changes(
 def with_before(
     model: type[models.Model], events: QuerySet[Any]
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return each event in ``events`` together with the previous event of the same row.
-
-    Instead of a missing previous event, the result has an empty dictionary.
-    """
+    """Return each event with the previous event of the same row, or with an empty dictionary."""
     every = EVENTS[model].objects
     earlier = every.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
     # The prefix ``pgh_`` shows that this is a field of the event and not a column of the row.
@@ -170,9 +152,7 @@ def with_before(
 
 
 def _renamed(row: dict[str, Any], columns: dict[str, str]) -> dict[str, Any]:
-    """Return the row keyed by column names instead of field names. If a field is renamed, its column keeps
-    its name.
-    """
+    """Return the row by column instead of field: the column of a renamed field keeps its name."""
     return {columns.get(name, name): value for name, value in row.items()}
 
 
@@ -227,9 +207,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of entries. ``below`` is the position of the next page, by model name; it is empty on the last
-    page.
-    """
+    """A page of entries. ``below``: the position of the next page by model name, empty on the last page."""
 
     entries: list[Entry]
     below: dict[str, int]
@@ -256,9 +234,7 @@ def newest(*, of: str = "", by: str = "", below: Mapping[str, int] | None = None
 
 
 def _places(place: dict[str, int], by: str) -> list[tuple[str, int]]:
-    """Return (model name, number) of the newest changes of all tables together, at most one more than a page
-    has.
-    """
+    """Return (model name, number) of the newest changes of all tables, at most one more than a page has."""
     only = " AND pgh_context ->> 'username' = %s" if by else ""
     each = [
         f"(SELECT '{name}' AS what, pgh_id, pgh_created_at AS at FROM {EVENTS[MODELS[name]]._meta.db_table}"  # noqa: S608 - our own names

@@ -42,9 +42,7 @@ class Made:
         return {*self.webhooks, *self.enrolments}
 
     def chosen(self, keys: Collection[str]) -> "Made":
-        """Return a copy with only the webhooks and enrolments that have one of these keys. Unknown keys are
-        ignored.
-        """
+        """Return a copy with only those webhooks and enrolments. Unknown keys are ignored."""
         return replace(
             self,
             webhooks={key: row for key, row in self.webhooks.items() if key in keys},
@@ -53,10 +51,7 @@ class Made:
 
 
 def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
-    """Return the objects that were created with a token or with tokens that descend from it.
-
-    Only objects that ``viewer`` may manage are included.
-    """
+    """Return what a token, or a token that descends from it, created and ``viewer`` may manage."""
     tokens = lineage(token)
     by_them = Q(made_with__in=tokens)
     live = ApiToken.objects.filter(pk__in=tokens, revoked_at__isnull=True).exclude(pk=token.pk)
@@ -64,10 +59,7 @@ def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
 
 
 def made_by(person: User, *, viewer: User, now: datetime) -> Made:
-    """Return the objects that a user created, both on pages and through the API with tokens.
-
-    Only objects that ``viewer`` may manage are included.
-    """
+    """Return what a user created, on pages and through the API, and ``viewer`` may manage."""
     live = ApiToken.objects.filter(user=person, revoked_at__isnull=True)
     return _made(
         viewer,
@@ -105,18 +97,14 @@ def token_revoke_with(*, token: ApiToken, ending: Made, now: datetime) -> None:
 
 @transaction.atomic
 def member_remove_with(*, membership: Membership, ending: Made, now: datetime) -> None:
-    """Remove a member, and end the chosen objects that the member created. Raises the errors of
-    ``member_remove``.
-    """
+    """Remove a member as ``member_remove`` does, and end the chosen objects that the member created."""
     member_remove(membership=membership, now=now)
     _end(ending, now)
 
 
 @transaction.atomic
 def account_close_with(*, person: User, ending: Made, now: datetime) -> None:
-    """Close an account, and end the chosen objects that its owner created. Raises the errors of
-    ``account_close``.
-    """
+    """Close an account as ``account_close`` does, and end the chosen objects that its owner created."""
     account_close(person=person, now=now)
     _end(ending, now)
 
@@ -150,9 +138,7 @@ def _made(
 
 
 def _end(chosen: Made, now: datetime) -> None:
-    """End the chosen objects. A webhook is disabled and not removed, because only its log records its
-    deliveries.
-    """
+    """End the chosen objects. A webhook is only disabled, because its log records its deliveries."""
     for webhook in chosen.webhooks.values():
         webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=now)
     for enrolment in chosen.enrolments.values():

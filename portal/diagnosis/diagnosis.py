@@ -295,9 +295,7 @@ class Diagnosis:
 
 
 def diagnosis_of(vll: Vll, *, now: datetime) -> Diagnosis:
-    """Return the diagnosis of a line from the last reports of the agents. The portal does not
-    query the routers.
-    """
+    """Return the diagnosis of a line from the agents' last reports, without a query of the routers."""
     line = facts_of(vll, now=now)
     checks = checks_of(line)
     return Diagnosis(verdict_of(line, checks), checks)

@@ -91,9 +91,7 @@ def with_health(lines: list[Vll], *, troubled: Collection[TunnelPath] | None = N
 
 
 def with_applied_rate(line: Vll, newest: Order | None) -> Vll:
-    """Attach ``applied_cir_bps`` to the line and return the line. It is the rate that the routers
-    have now.
-    """
+    """Attach ``applied_cir_bps``, the rate that the routers have now, to the line. Return the line."""
     vars(line)["applied_cir_bps"] = applied_cir_bps(line, newest)
     return line
 
@@ -125,12 +123,14 @@ def healths_of(
     This needs three SQL statements for any number of lines, or two if the caller passes ``troubled``, all
     rows of ``troubled_paths``. The caller must have prefetched the ends with ``port.router.observed``.
     """
-    orders = _open_orders([line.pk for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES])
+    living = [line.pk for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES]
+    orders = {order.vll_id: order for order in _ORDERS_NOT_ENDED(living)} if living else {}
     ports = [end.port for line in lines if _is_active(line) for end in line.ends.all()]
     if troubled is None:
-        troubled = _troubled_paths({port.router_id for port in ports})
+        troubled = _PATHS_FROM(list({port.router_id for port in ports})) if ports else ()
     paths = {(path.a_router_id, path.z_router_id, path.family): path for path in troubled}
-    overbooked = _overbooked({port.pk for port in ports})
+    numbers = list({port.pk for port in ports})
+    overbooked = {port.pk for port in _OVERBOOKED_AMONG(numbers)} if numbers else set[int]()
     for line in lines:
         with_applied_rate(line, orders.get(line.pk))
     return {
@@ -206,11 +206,7 @@ def _setting_up(order: Order | None) -> Health:
 
 
 def _why_down(line: Vll) -> str:
-    """Return the sentence about the cause of a line being down, and sentences about the ports that are shut
-    down because of that cause.
-
-    The sentences are those of the diagnosis. The facts about the ends show the cause.
-    """
+    """Return why a line is down, and which ports are shut down because of that, as in the diagnosis."""
     ends = sorted(line.ends.all(), key=lambda end: end.side)
     done = [_sentence(Finding.LINK_SHUT_DOWN, end) for end in ends if end.shut_down]
     dead = next((end for end in ends if done and end.port.router.dead_since), None)
@@ -261,10 +257,7 @@ def _sentence(finding: Finding, end: VllEnd | None = None) -> str:
 
 
 def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
-    """Return the loss on the path if it affects this line, else None.
-
-    A loss of large frames only affects lines with such frames. Any other loss affects all lines.
-    """
+    """Return the loss on the path, else None. A loss of large frames only affects lines with such frames."""
     if path.black_hole_since is None:
         return Finding.PATH_LOSES if path.finding else None
     return Finding.LARGE_FRAMES_LOST if line.tunnel_packet > (path.verified_ip_mtu or 0) else None
@@ -288,28 +281,12 @@ _PATHS_FROM = CompiledQuery[TunnelPath](_paths_from)
 _OVERBOOKED_AMONG = CompiledQuery[Port](_overbooked_among)
 
 
-def _open_orders(lines: list[UUID]) -> dict[UUID, Order]:
-    return {order.vll_id: order for order in _ORDERS_NOT_ENDED(lines)} if lines else {}
-
-
-def _troubled_paths(routers: Collection[int]) -> Collection[TunnelPath]:
-    """Return the troubled paths whose first router is one of ``routers``."""
-    return _PATHS_FROM(list(routers)) if routers else ()
-
-
-def _overbooked(ports: Collection[int]) -> set[int]:
-    """Return the ids of those ports that are too slow for their bookings."""
-    return {port.pk for port in _OVERBOOKED_AMONG(list(ports))} if ports else set()
-
-
 def _is_active(line: Vll) -> bool:
     return line.lifecycle == Lifecycle.ACTIVE
 
 
 def troubled_paths() -> QuerySet[TunnelPath]:
-    """Return all paths in use that have a black hole for large frames, or that lost frames in the
-    last probe.
-    """
+    """Return all paths in use that have a black hole, or that lost frames in the last probe."""
     return TunnelPath.objects.filter(Q(black_hole_since__isnull=False) | ~Q(finding=""), in_use=True)
 
 
@@ -336,9 +313,7 @@ def with_health_state(rows: QuerySet[Vll]) -> QuerySet[Any]:
 
 
 def health_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
-    """Return the number of ``rows`` in each state, in the order of the states. States without lines are left
-    out.
-    """
+    """Return the number of ``rows`` in each state that has lines, in the order of the states."""
     return _counts(rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES), _conditions())
 
 
@@ -422,9 +397,7 @@ def _lines_losing_frames() -> QuerySet[Any, Any]:
 
 
 def _overhead() -> Case:
-    """Return an SQL expression for the bytes that the tunnel adds to a frame of the line
-    (``Vll.tunnel_packet``).
-    """
+    """Return SQL for the bytes that the tunnel adds to a frame of the line (``Vll.tunnel_packet``)."""
     whens = [
         When(
             vll__encapsulation=transport.encapsulation,

@@ -46,25 +46,6 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class SlowPort:
-    """A port whose link is slower than agreed. Rates are in bit/s.
-
-    ``runs`` is the present speed, ``agreed`` the agreed speed. ``left`` is the bandwidth that can be booked
-    at the present speed.
-    """
-
-    runs: int
-    agreed: int
-    booked: int
-    left: int
-
-    @property
-    def is_overbooked(self) -> bool:
-        """Whether the lines on the port have booked more than can be booked at the present speed."""
-        return self.booked > self.left
-
-
-@dataclass(frozen=True, slots=True)
 class EndFacts:
     """The facts about one end, according to the last report of its router's agent."""
 
@@ -97,8 +78,8 @@ class EndFacts:
     # When the end's frames last arrived again, after VPP had lost the VLAN and the agent had rebuilt the
     # sub-interface. None if that was not recent.
     vlan_restored_at: datetime | None
-    # None if the port's link has at least its agreed speed.
-    slow_port: SlowPort | None = None
+    # The port, as ``slow_ports`` returns it. None if its link has at least the agreed speed.
+    slow_port: Port | None = None
 
     @property
     def is_fresh(self) -> bool:
@@ -138,15 +119,6 @@ class ActivationTestFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderFacts:
-    """The line's open order."""
-
-    action: str
-    state: str
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class LineFacts:
     """All facts about a line at the time ``at``. ``ends`` has the facts about its ends by side."""
 
@@ -154,7 +126,8 @@ class LineFacts:
     lifecycle: str
     admin_status: str
     tunnelled: bool
-    order: OrderFacts | None
+    # The line's open order.
+    order: Order | None
     # Whether the agent API has received reports in the last 20 s.
     portal_listens: bool
     ends: dict[str, EndFacts]
@@ -189,18 +162,19 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         lifecycle=vll.lifecycle,
         admin_status=vll.admin_status,
         tunnelled=vll.family is not None,
-        order=_order(newest),
+        # Only the newest order can be open.
+        order=None if newest is None or newest.is_terminal else newest,
         portal_listens=_listens(now),
         ends={
             end.side: _end(
                 end,
                 vll,
                 silences,
-                counted.get(end.side),
-                drops[end.side],
-                restored.get(end.side),
-                slow.get(end.port_id),
                 now,
+                counted=counted.get(end.side),
+                port_drops=drops[end.side],
+                vlan_restored_at=restored.get(end.side),
+                slow_port=slow.get(end.port_id),
             )
             for end in ends
         },
@@ -211,16 +185,8 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
     )
 
 
-def _end(
-    end: VllEnd,
-    vll: Vll,
-    silences: dict[int, datetime],
-    counted: Counted | None,
-    port_drops: int | None,
-    restored_at: datetime | None,
-    slow: Port | None,
-    now: datetime,
-) -> EndFacts:
+def _end(end: VllEnd, vll: Vll, silences: dict[int, datetime], now: datetime, **read: Any) -> EndFacts:
+    """Return the facts about an end. ``read``: the facts that were read for both ends together."""
     router = end.port.router
     seen: ObservedRouter | None = getattr(router, "observed", None)
     settled = end.status_revision == vll.revision and end.status != VllEnd.Status.UNANSWERED
@@ -241,18 +207,8 @@ def _end(
         status_at=end.status_at,
         reason=end.reason,
         drift=end.drift,
-        counted=counted,
         by_vlan=end.tagging != Tagging.UNTAGGED,
-        port_drops=port_drops,
-        vlan_restored_at=restored_at,
-        slow_port=None if slow is None else _slow_port(slow),
-    )
-
-
-def _slow_port(port: Port) -> SlowPort:
-    """Return the facts of a port of ``slow_ports``."""
-    return SlowPort(
-        runs=port.link_bps or 0, agreed=port.speed_bps, booked=port.booked_bps, left=port.bookable_now_bps
+        **read,
     )
 
 
@@ -267,10 +223,7 @@ def _silent_since(
 
 
 def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Counted]:
-    """Return for each side the frames of the newest ten seconds. A side without recent samples is left out.
-
-    ``changed``: the time since when the line has its present state. Older samples do not count.
-    """
+    """Return for each side the frames of the newest ten seconds, but not those from before ``changed``."""
     oldest = now - FRESH
     fresh = Sample.objects.filter(vll_id=vll.pk, to_at__gt=oldest)
     if changed is not None:
@@ -331,10 +284,3 @@ def _last_test(vll: Vll) -> ActivationTestFacts | None:
     return ActivationTestFacts(
         test.state == ActivationTest.State.PASSED, activation_test_sentence(test), test.finished_at
     )
-
-
-def _order(newest: Order | None) -> OrderFacts | None:
-    """Return the facts of the line's open order. Only the newest order can be open."""
-    if newest is None or newest.is_terminal:
-        return None
-    return OrderFacts(newest.action, newest.state, newest.state_at)

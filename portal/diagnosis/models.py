@@ -9,9 +9,7 @@ from portal.vll.models import Vll
 
 
 class TroubleReport(models.Model):
-    """A report to the NOC about trouble with a line. It stores the diagnosis at that time. The
-    NOC closes it.
-    """
+    """A report to the NOC about trouble with a line, with the diagnosis at that time."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="trouble_reports", db_index=False)

@@ -18,10 +18,7 @@ from portal.vll.models import Vll
 
 @transaction.atomic
 def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> TroubleReport:
-    """Report trouble with a line to the NOC, with the current diagnosis.
-
-    Any user who may see the line may report trouble. Raises TroubleIsReported.
-    """
+    """Report trouble with a line that the user may see, with the diagnosis. Raises TroubleIsReported."""
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if there := vll.trouble_reports.filter(closed_at__isnull=True).first():
         raise TroubleIsReported(at=there.reported_at)

@@ -12,9 +12,19 @@ from psycopg.types.json import Jsonb
 from portal.core.db.compiled_insert import insert
 from portal.core.http.request_id import current_request_id
 from portal.events.models import Event
-from portal.events.notified_kinds import NOTIFIED_KINDS
 
 CHANNEL = "longline_outbox"
+# The kinds of events that lead to webhooks or mails. portal.notifications defines the content of both.
+_NOTIFIED_KINDS = (
+    "order.acknowledged order.held order.inProgress order.completed order.failed order.rejected "
+    "order.cancelled order.overdue vll.active vll.suspended vll.pendingTerminate vll.terminated "
+    "vll.cancelled vll.described vll.op-up vll.op-down vll.op-unknown vll.in_sync vll.drift vll.not_carried "
+    "line_test.scheduled vll.black_hole vll.black_hole_gone vll.link_loss_forwarded vll.link_loss_over "
+    "line_test.passed line_test.failed line_test.not_tested trouble.reported trouble.closed router.silent "
+    "router.reporting webhook.disabled webhook.receiver_changed account.password_reset_asked account.opened "
+    "account.email_change_asked account.email_changed"
+)
+NOTIFIED_KINDS = frozenset(_NOTIFIED_KINDS.split())
 # A message that a sweeper sent may wait for a worker this long. After this time, the message counts as lost
 # and is sent again. If each sweep sent it again, overloaded workers would process nothing but repeated
 # messages.

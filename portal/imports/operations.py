@@ -7,6 +7,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from portal.accounts.models import Scope, User
+from portal.celery_tasks import RUN_IMPORT
 from portal.core.db.advisory_locks import AdvisoryLock
 from portal.events.outbox import send_task
 from portal.imports.errors import ImportIsOver, ImportKeepsFailing
@@ -14,7 +15,6 @@ from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor
 from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportState
 from portal.imports.refusals import refusal_record
-from portal.imports.task_names import RUN
 
 # This time is longer than a batch takes. An import without progress for this time has lost its worker or its
 # message.
@@ -142,7 +142,7 @@ def first_queue(*, now: datetime) -> None:
     Repeated calls are safe: only one of several messages for the same turn has an effect.
     """
     if first := first_running():
-        send_task(RUN, str(first.pk), first.turn, now=now)
+        send_task(RUN_IMPORT, str(first.pk), first.turn, now=now)
 
 
 @transaction.atomic
@@ -152,7 +152,7 @@ def turn_next(this: Import, *, turn: int, now: datetime) -> None:
     If several workers call this function for the same turn, only the first call has an effect.
     """
     if Import.objects.filter(pk=this.pk, turn=turn).update(turn=turn + 1):
-        send_task(RUN, str(this.pk), turn + 1, now=now)
+        send_task(RUN_IMPORT, str(this.pk), turn + 1, now=now)
 
 
 def imports_forget(*, now: datetime) -> None:

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from django.db import transaction
 
 from portal.allocation.vlan_leases import overlap
+from portal.celery_tasks import RUN_IMPORT
 from portal.core.errors import DomainError
 from portal.core.plain_text import made_plain
 from portal.events.outbox import send_task
@@ -15,7 +16,6 @@ from portal.imports.errors import RowTwice, TableEmpty
 from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Claim, Kind
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.refusals import refusal_record
-from portal.imports.task_names import RUN
 from portal.uploads.table import TableRow, table_rows
 
 MAX_ROWS = 20_000
@@ -58,7 +58,7 @@ def import_stage(
     ImportRow.objects.bulk_create(staged, batch_size=_AT_ONCE)
     made.refused = sum(row.state == ImportRow.State.REFUSED for row in staged)
     made.save(update_fields=["refused"])
-    send_task(RUN, str(made.pk), made.turn, now=now)
+    send_task(RUN_IMPORT, str(made.pk), made.turn, now=now)
     return made
 
 

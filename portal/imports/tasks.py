@@ -4,18 +4,19 @@ from uuid import UUID
 
 from celery import shared_task
 
+from portal import celery_tasks
 from portal.core import clock
 from portal.core.db.each_row import each_row
-from portal.imports import batches, operations, task_names
+from portal.imports import batches, operations
 
 
-@shared_task(name=task_names.RUN)
+@shared_task(name=celery_tasks.RUN_IMPORT)
 def run_import(import_id: str, turn: int) -> None:
     """Process batches for about two seconds. If rows are left, queue the import again."""
     batches.import_run(import_id=UUID(import_id), turn=turn)
 
 
-@shared_task(name=task_names.SWEEP)
+@shared_task(name=celery_tasks.SWEEP_IMPORTS)
 def sweep_imports() -> None:
     """Queue a stalled import again, and delete old imports."""
     now = clock.now()

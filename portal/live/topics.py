@@ -34,9 +34,7 @@ Followed = Mapping[str, frozenset[str]]
 
 
 class BadTopics(Exception):
-    """A request has no topic, too many topics or an unknown topic. The text of the exception says what is
-    wrong.
-    """
+    """A request has no topic, too many or an unknown topic. The text says what is wrong."""
 
 
 class UnknownLine(Exception):

@@ -1,31 +1,59 @@
-"""A client of NetBox's REST API, based on pynetbox. It reads lists page by page, and raises typed errors.
+"""The settings for NetBox, and a client of its REST API, based on pynetbox.
 
-Its HTTP sessions reach only one NetBox, and have limits on time and size.
+The client reads lists page by page, and raises typed errors. Its HTTP sessions reach only one NetBox, and
+have limits on time and size.
 """
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pynetbox
 import requests
+from django.conf import settings
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from portal.core.whole_number import whole_number
-from portal.netbox_sync.configuration import Configuration
-from portal.netbox_sync.errors import (
-    NetboxAway,
-    NetboxBroken,
-    NetboxBusy,
-    NetboxError,
-    NetboxNonsense,
-    NetboxRefused,
-    NetboxTooOld,
-    NotPermitted,
-    TokenRefused,
-)
+from portal.netbox_sync.errors import NetboxError, NetboxRefused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """The settings for NetBox (docs/integrate/netbox.md), without the prefix ``NETBOX_``.
+
+    ``ca``: a file with CA certificates; "" for the CAs of the system. ``timeout_s`` and ``total_s``: the
+    limits (s) for one read and for a whole response. ``page``: the number of objects per page. A device is
+    imported as a router if it has one of ``device_roles`` and all of ``device_tags``, which are slugs.
+    """
+
+    url: str
+    token: str
+    ca: str = ""
+    timeout_s: float = 20
+    total_s: float = 120
+    page: int = 250
+    sync_every_s: int = 900
+    apply: bool = True
+    device_roles: Sequence[str] = ("router",)
+    device_tags: Sequence[str] = ()
+    tenant_tags: Sequence[str] = ()
+    uni_tag: str = "longline-uni"
+    enni_tag: str = "longline-enni"
+    customer_field: str = "longline_customer"
+    loopback_interface: str = "loop0"
+    at_end: str = "remove"
+
+
+def configuration() -> Configuration | None:
+    """Return the configuration; None if no NetBox is configured."""
+    if not settings.NETBOX_URL:
+        return None
+    found = {each.name: getattr(settings, f"NETBOX_{each.name.upper()}") for each in fields(Configuration)}
+    return Configuration(**{**found, "url": found["url"].rstrip("/")})
+
 
 MAX_ANSWER = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
@@ -96,9 +124,7 @@ _LARGEST_VERSION = 9999
 
 
 class Client:
-    """A client of one NetBox. ``version``: such as (4, 4). All methods and the constructor raise
-    NetboxError.
-    """
+    """A client of one NetBox. ``version``: such as (4, 4). All methods raise NetboxError."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._page = configuration.page
@@ -109,7 +135,7 @@ class Client:
         self.release = str(status.get("netbox-version", "")) if isinstance(status, dict) else ""
         self.version = _version(self.release)
         if self.version < OLDEST:
-            raise NetboxTooOld(release=self.release)
+            raise NetboxError("too_old", release=self.release)
 
     def rows(self, path: str, *, fields: Sequence[str], **filters: Any) -> Iterator[Row]:
         """Yield all objects at ``path`` (such as ``dcim.interfaces``) that match ``filters``, with
@@ -131,16 +157,16 @@ class Client:
                 count = page.request.count
             for row in rows:
                 if not isinstance(row.get("id"), int):
-                    raise NetboxNonsense(what=path, why="a row has no id")
+                    raise NetboxError("nonsense", what=path, why="a row has no id")
                 if row["id"] < last:
-                    raise NetboxNonsense(what=path, why="its rows are not in the order of their ids")
+                    raise NetboxError("nonsense", what=path, why="its rows are not in the order of their ids")
                 if row["id"] > last:
                     last = row["id"]
                     yield row
             if not rows or len(rows) >= count:
                 return
             if last == before:
-                raise NetboxNonsense(what=path, why="its next page has the same rows")
+                raise NetboxError("nonsense", what=path, why="its next page has the same rows")
             begins = {"id__gt": last}
 
     def create(self, path: str, values: Mapping[str, Any]) -> Row:
@@ -176,32 +202,32 @@ def _typed_errors(what: str) -> Iterator[None]:
     except pynetbox.RequestError as error:
         raise _refusal(what, error.req) from error
     except pynetbox.AllocationError as error:
-        raise NetboxRefused(what=what, status=409, detail=error.req.text[:_DETAIL]) from error
+        raise NetboxRefused("refused", what=what, status=409, detail=error.req.text[:_DETAIL]) from error
     except (pynetbox.ContentError, TooLarge) as error:
-        raise NetboxNonsense(what=what, why=str(error)[:_DETAIL]) from error
+        raise NetboxError("nonsense", what=what, why=str(error)[:_DETAIL]) from error
     except requests.exceptions.InvalidSchema as error:
-        raise NetboxNonsense(what=what, why="it sends us to another address") from error
+        raise NetboxError("nonsense", what=what, why="it sends us to another address") from error
     except requests.exceptions.JSONDecodeError as error:
-        raise NetboxNonsense(what=what, why="it is not JSON") from error
+        raise NetboxError("nonsense", what=what, why="it is not JSON") from error
     except requests.RequestException as error:
-        raise NetboxAway(what=what, why=_why(error)) from error
+        raise NetboxError("away", what=what, why=_why(error)) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         # For a response with an unexpected structure, pynetbox raises other errors.
-        raise NetboxNonsense(what=what, why=f"{type(error).__name__}: {error}"[:_DETAIL]) from error
+        raise NetboxError("nonsense", what=what, why=f"{type(error).__name__}: {error}"[:_DETAIL]) from error
 
 
 def _refusal(what: str, answer: requests.Response) -> NetboxError:
     status, detail = answer.status_code, answer.text[:_DETAIL]
     if status == 429:
-        return NetboxBusy(what=what, retry_after_s=_seconds(answer.headers.get("Retry-After", "")))
+        return NetboxError("busy", what=what, retry_after_s=_seconds(answer.headers.get("Retry-After", "")))
     if status >= 500:
         seconds = _seconds(answer.headers.get("Retry-After", ""))
-        return NetboxBroken(what=what, status=status, retry_after_s=seconds)
+        return NetboxError("broken", what=what, status=status, retry_after_s=seconds)
     if status == 401 or (status == 403 and "token" in detail.lower()):
-        return TokenRefused(status=status, detail=detail)
+        return NetboxError("token_refused", status=status, detail=detail)
     if status == 403:
-        return NotPermitted(what=what, method=answer.request.method, detail=detail)
-    return NetboxRefused(what=what, status=status, detail=detail)
+        return NetboxError("not_permitted", what=what, method=answer.request.method, detail=detail)
+    return NetboxRefused("refused", what=what, status=status, detail=detail)
 
 
 def _why(error: requests.RequestException) -> str:
@@ -221,5 +247,5 @@ def _version(release: str) -> tuple[int, int]:
     numbers = release.split("-")[0].split(".")
     major, minor = (whole_number(number, most=_LARGEST_VERSION) for number in (*numbers, "", "")[:2])
     if major is None or minor is None:
-        raise NetboxNonsense(what="status", why=f"{release[:50]!r} is no NetBox release")
+        raise NetboxError("nonsense", what="status", why=f"{release[:50]!r} is no NetBox release")
     return major, minor

@@ -1,20 +1,67 @@
-"""Failures of requests to NetBox. Their sentences for users are in ``user_messages``."""
+"""Failures of requests to NetBox, of runs, and of the export of single lines."""
 
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
+# The sentence for users of each failure, by its code.
+SENTENCES = {
+    "away": gettext_noop(
+        "NetBox does not answer ({what}): {why}. Nothing is lost: this is retried automatically. "
+        "Check that NETBOX_URL is right and reachable from the worker."
+    ),
+    "broken": gettext_noop(
+        "NetBox answered {what} with {status}. This is retried automatically; see NetBox's own log"
+        " for details."
+    ),
+    "busy": gettext_noop(
+        "NetBox limits the number of requests ({what}, 429). This is retried automatically."
+    ),
+    "nonsense": gettext_noop(
+        "The response to {what} is not from NetBox: {why}. Check that NETBOX_URL leads to NetBox"
+        " itself, not to a login page or a proxy."
+    ),
+    "too_old": gettext_noop("NetBox {release} is too old: 4.2 is the oldest that is supported. Upgrade it."),
+    "token_refused": gettext_noop(
+        "NetBox does not accept the token ({status}): {detail} Set NETBOX_TOKEN to one that is "
+        "enabled, has not expired and is allowed from this address."
+    ),
+    "not_permitted": gettext_noop(
+        "NetBox does not let this token {method} {what}: {detail} Give its user that permission"
+        " (docs/integrate/netbox.md lists all that are needed)."
+    ),
+    "refused": gettext_noop("NetBox refused {what} ({status}): {detail}"),
+    "cut_off": gettext_noop(
+        "It was interrupted because its worker was stopped. The next run continues where it left off."
+    ),
+    "not_allowed": gettext_noop(
+        "{person} may no longer do this: the account is closed, or its role has changed. Request another run."
+    ),
+    "l2vpn_twice": gettext_noop(
+        "Several L2VPNs (ids {ids}) carry this line's id. Clear the custom field of all but one."
+    ),
+    "interface_taken": gettext_noop(
+        "The interface {interface} in NetBox belongs to {by} already. Free it there, then check again."
+    ),
+    "port_not_there": gettext_noop(
+        "Port {port} is not in NetBox. Add its interface there, then check again."
+    ),
+}
+
 
 class Failure(Exception):
-    """A failure. ``code`` selects the sentence in ``user_messages``. ``facts``: the values in the
-    sentence.
+    """A failure. ``code``: a key of SENTENCES. ``facts``: the values in the sentence.
+
+    ``retry_after_s``: the seconds in the header Retry-After of NetBox's response; None without the header.
     """
 
-    def __init__(self, code: str, **facts: Any) -> None:
+    def __init__(self, code: str, *, retry_after_s: float | None = None, **facts: Any) -> None:
         super().__init__(code, facts)
-        self.code, self.facts = code, facts
+        self.code, self.facts, self.retry_after_s = code, facts, retry_after_s
 
     @property
     def record(self) -> dict[str, Any]:
-        """The failure as JSON for database rows: {"code", "facts"}. ``user_messages`` reads it."""
+        """The failure as JSON for database rows: {"code", "facts"}. ``netbox_status`` reads it."""
         return {"code": self.code, "facts": self.facts}
 
 
@@ -23,64 +70,8 @@ class CannotExport(Failure):
 
 
 class NetboxError(Failure):
-    """A failure of a request to NetBox.
-
-    ``retry_after_s``: the seconds in the response's header Retry-After; None without the header.
-    """
-
-    code = "away"
-
-    def __init__(self, *, retry_after_s: float | None = None, **facts: Any) -> None:
-        super().__init__(self.code, **facts)
-        self.retry_after_s = retry_after_s
-
-
-class NetboxAway(NetboxError):
-    """No response: connection refused or dropped, timeout, or an untrusted certificate."""
-
-
-class NetboxBroken(NetboxError):
-    """A response with status 5xx."""
-
-    code = "broken"
-
-
-class NetboxBusy(NetboxError):
-    """A response with status 429."""
-
-    code = "busy"
-
-
-class NetboxNonsense(NetboxError):
-    """A response that NetBox would not send: not JSON, with an unexpected structure, or too large."""
-
-    code = "nonsense"
-
-
-class NetboxTooOld(NetboxError):
-    """A NetBox release before 4.2."""
-
-    code = "too_old"
-
-
-class TokenRefused(NetboxError):
-    """A response with status 401, or with status 403 and a message about the token.
-
-    The token is unknown, expired, or not valid for the portal's IP address.
-    """
-
-    code = "token_refused"
-
-
-class NotPermitted(NetboxError):
-    """A response with status 403: the token is valid, but does not have the permission."""
-
-    code = "not_permitted"
+    """A failure of a request to NetBox."""
 
 
 class NetboxRefused(NetboxError):
-    """A response with any other status 4xx. The failure concerns only the object in the request, and not
-    NetBox as a whole.
-    """
-
-    code = "refused"
+    """A response with a status 4xx that concerns only the object in the request."""

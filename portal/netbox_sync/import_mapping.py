@@ -12,7 +12,7 @@ from typing import Any
 
 from portal.core.plain_text import is_plain, made_plain
 from portal.inventory.kinds import LIMITS, is_interface_name
-from portal.netbox_sync.configuration import Configuration
+from portal.netbox_sync.client import Configuration
 from portal.netbox_sync.netbox_reader import Device, Interface, Named, Observed
 
 SITE, CUSTOMER, ROUTER, PORT, LINK = "site", "customer", "router", "port", "link"
@@ -32,7 +32,7 @@ _DESCRIPTION = 100
 class Finding:
     """A message about an object that was not imported, or that needs attention.
 
-    ``code`` selects the sentence in ``user_messages``. ``subject``: the name of the object.
+    ``code`` selects the sentence in ``netbox_status``. ``subject``: the name of the object.
     """
 
     code: str
@@ -66,6 +66,9 @@ class Wish:
     rows: dict[str, list[Wanted]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     findings: list[Finding] = field(default_factory=list)
 
+    def note(self, code: str, subject: str, **facts: Any) -> None:
+        self.findings.append(Finding(code, subject, facts))
+
 
 def wanted(observed: Observed, configuration: Configuration) -> Wish:
     """Return the rows that the portal should have according to NetBox, and findings."""
@@ -81,9 +84,7 @@ def wanted(observed: Observed, configuration: Configuration) -> Wish:
 
 
 def sides_place(*sides: tuple[Any, str]) -> tuple[Any, ...]:
-    """Return the place of a link: its two sides (router, interface), in an order that does not depend on the
-    order of the arguments.
-    """
+    """Return the place of a link: its sides (router, interface), in an order of their own."""
     return tuple(sorted(sides, key=repr))
 
 
@@ -94,10 +95,10 @@ def _routers(observed: Observed, configuration: Configuration, wish: Wish) -> di
     for device in sorted(observed.devices, key=lambda device: device.id):
         name = device.name.lower()
         if not _ROUTER_NAME.match(name):
-            wish.findings.append(Finding("router_name", _known_as(device)))
+            wish.note("router_name", _known_as(device))
             continue
         if names[name] > 1:
-            wish.findings.append(Finding("duplicate", name, {"what": ROUTER, "id": device.id}))
+            wish.note("duplicate", name, what=ROUTER, id=device.id)
             continue
         good[device.id] = device
         fields = {"site": device.site.id, **loopbacks.get(device.id, {})}
@@ -112,17 +113,14 @@ def _routers(observed: Observed, configuration: Configuration, wish: Wish) -> di
         for key in ("loopback4", "loopback6"):
             if shared[row.fields.get(key)] > 1:
                 address = row.fields.pop(key)
-                wish.findings.append(Finding("address_twice", row.name, {"address": address}))
+                wish.note("address_twice", row.name, address=address)
     return good
 
 
 def _loopbacks(
     observed: Observed, configuration: Configuration, wish: Wish
 ) -> dict[int, dict[str, str | None]]:
-    """Return the loopback addresses by device.
-
-    If a device has several addresses of a family, this family is left out.
-    """
+    """Return the loopback addresses by device, without a family of which a device has several addresses."""
     if not configuration.loopback_interface:
         return {
             device.id: {"loopback4": device.primary4, "loopback6": device.primary6}
@@ -137,13 +135,12 @@ def _loopbacks(
         for family in (4, 6):
             there = sorted(set(hosts[device.id, family]))
             if len(there) > 1:
-                facts = {"addresses": ", ".join(there), "interface": configuration.loopback_interface}
-                wish.findings.append(Finding("two_addresses", _known_as(device), facts))
+                interface = configuration.loopback_interface
+                wish.note("two_addresses", _known_as(device), addresses=", ".join(there), interface=interface)
             else:
                 fields[f"loopback{family}"] = there[0] if there else None
         if not hosts[device.id, 4] and not hosts[device.id, 6]:
-            facts = {"interface": configuration.loopback_interface}
-            wish.findings.append(Finding("no_loopback", _known_as(device), facts))
+            wish.note("no_loopback", _known_as(device), interface=configuration.loopback_interface)
     return found
 
 
@@ -158,7 +155,7 @@ def _interfaces(
         if is_interface_name(interface.name):
             good[interface.id] = interface
         else:
-            wish.findings.append(Finding("interface_name", made_plain(_at(interface, routers))))
+            wish.note("interface_name", made_plain(_at(interface, routers)))
     return good
 
 
@@ -171,20 +168,19 @@ def _links(
     for a, z, reachable in _pairs(interfaces, routers, configuration, wish):
         name = f"{_at(a, routers)} — {_at(z, routers)}"
         if a.device == z.device:
-            wish.findings.append(Finding("cable_within_router", name))
+            wish.note("cable_within_router", name)
             continue
         if not reachable:
-            wish.findings.append(Finding("cable_not_connected", name))
+            wish.note("cable_not_connected", name)
             continue
         fields: dict[str, Any] = {}
         for side, interface in (("a", a), ("z", z)):
             fields |= {f"{side}_router": interface.device, f"{side}_interface": interface.name}
             fields[f"{side}_ip_mtu"] = _within("a_ip_mtu", interface.mtu)
             if interface.mtu is None:
-                wish.findings.append(Finding("link_mtu_missing", _at(interface, routers), {"link": name}))
+                wish.note("link_mtu_missing", _at(interface, routers), link=name)
             elif fields[f"{side}_ip_mtu"] is None:
-                facts = {"mtu": interface.mtu}
-                wish.findings.append(Finding("mtu_impossible", _at(interface, routers), facts))
+                wish.note("mtu_impossible", _at(interface, routers), mtu=interface.mtu)
         place = sides_place((a.device, a.name), (z.device, z.name))
         wish.rows[LINK].append(Wanted(LINK, a.id, place, name, fields))
 
@@ -206,7 +202,7 @@ def _pairs(
         if not here.far or here.tags & of_customers:
             continue
         if len(here.far) > 1:
-            wish.findings.append(Finding("cable_to_many", _at(here, routers), {"count": len(here.far)}))
+            wish.note("cable_to_many", _at(here, routers), count=len(here.far))
             continue
         there = interfaces.get(here.far[0])
         if there is None or there.tags & of_customers:
@@ -220,7 +216,7 @@ def _pairs(
         a, z = interfaces[a_id], interfaces[z_id]
         if a_id != z_id and (uses[a_id] > 1 or uses[z_id] > 1):
             twice = a if uses[a_id] > 1 else z
-            wish.findings.append(Finding("interface_in_two_links", _at(twice, routers)))
+            wish.note("interface_in_two_links", _at(twice, routers))
             continue
         yield a, z, reachable
 
@@ -252,7 +248,7 @@ def _ports(
             continue
         name = _at(interface, routers)
         if len(kinds) > 1 or (interface.device, interface.name) in in_links:
-            wish.findings.append(Finding("two_uses", name))
+            wish.note("two_uses", name)
             continue
         if interface.tenant is not None:
             tenants.setdefault(interface.tenant.id, interface.tenant)
@@ -273,7 +269,7 @@ def _ports(
         else:
             lacks = "mtu_impossible"
         if lacks:
-            wish.findings.append(Finding(lacks, name, {"mtu": interface.mtu}))
+            wish.note(lacks, name, mtu=interface.mtu)
         place = (interface.device, interface.name)
         wish.rows[PORT].append(Wanted(PORT, interface.id, place, name, fields, lacks))
 
@@ -284,19 +280,15 @@ def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
     names = Counter(row.name for row in by_id.values())
     for row in sorted(by_id.values(), key=lambda row: row.id):
         if not is_plain(row.name):
-            wish.findings.append(Finding("not_plain_text", made_plain(row.name), {"what": kind}))
+            wish.note("not_plain_text", made_plain(row.name), what=kind)
         elif names[row.name] > 1:
-            wish.findings.append(Finding("duplicate", row.name, {"what": kind, "id": row.id}))
+            wish.note("duplicate", row.name, what=kind, id=row.id)
         else:
             wish.rows[kind].append(Wanted(kind, row.id, (row.name,), row.name, {"name": row.name}))
 
 
 def _speed(interface: Interface) -> int | None:
-    """Return the interface's speed (bit/s) in NetBox.
-
-    If NetBox has no speed, return the nominal rate of the interface's type. If the type has no rate, return
-    None.
-    """
+    """Return the speed (bit/s) in NetBox, else the nominal rate of the interface's type, else None."""
     if interface.speed_kbps:
         return interface.speed_kbps * 1000
     named = _RATE.match(interface.type)

@@ -12,9 +12,9 @@ from portal.core.network.encapsulations import Encapsulation
 from portal.core.plain_text import made_plain
 from portal.inventory.found_lines import FoundLine
 from portal.inventory.models import ObservedCircuit
-from portal.netbox_sync import line_mapping
+from portal.netbox_sync import line_export
 from portal.netbox_sync.client import Client, Row
-from portal.netbox_sync.errors import NetboxNonsense
+from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.import_mapping import CUSTOMER
 from portal.netbox_sync.models import NetboxL2vpn, NetboxObject
 
@@ -80,7 +80,7 @@ def _read(client: Client, vnis: list[int]) -> Iterator[NetboxL2vpn]:
             if row.get("identifier") in vnis and not _is_ours(row):
                 yield _kept(row)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise NetboxNonsense(what=_PATH, why=f"{type(error).__name__}: {error}") from error
+        raise NetboxError("nonsense", what=_PATH, why=f"{type(error).__name__}: {error}") from error
 
 
 def _kept(row: Row) -> NetboxL2vpn:
@@ -95,7 +95,7 @@ def _kept(row: Row) -> NetboxL2vpn:
 
 
 def _is_ours(row: Row) -> bool:
-    return bool((row.get("custom_fields") or {}).get(line_mapping.ID_FIELD))
+    return bool((row.get("custom_fields") or {}).get(line_export.ID_FIELD))
 
 
 def _plain(text: Any) -> str:
@@ -107,11 +107,7 @@ def _has_vni(line: FoundLine) -> bool:
 
 
 def _customers(l2vpns: Iterable[NetboxL2vpn]) -> dict[int, str]:
-    """Return, by L2VPN, the name of the portal's customer for its tenant.
-
-    This is the customer imported from that tenant. If there is none, it is the customer with the tenant's
-    name.
-    """
+    """Return, by L2VPN, the customer imported from its tenant, else the customer with the tenant's name."""
     of_tenants = [each for each in l2vpns if each.tenant_id is not None]
     if not of_tenants:
         return {}

@@ -1,12 +1,14 @@
-"""The export of lines to NetBox. It reads NetBox's current state, and writes only differences.
+"""The export of lines to NetBox: each line is an L2VPN and two virtual interfaces.
 
-The portal writes a field again only when the portal's own value has changed. If NetBox has another value than
-the last written value, a user has edited the field in NetBox, and the edit is kept. A worker may be killed
-after it has created an object in NetBox and before it has recorded that. The next worker then finds the
-object by its custom field, so that no object is created twice.
+The export reads NetBox's current state, and writes only differences. The portal writes a field again only
+when the portal's own value has changed. If NetBox has another value than the last written value, a user has
+edited the field in NetBox, and the edit is kept. A worker may be killed after it has created an object in
+NetBox and before it has recorded that. The next worker then finds the object by its custom field, so that no
+object is created twice.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from time import monotonic
@@ -15,15 +17,91 @@ from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 
-from portal.netbox_sync import line_mapping
-from portal.netbox_sync.client import Client, Row
-from portal.netbox_sync.configuration import Configuration
+from portal.core.http.absolute_urls import absolute_url
+from portal.core.network.vlan_tags import Tagging
+from portal.netbox_sync.client import WITH_L2VPN_STATUS, Client, Configuration, Row
 from portal.netbox_sync.errors import CannotExport, NetboxRefused
 from portal.netbox_sync.import_mapping import CUSTOMER, PORT, ROUTER
 from portal.netbox_sync.models import ExportedVll, NetboxObject
 from portal.netbox_sync.netbox_reader import Progress
-from portal.vll.models import Vll
-from portal.vll.states import TERMINAL_LIFECYCLES
+from portal.vll.models import Vll, VllEnd
+from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
+
+# The custom fields of L2VPNs and interfaces that identify the line and link to its page.
+ID_FIELD, URL_FIELD = "longline_id", "longline_url"
+# The type of L2VPNs: a pseudowire (RFC 4664). It is one of the few types of NetBox with exactly two
+# terminations.
+TYPE = "vpws"
+_STATUS = {
+    Lifecycle.PENDING_ACTIVE: "planned",
+    Lifecycle.ACTIVE: "active",
+    # A suspended line keeps its resources and can be resumed unchanged, so NetBox shows it as active.
+    Lifecycle.SUSPENDED: "active",
+    Lifecycle.PENDING_TERMINATE: "decommissioning",
+    Lifecycle.TERMINATED: "decommissioning",
+    Lifecycle.CANCELLED: "decommissioning",
+}
+_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A virtual interface of an end. ``device`` and ``parent`` (the port's interface) are NetBox's ids."""
+
+    device: int
+    parent: int
+    name: str
+
+
+def is_over(vll: Vll) -> bool:
+    """Return whether the line has ended, so that its terminations and interfaces are to be removed."""
+    return vll.lifecycle in TERMINAL_LIFECYCLES
+
+
+def first_values(vll: Vll) -> dict[str, Any]:
+    """Return the values that are written only when the L2VPN is created. Users may change them in NetBox."""
+    # Names must be unique in NetBox. 48 bits of the id distinguish 100,000 lines with the same description.
+    short = str(vll.pk)[:13]
+    return {
+        "name": f"{vll.description or 'VLL'} ({short})"[-_NAME:],
+        "slug": f"longline-{vll.pk}",
+        "type": TYPE,
+        "custom_fields": custom_fields(vll),
+    }
+
+
+def custom_fields(vll: Vll) -> dict[str, str]:
+    """Return the custom fields that identify the line's objects and link to the line."""
+    return {ID_FIELD: str(vll.pk), URL_FIELD: absolute_url(f"/vlls/{vll.pk}/")}
+
+
+def l2vpn_fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, Any]:
+    """Return the values that the portal keeps up to date: identifier, tenant, and status.
+
+    The identifier is the VNI or the GRE key. It is None for a line without a VNI and without a GRE key.
+    ``version``: NetBox's release. L2VPNs have a status from 4.3 on.
+    """
+    found: dict[str, Any] = {"identifier": vll.gre_key if vll.vni is None else vll.vni, "tenant": tenant}
+    if version >= WITH_L2VPN_STATUS:
+        found["status"] = _STATUS[Lifecycle(vll.lifecycle)]
+    return found
+
+
+def interface_name(end: VllEnd) -> str:
+    """Return the name of an end's interface in NetBox: port, dot and VLANs, as on the router.
+
+    For a whole port, the name is the port followed by ``.0``.
+    """
+    if end.tagging == Tagging.UNTAGGED:
+        vlans = "0"
+    elif end.inner_vlan is None:
+        vlans = str(end.outer_vlan)
+    else:
+        vlans = f"{end.outer_vlan}.{end.inner_vlan}"
+        # Another line may have the same two VLANs with another TPID (0x88a8 instead of 0x8100).
+        vlans += "ad" if end.tagging == Tagging.DOT1AD else ""
+    return f"{end.port.interface}.{vlans}"
+
 
 AT_ONCE = 40
 # During a long export, the interval (s) between two checks for newly due lines. It equals the interval of
@@ -103,12 +181,12 @@ class Exporter:
             yield noted
 
     def _custom_fields_exist(self) -> None:
-        """Create missing custom fields in NetBox. Raises NotPermitted if the token has no permission."""
+        """Create missing custom fields in NetBox. Raises NetboxError if the token has no permission."""
         if self._fields_are_there:
             return
         wanted = {
-            line_mapping.ID_FIELD: ("text", "Longline id", "exact"),
-            line_mapping.URL_FIELD: ("url", "Longline", "disabled"),
+            ID_FIELD: ("text", "Longline id", "exact"),
+            URL_FIELD: ("url", "Longline", "disabled"),
         }
         both = ["dcim.interface", "vpn.l2vpn"]
         there = self._client.rows(
@@ -127,23 +205,19 @@ class Exporter:
         self._fields_are_there = True
 
     def _l2vpns(self, lines: list[Vll]) -> dict[str, list[Row]]:
-        """Return the L2VPNs of these lines, by the line's id.
-
-        The function filters the result itself too, because NetBox ignores unknown filters.
-        """
+        """Return the L2VPNs by the line's id. NetBox ignores unknown filters, so filter them here too."""
         ids = {str(line.pk) for line in lines}
         fields = ["id", "identifier", "tenant", "custom_fields"]
         if self._client.version >= (4, 3):
             fields.append("status")
         found: dict[str, list[Row]] = {}
-        for row in self._client.rows(_L2VPNS, fields=fields, **{f"cf_{line_mapping.ID_FIELD}": sorted(ids)}):
-            line = (row.get("custom_fields") or {}).get(line_mapping.ID_FIELD)
+        for row in self._client.rows(_L2VPNS, fields=fields, **{f"cf_{ID_FIELD}": sorted(ids)}):
+            line = (row.get("custom_fields") or {}).get(ID_FIELD)
             if line in ids:
                 found.setdefault(line, []).append(row)
         return found
 
     def _terminations(self, ids: Iterable[int]) -> dict[int, list[Row]]:
-        """Return the terminations of L2VPNs, by the L2VPN's id."""
         l2vpns, found = sorted(ids), dict[int, list[Row]]()
         if not l2vpns:
             return found
@@ -154,8 +228,6 @@ class Exporter:
 
 
 class _Line:
-    """The export of one line."""
-
     def __init__(self, client: Client, configuration: Configuration, vll: Vll, noted: ExportedVll) -> None:
         self._client, self._configuration = client, configuration
         self._vll, self._noted = vll, noted
@@ -169,7 +241,7 @@ class _Line:
         if len(there) > 1:
             raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))
         row = there[0] if there else None
-        if line_mapping.is_over(self._vll):
+        if is_over(self._vll):
             self._end(row, terminations)
             return
         ends = self._wanted_ends()
@@ -177,9 +249,9 @@ class _Line:
         self._ends(row_id, ends, terminations.get(row_id, []))
 
     def _l2vpn(self, row: Row | None) -> int:
-        wanted = line_mapping.fields(self._vll, self._tenant(), self._client.version)
+        wanted = l2vpn_fields(self._vll, self._tenant(), self._client.version)
         if row is None:
-            values = {**line_mapping.first_values(self._vll, self._configuration.base_url), **wanted}
+            values = {**first_values(self._vll), **wanted}
             row_id = int(self._client.create(_L2VPNS, values)["id"])
         else:
             row_id = row["id"]
@@ -199,7 +271,7 @@ class _Line:
         if changed:
             self._client.change(_L2VPNS, row["id"], changed)
 
-    def _wanted_ends(self) -> dict[str, line_mapping.End]:
+    def _wanted_ends(self) -> dict[str, End]:
         found = {}
         for end in sorted(self._vll.ends.all(), key=lambda end: end.side):
             parent, device = _object_of(PORT, end.port_id), _object_of(ROUTER, end.port.router_id)
@@ -207,14 +279,11 @@ class _Line:
                 parent = self._interface_id(device, end.port.interface)
             if device is None or parent is None:
                 raise CannotExport("port_not_there", port=str(end.port))
-            found[end.side] = line_mapping.End(device, parent, line_mapping.interface_name(end))
+            found[end.side] = End(device, parent, interface_name(end))
         return found
 
-    def _ends(self, l2vpn_id: int, ends: dict[str, line_mapping.End], terminations: list[Row]) -> None:
-        """Terminate the L2VPN on the interface of each end.
-
-        Old terminations are removed first, because NetBox allows at most two.
-        """
+    def _ends(self, l2vpn_id: int, ends: dict[str, End], terminations: list[Row]) -> None:
+        """Terminate the L2VPN on each end. Remove old terminations first: NetBox allows only two."""
         noted: dict[str, Any] = self._noted.written.get("ends", {})
         on = {
             row["assigned_object_id"]: row["id"]
@@ -254,12 +323,8 @@ class _Line:
         }
         self._note(ends=now_noted)
 
-    def _interface(self, end: line_mapping.End, l2vpn_id: int) -> int:
-        """Return the id of the end's interface in NetBox. Create the interface if it does not exist.
-
-        Raises CannotExport if another L2VPN ends on the interface, or if the interface belongs to another
-        line.
-        """
+    def _interface(self, end: End, l2vpn_id: int) -> int:
+        """Return the id of the end's interface, after creating it if needed. Raises CannotExport."""
         fields = ("id", "name", "parent", "type", "l2vpn_termination", "custom_fields")
         for row in self._client.rows(_INTERFACES, fields=fields, device_id=[end.device], name=[end.name]):
             if row["name"] != end.name:
@@ -267,7 +332,7 @@ class _Line:
             other = (row.get("l2vpn_termination") or {}).get("l2vpn") or {}
             if other and other.get("id") != l2vpn_id:
                 raise CannotExport("interface_taken", interface=end.name, by=str(other.get("display", "")))
-            owner = (row.get("custom_fields") or {}).get(line_mapping.ID_FIELD)
+            owner = (row.get("custom_fields") or {}).get(ID_FIELD)
             if owner not in (None, "", str(self._vll.pk)):
                 raise CannotExport("interface_taken", interface=end.name, by=str(owner))
             return int(row["id"])
@@ -276,25 +341,21 @@ class _Line:
             "name": end.name,
             "type": "virtual",
             "parent": end.parent,
-            "custom_fields": line_mapping.custom_fields(self._vll, self._configuration.base_url),
+            "custom_fields": custom_fields(self._vll),
         }
         return int(self._client.create(_INTERFACES, values)["id"])
 
     def _interfaces_remove(self, *, but: set[int]) -> None:
-        """Remove the interfaces that the portal created for this line, except those in ``but``.
-
-        Interfaces that users created in NetBox are kept.
-        """
+        """Remove the interfaces that the portal created for this line, except those in ``but``."""
         rows = self._client.rows(
             _INTERFACES,
             fields=("id", "custom_fields"),
-            **{f"cf_{line_mapping.ID_FIELD}": [str(self._vll.pk)]},
+            **{f"cf_{ID_FIELD}": [str(self._vll.pk)]},
         )
         ours = [
             row["id"]
             for row in rows
-            if (row.get("custom_fields") or {}).get(line_mapping.ID_FIELD) == str(self._vll.pk)
-            and row["id"] not in but
+            if (row.get("custom_fields") or {}).get(ID_FIELD) == str(self._vll.pk) and row["id"] not in but
         ]
         self._client.remove(_INTERFACES, ours)
 
@@ -308,20 +369,17 @@ class _Line:
             if self._noted.written:
                 self._interfaces_remove(but=set())
             return
-        stays = not self._configuration.removes_at_the_end and "status" in row
+        stays = self._configuration.at_end != "remove" and "status" in row
         self._client.remove(_TERMINATIONS, [each["id"] for each in terminations.get(row["id"], [])])
         self._interfaces_remove(but=set())
         if stays:
-            wanted = line_mapping.fields(self._vll, self._tenant(), self._client.version)
+            wanted = l2vpn_fields(self._vll, self._tenant(), self._client.version)
             self._update(row, {"status": wanted["status"]})
         else:
             self._client.remove(_L2VPNS, [row["id"]])
 
     def _interface_id(self, device: int, name: str) -> int | None:
-        """Return the NetBox id of a device's interface with this name; None if there is none.
-
-        The export uses this for ports that a user created in the portal: their NetBox ids are not stored.
-        """
+        """Return the NetBox id of an interface, for ports that a user created in the portal; or None."""
         rows = self._client.rows(_INTERFACES, fields=("id", "name"), device_id=[device], name=[name])
         return next((row["id"] for row in rows if row["name"] == name), None)
 
@@ -329,11 +387,7 @@ class _Line:
         return _object_of(CUSTOMER, self._vll.customer_id)
 
     def _note(self, **written: Any) -> None:
-        """Record written values immediately.
-
-        If the values were not recorded and this worker was killed, the next worker would mistake them for a
-        user's edit.
-        """
+        """Record written values at once. Otherwise, after a crash, they would look like a user's edit."""
         self._noted.written = {**self._noted.written, **written}
         self._noted.save()
 

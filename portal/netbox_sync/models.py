@@ -90,7 +90,7 @@ class NetboxRun(models.Model):
     phase = models.CharField(max_length=30, blank=True)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(null=True)
-    # The first changes and findings (at most run_queue.KEPT_ROWS of each), and the total numbers.
+    # The first changes and findings (at most sync_run.KEPT_ROWS of each), and the total numbers.
     changes = models.JSONField(default=list)
     findings = models.JSONField(default=list)
     counts = models.JSONField(default=dict)

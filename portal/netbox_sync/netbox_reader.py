@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_interface
 from typing import Any
 
-from portal.netbox_sync.client import Client, Row
-from portal.netbox_sync.configuration import Configuration
-from portal.netbox_sync.errors import NetboxNonsense
+from portal.netbox_sync.client import Client, Configuration, Row
+from portal.netbox_sync.errors import NetboxError
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def read(client: Client, configuration: Configuration, progress: Progress) -> Ob
         if configuration.tenant_tags:
             observed.tenants = list(reader.tenants())
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise NetboxNonsense(what=reader.reading, why=f"{type(error).__name__}: {error}") from error
+        raise NetboxError("nonsense", what=reader.reading, why=f"{type(error).__name__}: {error}") from error
     return observed
 
 
@@ -125,14 +124,14 @@ class _Reader:
 
     def devices(self) -> Iterator[Device]:
         filters: dict[str, Any] = {"status": ["active"]}
-        if self._configuration.roles:
-            filters["role"] = list(self._configuration.roles)
+        if self._configuration.device_roles:
+            filters["role"] = list(self._configuration.device_roles)
         if self._configuration.device_tags:
             filters["tag"] = list(self._configuration.device_tags)
         for row in self._rows("dcim.devices", "devices", _DEVICE, **filters):
             site = _named(row.get("site"))
             if site is None:
-                raise NetboxNonsense(what="dcim.devices", why=f"device {row['id']} has no site")
+                raise NetboxError("nonsense", what="dcim.devices", why=f"device {row['id']} has no site")
             yield Device(
                 id=row["id"],
                 name=str(row.get("name") or ""),
@@ -220,4 +219,4 @@ def _host(address: Any) -> str | None:
     try:
         return str(ip_interface(str(address)).ip)
     except ValueError as error:
-        raise NetboxNonsense(what="ipam.ip-addresses", why=str(error)) from error
+        raise NetboxError("nonsense", what="ipam.ip-addresses", why=str(error)) from error

@@ -16,11 +16,10 @@ from django.db.models import Q
 from portal.accounts.models import Customer
 from portal.events.models import Event
 from portal.inventory.models import Router
-from portal.notifications.event_catalogue import BY_ANNOUNCED
-from portal.notifications.mail_batching import STATUS_OF, lines_collect
+from portal.notifications.event_catalogue import BY_ANNOUNCED, payload
+from portal.notifications.line_mails import STATUS_OF, lines_collect
 from portal.notifications.mail_recipients import Recipients
 from portal.notifications.models import Delivery, Mail, Webhook
-from portal.notifications.webhook_payloads import payload
 from portal.vll.models import Vll
 
 log = logging.getLogger(__name__)
@@ -102,9 +101,7 @@ def _fan_out_batch(waiting: Sequence[int], *, now: datetime) -> int:
 
 
 class _BatchRows:
-    """The lines, routers, customers and webhooks of a batch of events, read with a fixed number of
-    queries.
-    """
+    """The rows of a batch of events, read with a fixed number of queries."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         events = list(events)

@@ -294,10 +294,7 @@ def _exchange(
 
 
 def _beginning(response: httpcore.Response) -> bytes:
-    """Return the beginning of the response's body.
-
-    Errors while reading it are ignored, because the status already decides the result.
-    """
+    """Return the beginning of the body, despite errors while reading it: the status decides the result."""
     found = b""
     try:
         for part in response.iter_stream():

@@ -113,10 +113,7 @@ def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now:
 
 
 def _is_cut(end: VllEnd) -> bool:
-    """Return whether the end's router reports that it cannot reach the far end.
-
-    This alone does not mean that the line is down (see ``is_path_down``).
-    """
+    """Return whether the router cannot reach the far end. The line may still be up (see ``is_path_down``)."""
     return end.reachable is False or end.path_state == PathState.DOWN
 
 

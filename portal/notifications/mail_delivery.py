@@ -9,21 +9,21 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
 from portal.accounts.language import writing_to
+from portal.accounts.models import User
 from portal.accounts.own_account import (
     ACCOUNT_OPENED,
     EMAIL_CHANGE_REQUESTED,
     EMAIL_CHANGED,
     PASSWORD_RESET_REQUESTED,
 )
+from portal.celery_tasks import SEND_MAIL
+from portal.core import clock
 from portal.core.http.absolute_urls import absolute_url
 from portal.events.outbox import send_tasks
-from portal.notifications.mail_preferences import unsubscribe_path
-from portal.notifications.mail_recipients import MAILED_KINDS
+from portal.notifications.line_mails import ABOUT_LINES, ABOUT_ROUTERS, current_updates, updates_record
+from portal.notifications.mail_recipients import MAILED_KINDS, RECEIVER_CHANGED, unsubscribe_path, who_runs_it
 from portal.notifications.mail_templates import mail_content
 from portal.notifications.models import Group, Mail, MailOptOut
-from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, current_updates, updates_record
-from portal.notifications.task_names import SEND_MAIL
-from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
 
 # The wait after each failed attempt. The last attempt is about three days after the first.
 _WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 1440))
@@ -33,6 +33,7 @@ _SENDING = timedelta(seconds=60)
 # The time after which a task that has not begun counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
 _AT_ONCE = 100
+_RECENT = timedelta(minutes=5)
 # Kinds of mail whose ``data`` contains the recipient: the new or the old address of the account.
 _NAMES_RECIPIENT = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
 
@@ -110,10 +111,7 @@ def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
 
 
 def _is_wanted(found: Mail) -> bool:
-    """Return whether the reader should still get the mail.
-
-    The reader may have unsubscribed, left the customer, or lost the account's address or role.
-    """
+    """Return False if the reader has unsubscribed, left the customer, or lost the address or role."""
     user = found.user
     if not user.is_active or not _address(found):
         return False
@@ -136,11 +134,7 @@ def _address(found: Mail) -> str:
 
 
 def _is_overtaken(found: Mail) -> bool:
-    """Return whether a mail with a link is out of date.
-
-    The mail is out of date if a newer mail of the same kind exists. A mail with a link for a first password
-    is also out of date if the user already has a password.
-    """
+    """Return whether a newer mail of this kind exists, or the user already has the first password."""
     if found.kind == ACCOUNT_OPENED:
         return found.user.has_usable_password()
     newer = Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id or 0)
@@ -165,10 +159,23 @@ def _failed(found: Mail, error: Exception, now: datetime) -> None:
 
 
 def _is_permanent(error: Exception) -> bool:
-    """Return whether the error is permanent for this mail and recipient (RFC 5321, section 4.2.1).
-
-    Errors about the sender or the portal's password are not permanent, because an operator can fix them.
-    """
+    """Return whether the error is the recipient's (RFC 5321, 4.2.1). An operator can fix all other errors."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return all(code >= 500 for code, _ in error.recipients.values())
     return isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= 500
+
+
+def mails_are_late() -> bool:
+    """Return whether mails wait for a retry, and no mail at all was sent in the last 5 minutes."""
+    refused = Mail.objects.filter(next_try_at__isnull=False, tries__gte=1)
+    taken = Mail.objects.filter(state=Mail.State.SENT, settled_at__gte=clock.now() - _RECENT)
+    return refused.exists() and not taken.exists()
+
+
+def first_password_mail(person: User) -> Mail | None:
+    """Return the newest mail with a link to set the first password of this account; None if there is none.
+
+    Such mails are sent when the NOC opens an account.
+    """
+    found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=ACCOUNT_OPENED)
+    return found.order_by("-event_id").first()

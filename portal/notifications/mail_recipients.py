@@ -1,9 +1,18 @@
-"""The recipients of mails: members of a customer, the NOC, and owners of accounts, by kind of event."""
+"""The recipients of mails, by kind of event, and the mails that a user wants.
+
+Recipients are members of a customer, the NOC, and owners of accounts. Users choose their mails on a page, or
+unsubscribe in a mail program (RFC 8058).
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.core import signing
+from django.db import transaction
+from django.db.models import QuerySet
+from django.urls import reverse
 
 from portal.accounts.models import Membership, User
 from portal.accounts.own_account import (
@@ -13,18 +22,63 @@ from portal.accounts.own_account import (
     PASSWORD_RESET_REQUESTED,
 )
 from portal.events.models import Event
+from portal.notifications.errors import UnsubscribeLinkUnknown
 from portal.notifications.line_fault_causes import silent_router
-from portal.notifications.models import Group, Mail, MailOptOut
-from portal.notifications.models.mail import MONTHLY_REPORT
-from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
+from portal.notifications.models import MONTHLY_REPORT, Group, Mail, MailOptOut
 from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.line_spec import ChangeKind
 from portal.vll.models import Order, VllEnd
 from portal.vll.order_diff import change_kinds
 from portal.vll.states import IN_SERVICE, OrderAction
 
+_SIGNER = signing.Signer(salt="unsubscribe")
+_FOR_MEMBERS = (Group.ORDERS, Group.FAILURES, Group.LINES, Group.STATUS, Group.REPORTS)
+
+
+def groups_for(user: User) -> list[Group]:
+    """Return the groups of mails that this user can choose, by the user's roles."""
+    roles = set(user.memberships.values_list("role", flat=True))
+    found = [*_FOR_MEMBERS] if roles else []
+    if Membership.Role.ADMIN in roles or user.is_noc:
+        found.append(Group.WEBHOOKS)
+    return [*found, Group.NOC] if user.is_noc else found
+
+
+def wanted_groups(user: User) -> set[str]:
+    """Return the groups of mails that this user has not disabled."""
+    return set(Group.values) - set(user.mail_opt_outs.values_list("group", flat=True))
+
+
+@transaction.atomic
+def mails_choose(*, user: User, wanted: Collection[str], now: datetime) -> None:
+    """Enable the groups in ``wanted``, and disable the other groups that this user can choose."""
+    concerned = set(groups_for(user))
+    user.mail_opt_outs.filter(group__in=concerned & set(wanted)).delete()
+    for group in sorted(concerned - set(wanted)):
+        mails_stop(user=user, group=group, now=now)
+
+
+def mails_stop(*, user: User, group: str, now: datetime) -> None:
+    """Disable the mails of a group for this user. A second call has no effect."""
+    MailOptOut.objects.get_or_create(user=user, group=group, defaults={"since": now})
+
+
+def unsubscribe_path(user: User, group: str) -> str:
+    """Return the path of the unsubscribe link in a mail. The link never expires, because mails may be old."""
+    return reverse("web:unsubscribe", kwargs={"signed": _SIGNER.sign(f"{user.pk}.{group}")})
+
+
+def unsubscribe_of(signed: str) -> tuple[User, Group]:
+    """Return the user and the group of an unsubscribe link. Raises UnsubscribeLinkUnknown."""
+    try:
+        number, _, group = _SIGNER.unsign(signed).partition(".")
+        return User.objects.get(pk=int(number)), Group(group)
+    except (signing.BadSignature, ValueError, User.DoesNotExist) as error:
+        raise UnsubscribeLinkUnknown from error
+
+
 # A status of a line is mailed only after it has lasted for this time. A flapping line therefore causes no
-# mail (portal.notifications.outdated_mail).
+# mail (portal.notifications.line_mails).
 SETTLES_IN = timedelta(minutes=2)
 # The group of mails to members of the customer, by kind of event.
 _MEMBERS: dict[str, Group] = {
@@ -53,6 +107,9 @@ _NOC: dict[str, Group] = {
     SILENT: Group.NOC,
     "webhook.disabled": Group.WEBHOOKS,
 }
+# The mails about a new webhook, URL or secret. Nobody can disable them. Otherwise an attacker with a stolen
+# token, or a user about to leave, would disable them first.
+RECEIVER_CHANGED = "webhook.receiver_changed"
 _OWNERS = {PASSWORD_RESET_REQUESTED, ACCOUNT_OPENED, EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED}
 # The kinds of mail that this release can write. A newer release may have stored mails of other kinds.
 MAILED_KINDS = frozenset({*_MEMBERS, *_NOC, *_OWNERS, RECEIVER_CHANGED, REPORTING, MONTHLY_REPORT})
@@ -61,8 +118,7 @@ MAILED_KINDS = frozenset({*_MEMBERS, *_NOC, *_OWNERS, RECEIVER_CHANGED, REPORTIN
 _MAILED_FOR_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(NamedTuple):
     user: int
     is_admin: bool
 
@@ -129,10 +185,7 @@ class Recipients:
         ]
 
     def _concerned(self, event: Event) -> set[int]:
-        """Return the customers that an event concerns.
-
-        For a router's silence these are the customers with lines in service on the router.
-        """
+        """Return the event's customer; for a silent router, the customers with lines in service there."""
         if event.kind == SILENT and event.router_id is not None:
             return self._served.get(event.router_id, set())
         customer = self._customers[event.pk]
@@ -154,18 +207,25 @@ class Recipients:
         return _MEMBERS.get(event.kind)
 
     def _needs_mail(self, event: Event) -> bool:
-        """Return whether a mail must report that this order is completed.
-
-        No mail is needed if another mail reports the new state of the line.
-        """
+        """Return whether no other mail reports the line's new state after this completed order."""
         order = self._orders.get(event.order_id) if event.order_id else None
         if order is None or order.action == OrderAction.TEST:
             return order is not None
         return order.action == OrderAction.MODIFY and not set(change_kinds(order)) <= _MAILED_FOR_THE_LINE
 
 
+def who_runs_it(customer_id: int | None) -> QuerySet[User]:
+    """Return the users who get mails about changes of webhooks: the customer's admins.
+
+    For the NOC's own webhooks (``customer_id`` None) these are the NOC admins.
+    """
+    people = User.objects.filter(is_active=True).exclude(email="")
+    if customer_id is None:
+        return people.filter(noc_role=User.NocRole.NOC_ADMIN)
+    return people.filter(memberships__customer=customer_id, memberships__role=Membership.Role.ADMIN)
+
+
 def _served(routers: Collection[int | None]) -> dict[int, set[int]]:
-    """Return, by router, the customers with lines in service on the router."""
     found: dict[int, set[int]] = defaultdict(set)
     if routers:
         ends = VllEnd.objects.filter(port__router__in=routers, vll__lifecycle__in=IN_SERVICE)
@@ -203,29 +263,18 @@ def opted_out(users: Collection[int]) -> set[tuple[int, str]]:
     return set(MailOptOut.objects.filter(user__in=users).values_list("user_id", "group"))
 
 
-def _mail(
-    event: Event,
-    user: int,
-    *,
-    now: datetime,
-    at: datetime,
-    customer_id: int | None = None,
-    group: Group | None = None,
-    cause: str = "",
-) -> Mail:
+def _mail(event: Event, user: int, *, now: datetime, at: datetime, **more: Any) -> Mail:
     """Return a new mail, not yet stored. ``at``: the time of the first attempt to send it."""
     return Mail(
         user_id=user,
-        customer_id=customer_id,
-        group=group or "",
         kind=event.kind,
-        cause=cause,
         event_id=event.pk,
         vll_id=event.vll_id,
         order_id=event.order_id,
         data=event.data,
         created_at=now,
         next_try_at=at,
+        **more,
     )
 
 

@@ -121,10 +121,7 @@ def _read(text: str) -> httpx.URL:
 
 
 def _written_as_number(host: str) -> list[Address]:
-    """Return the IP address if the host is a literal address; otherwise an empty list. No DNS is used.
-
-    Forms such as ``2130706433`` and ``0x7f.1`` are also recognised.
-    """
+    """Return the address if the host is one, also in forms such as ``2130706433`` and ``0x7f.1``; no DNS."""
     try:
         found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -5,8 +5,11 @@ slow receivers delay only each other. The state is in the database. If a task is
 after a minute. A receiver can request a pause with Retry-After (RFC 9110, section 10.2.3).
 """
 
+import base64
+import hashlib
+import hmac
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -18,14 +21,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from portal.accounts.secret_encryption import decrypt_secret
+from portal.celery_tasks import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.core.backoff import backoff
 from portal.events.outbox import send_tasks
 from portal.notifications.http_post import Outcome, post
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import rules
-from portal.notifications.task_names import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
-from portal.notifications.webhook_operations import SEALED_FOR, webhook_disable
-from portal.notifications.webhook_payloads import signed_headers
+from portal.notifications.webhook_operations import SEALED_FOR, SECRET_PREFIX, webhook_disable
 
 # The longest pause that the portal respects, so that all ten attempts end within a few days.
 LONGEST = timedelta(hours=1)
@@ -151,10 +153,7 @@ def _waiting(now: datetime) -> Any:
 
 
 def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
-    """Renew the claim, and return the delivery that has been due for the longest time.
-
-    Return None if no delivery is due, or if the claim was lost.
-    """
+    """Renew the claim, and return the longest due delivery; None without one, or if the claim was lost."""
     not_paused = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
     mine = Webhook.objects.filter(not_paused, pk=webhook_id, claim=claim, disabled_at__isnull=True)
     if not mine.update(claimed_until=now + _CLAIMED_FOR):
@@ -173,6 +172,28 @@ def _send(delivery: Delivery, now: datetime, post: Post) -> Outcome:
     plain = map(partial(decrypt_secret, purpose=SEALED_FOR), secrets)
     headers = signed_headers(body, message_id=delivery.message_id, at=now, secrets=list(plain))
     return post(webhook.url, body, headers=headers, rules=rules(of_the_noc=webhook.customer_id is None))
+
+
+def signed_headers(
+    body: bytes, *, message_id: str, at: datetime, secrets: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return the three headers that sign a message, with one signature for each secret.
+
+    During a change of the secret, a receiver knows only one of the two secrets. ``at``: the time of the
+    attempt. Receivers check it to detect replays.
+    """
+    timestamp = int(at.timestamp())
+    signatures = [_signature(secret, f"{message_id}.{timestamp}.".encode() + body) for secret in secrets]
+    return [
+        ("webhook-id", message_id),
+        ("webhook-timestamp", str(timestamp)),
+        ("webhook-signature", " ".join(signatures)),
+    ]
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
 @transaction.atomic

@@ -1,31 +1,73 @@
-"""Operations of users on webhooks. The views check that the user may manage the customer's webhooks."""
+"""Operations of users on webhooks, and the webhooks that a user may see.
 
+The views check that the user may manage the customer's webhooks.
+"""
+
+import base64
+import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.accounts.models import ApiToken, Customer, User
+from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.secret_encryption import encrypt_secret
 from portal.events.outbox import announce
 from portal.notifications.errors import DeliveryUnderWay, TooManyWebhooks, WebhookDisabled
+from portal.notifications.event_catalogue import body
+from portal.notifications.mail_recipients import RECEIVER_CHANGED
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import rules, usable_url
-from portal.notifications.webhook_change_mails import receiver_changed
-from portal.notifications.webhook_payloads import body, new_secret
 
 MOST_PER_CUSTOMER = 10
 # After a change of the secret, deliveries are signed with both secrets for this time.
 BOTH_SIGN_FOR = timedelta(hours=24)
 SEALED_FOR = "webhook secrets"
+SECRET_PREFIX = "whsec_"  # noqa: S105 - no secret
+# The specification requires 24 to 64 bytes.
+_SECRET_BYTES = 32
 _DISABLED: dict[str, str] = {
     Webhook.Disabled.BY_HAND: gettext_noop("Disabled by hand"),
     Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver answered that it is gone permanently"),
     Webhook.Disabled.FAILING: gettext_noop("Disabled: nothing could be delivered for days"),
 }
+
+
+def webhooks(user: User) -> QuerySet[Webhook]:
+    """Return the webhooks whose existence this user may know: those of all customers of the user.
+
+    The user is not necessarily allowed to manage them (see ``managed_webhooks``).
+    """
+    found: QuerySet[Webhook] = Webhook.objects.visible_to(user).select_related("customer")
+    return found
+
+
+def managed_webhooks(user: User) -> QuerySet[Webhook]:
+    """Return the webhooks whose URLs and logs this user may read.
+
+    These are the webhooks of customers where the user is an admin. NOC staff may read all of them.
+    """
+    found = webhooks(user)
+    if user.is_noc:
+        return found
+    return found.filter(
+        Q(customer__memberships__user=user, customer__memberships__role=Membership.Role.ADMIN)
+    )
+
+
+def deliveries(user: User) -> QuerySet[Delivery]:
+    """Return the deliveries of all webhooks in ``webhooks(user)``."""
+    found: QuerySet[Any] = Delivery.objects.visible_to(user).select_related("webhook__customer")
+    return found
+
+
+def new_secret() -> str:
+    """Return a new random secret in the form that users get: ``whsec_`` and base64."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 @transaction.atomic
@@ -63,7 +105,7 @@ def webhook_create(
         secret=encrypt_secret(secret, purpose=SEALED_FOR),
         secret_set_at=now,
     )
-    receiver_changed(webhook, what="added", by=user, token=made_with, now=now)
+    _receiver_changed(webhook, what="added", by=user, token=made_with, now=now)
     return webhook, secret
 
 
@@ -93,7 +135,7 @@ def webhook_change(
     if changed:
         Webhook.objects.filter(pk=webhook.pk).update(**changed)
     if "url" in changed:
-        receiver_changed(webhook, what="address", to=str(changed["url"]), by=by, token=token, now=now)
+        _receiver_changed(webhook, what="address", to=str(changed["url"]), by=by, token=token, now=now)
 
 
 @transaction.atomic
@@ -109,8 +151,35 @@ def webhook_rotate(*, webhook: Webhook, by: User, now: datetime, token: ApiToken
         secret=encrypt_secret(secret, purpose=SEALED_FOR),
         secret_set_at=now,
     )
-    receiver_changed(webhook, what="secret", by=by, token=token, now=now)
+    _receiver_changed(webhook, what="secret", by=by, token=token, now=now)
     return secret
+
+
+def _receiver_changed(
+    webhook: Webhook,
+    *,
+    what: Literal["added", "address", "secret"],
+    by: User,
+    token: ApiToken | None,
+    now: datetime,
+    to: str = "",
+) -> None:
+    """Store an event about a change of a webhook.
+
+    ``to``: the new URL, if the URL changed. The event contains all data for the mail, because the webhook may
+    be deleted before the mail is sent. The event contains no secrets.
+    """
+    event_data = {
+        "webhook": webhook.pk,
+        "what": what,
+        "name": str(webhook),
+        "customer": webhook.customer.name if webhook.customer else "",
+        "before": webhook.url,
+        "address": to or webhook.url,
+        "by": by.username,
+        "token": f"{token.name} (ll_{token.prefix}_…)" if token else "",
+    }
+    announce(RECEIVER_CHANGED, now=now, customer_id=webhook.customer_id, actor=by.username, data=event_data)
 
 
 @transaction.atomic

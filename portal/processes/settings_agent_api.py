@@ -10,7 +10,7 @@ from portal.settings import INSTALLED_APPS as _APPS
 ROOT_URLCONF = "portal.processes.urls_agent_api"
 WSGI_APPLICATION = "portal.processes.wsgi_agent_api.application"
 MIDDLEWARE = [
-    "portal.metrics.http_requests.RequestMetricsMiddleware",
+    "portal.metrics.requests_and_tasks.RequestMetricsMiddleware",
     "portal.core.http.request_id.RequestIdMiddleware",
 ]
 # Health checks of database connections are off, because each would cost one more SQL statement per report. A

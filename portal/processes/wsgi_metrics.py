@@ -7,6 +7,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 django.setup()
 
-from portal.metrics.metrics_view import application  # noqa: E402 - its modules need Django
+from portal.metrics.registry import application  # noqa: E402 - its modules need Django
 
 __all__ = ["application"]

@@ -76,12 +76,7 @@ class Times:
 def availability(
     *, vll: Vll, since: datetime, until: datetime, period: str = "day", now: datetime
 ) -> dict[str, Any]:
-    """Return the response of ``GET /vlls/<id>/availability``: per day or month (UTC), and for the whole
-    range.
-
-    * ``availability``: seconds up / (up + down), from 0 to 1; None if both are 0.
-    * ``known_ratio``: the part of the time in service with a known status, from 0 to 1; None without time in
-      service.
+    """Return the response of ``GET /vlls/<id>/availability``: by ``period`` (UTC), and for the whole range.
 
     Time out of service and maintenance are left out. Raises RangeEmpty.
     """
@@ -140,9 +135,7 @@ def reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
 
 
 def _interruptions(vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, list[Span]]:
-    """Return, for each line, the times when requested tests interrupted it. A test that still runs counts
-    until ``until``.
-    """
+    """Return, for each line, when requested tests interrupted it. A running test counts until ``until``."""
     requested = ActivationTest.objects.filter(
         Q(restored_at__isnull=True) | Q(restored_at__gt=since),
         vll__in=vlls,

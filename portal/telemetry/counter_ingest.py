@@ -21,18 +21,21 @@ from portal.core.clock import to_ms, to_time
 from portal.core.db.postgres_pipeline import pipelined_transaction
 from portal.events.outbox import announce
 from portal.inventory.models import Router
-from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.partitioned_tables import FIVE_MINUTES, LOSS_SAMPLES, SAMPLES, partitions_ensure
 from portal.telemetry.reported_counters import (
     LONGEST_SAMPLE,
+    MAX_OFFSET,
+    BootClock,
     CounterReport,
     CounterSample,
     EndCount,
     PolicerCount,
+    clocks_after,
+    offset_ms,
+    placed,
 )
-from portal.telemetry.rollup_tables import FIVE_MINUTES, LOSS_SAMPLES, SAMPLES
 from portal.telemetry.rollups import lock_buckets
-from portal.telemetry.router_loss_rollups import losses_insert
-from portal.telemetry.sample_times import MAX_OFFSET, BootClock, clocks_after, offset_ms, placed
+from portal.telemetry.router_losses import losses_insert
 from portal.vll.models import EndMove
 
 _READ = """
@@ -53,10 +56,7 @@ _STEP = timedelta(seconds=FIVE_MINUTES.step_s)
 
 
 class Marks(NamedTuple):
-    """The record that one 5-minute bucket of a set of ends is marked as stale (portal.telemetry.rollups).
-
-    ``at``: the start of the bucket. ``ends``: a digest of the ends.
-    """
+    """The mark of a 5-minute bucket, which starts ``at``, for a set of ends, with the digest ``ends``."""
 
     at: datetime | None
     ends: str
@@ -74,10 +74,7 @@ NO_MARKS = Marks(None, "")
 
 
 class LastCounters(NamedTuple):
-    """Data of a router's last report.
-
-    ``newest_seq``: the highest number of all samples received with this ``boot_id``; None if unknown.
-    """
+    """A router's last report. ``newest_seq``: the highest number of this ``boot_id``, None if unknown."""
 
     boot_id: str
     newest_seq: int | None
@@ -85,10 +82,7 @@ class LastCounters(NamedTuple):
     clocks: Sequence[BootClock]
 
     def are_before(self, report: CounterReport) -> bool:
-        """Return whether all samples of ``report`` are new.
-
-        Each run of an agent numbers its samples, so a sample with a higher number than ``newest_seq`` is new.
-        """
+        """Return whether all samples of ``report`` are new: each run of an agent numbers its samples."""
         newest = self.newest_seq
         return (
             newest is not None
@@ -145,32 +139,23 @@ log = logging.getLogger(__name__)
 PER_END = ("in_bytes", "in_packets", "out_bytes", "out_packets")
 POLICER = PolicerCount.__struct_fields__
 DROPS = ("in_drops", "out_drops")
+COUNTS = (*PER_END, *POLICER, *DROPS)
+_COUNTS = ", ".join(COUNTS)
+_ARRAYS = ", ".join(["%s::bigint[]"] * len(COUNTS))
 # Inserts the rows of any number of samples. Each row has its own sample number and times.
-_ROWS = """
-INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
-                              conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
-                              violate_packets, in_drops, out_drops, boot_id, router_id, simulated)
+_ROWS = f"""
+INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, {_COUNTS}, boot_id, router_id, simulated)
 SELECT vll_id, side, seq, 'epoch'::timestamptz + from_ms * interval '1 millisecond',
-       'epoch'::timestamptz + to_ms * interval '1 millisecond', in_bytes, in_packets, out_bytes,
-       out_packets, conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
-       violate_packets, in_drops, out_drops, %s::uuid, %s, %s
-FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
-            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
-            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
-     AS reported (vll_id, side, seq, from_ms, to_ms, in_bytes, in_packets, out_bytes, out_packets,
-                  conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
-                  violate_packets, in_drops, out_drops)
-"""
+       'epoch'::timestamptz + to_ms * interval '1 millisecond', {_COUNTS}, %s::uuid, %s, %s
+FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], {_ARRAYS})
+     AS reported (vll_id, side, seq, from_ms, to_ms, {_COUNTS})
+"""  # noqa: S608 - constants
 # Inserts the ends of a single new sample. All rows have the number and times of this sample.
-_NEW_ROWS = """
-INSERT INTO telemetry_sample (vll_id, side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
-                              conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets,
-                              in_drops, out_drops, boot_id, router_id, simulated, seq, from_at, to_at)
+_NEW_ROWS = f"""
+INSERT INTO telemetry_sample (vll_id, side, {_COUNTS}, boot_id, router_id, simulated, seq, from_at, to_at)
 SELECT reported.*, %s::uuid, %s, %s, %s, %s, %s
-FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
-            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
-            %s::bigint[]) AS reported
-"""
+FROM unnest(%s::uuid[], %s::text[], {_ARRAYS}) AS reported
+"""  # noqa: S608 - constants
 _INSERT = f"""
 WITH inserted AS ({_ROWS}
     ON CONFLICT DO NOTHING
@@ -208,6 +193,9 @@ class Stored:
 
 
 _Row = tuple[CounterSample, EndCount]
+# The reported ends that are not on the router: when each last left this router (ms since the epoch); 0 if
+# never. The router may report them in samples that began earlier.
+_Away = dict[tuple[str, str], int]
 
 
 def counters_store(*, router: Router, report: CounterReport, now: datetime) -> Stored:
@@ -226,18 +214,19 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
 
 
 def _store(router: Router, report: CounterReport, now: datetime, *, by_number: bool = True) -> Stored:
-    """Store the samples of a report.
-
-    ``by_number``: treat samples with higher numbers than all earlier ones as new, without a lookup.
-    """
+    """Store the samples. ``by_number``: samples with higher numbers than all earlier ones are new."""
     with pipelined_transaction():
-        last, own = _lock_and_read(router, report, now)
+        last, away = _lock_and_read(router, report, now)
         clocks = _clocks(router, report, last, now)
         timely: list[CounterSample] = []
         rows: list[_Row] = []
         refused = rejected = 0
         for sample in placed(report, clocks):
-            ends = [end for end in sample.ends if own.counts(end, sample.from_ms)]
+            ends = [
+                end
+                for end in sample.ends
+                if (end.vll, end.side) not in away or sample.from_ms < away[end.vll, end.side]
+            ]
             good = []
             if _is_possible(sample, now):
                 timely.append(sample)
@@ -265,10 +254,7 @@ def _is_possible(sample: CounterSample, now: datetime) -> bool:
 def _clocks(
     router: Router, report: CounterReport, last: LastCounters | None, now: datetime
 ) -> list[BootClock]:
-    """Return the router's clocks after this report.
-
-    An event records that samples keep the times of the router's own clock, because the router was restarted.
-    """
+    """Return the clocks after this report. An event records that samples keep the router's own clock."""
     before = last.clocks if last else []
     is_known = any(each.kernel_boot_id == report.kernel_boot_id for each in before)
     if report.kernel_boot_id and report.sent_uptime_ms is None and not is_known:
@@ -276,9 +262,7 @@ def _clocks(
     return clocks_after(before, report, now)
 
 
-def _lock_and_read(
-    router: Router, report: CounterReport, now: datetime
-) -> tuple[LastCounters | None, "_Ends"]:
+def _lock_and_read(router: Router, report: CounterReport, now: datetime) -> tuple[LastCounters | None, _Away]:
     """Lock the router's AgentClock. Return the data of the last report, and the reported ends that are not on
     the router.
     """
@@ -287,57 +271,29 @@ def _lock_and_read(
     with connection.cursor() as clock, connection.cursor() as elsewhere:
         clock_read(clock, router)
         elsewhere.execute(_ELSEWHERE, [*reported_ends, router.pk])
-        own = _ends_on(router, set(elsewhere.fetchall()))
+        away = _away(router, set(elsewhere.fetchall()))
         last = clock_found(clock)
         if last is None:
             # From here on, this transaction has the row's lock.
             clock_write(clock, router=router, report=report, last=None, clocks=[], now=now)
-    return last, own
+    return last, away
 
 
 def _lacks_partition(error: IntegrityError) -> bool:
-    """Return whether the error means that a partition is missing.
-
-    PostgreSQL reports it as a violated check without the name of a constraint.
-    """
+    """Return whether a partition is missing: PostgreSQL then reports a check without a constraint's name."""
     cause = error.__cause__
     return isinstance(cause, CheckViolation) and cause.diag.constraint_name is None
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """The reported ends that are not on the router.
-
-    ``left_ms``: when an end last left this router (ms since the epoch). Ends that never left it are absent.
-    """
-
-    elsewhere: set[tuple[str, str]]
-    left_ms: dict[tuple[str, str], int]
-
-    def counts(self, end: EndCount, from_ms: int) -> bool:
-        """Return whether the router may report this end in a sample that began at ``from_ms``.
-
-        The router may report its own ends. In samples that began before an end left the router, it may also
-        report this end.
-        """
-        key = (end.vll, end.side)
-        return key not in self.elsewhere or from_ms < self.left_ms.get(key, 0)
-
-
-def _ends_on(router: Router, elsewhere: set[tuple[str, str]]) -> _Ends:
-    """Return the ends that are ``elsewhere``, with the times when they left this router.
-
-    The times matter because a late report may concern a time before an end moved away.
-    """
-    if not elsewhere:
-        return _Ends(elsewhere, {})
-    moves = EndMove.objects.filter(vll__in={vll for vll, _ in elsewhere}, router=router).order_by("left_at")
-    return _Ends(
-        elsewhere=elsewhere,
-        left_ms={
-            (str(vll), side): to_ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")
-        },
-    )
+def _away(router: Router, elsewhere: set[tuple[str, str]]) -> _Away:
+    """Return when the ends ``elsewhere`` left this router: a late report may concern an earlier time."""
+    away = dict.fromkeys(elsewhere, 0)
+    if away:
+        moves = EndMove.objects.filter(vll__in={vll for vll, _ in elsewhere}, router=router)
+        for vll, side, at in moves.order_by("left_at").values_list("vll_id", "side", "left_at"):
+            if (str(vll), side) in away:
+                away[str(vll), side] = to_ms(at)
+    return away
 
 
 def _is_negative(end: EndCount) -> bool:
@@ -385,8 +341,5 @@ def _array_or_nulls(values: Sequence[int | None]) -> str:
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """Return an array in PostgreSQL's notation, without quotes.
-
-    psycopg would check each element, which takes longer than the server needs to store the array.
-    """
+    """Return an array in PostgreSQL's notation. psycopg would check each element, which takes too long."""
     return "{" + ",".join(map(str, values)) + "}"

@@ -24,17 +24,17 @@ from django.db import connection, transaction
 from django.db.models import Max, Q
 
 from portal.inventory.models import FRESH, RouterSilence
-from portal.telemetry.bucket_queries import counted_now
+from portal.telemetry.buckets import counted_now
 from portal.telemetry.models import FrozenMonth, OperInterval, UnjudgedFiveMinutes
 from portal.telemetry.oper_status import oper_statuses_refresh
-from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.telemetry.partitioned_tables import FIVE_MINUTES
 from portal.telemetry.rollups import REPORTING_DELAY, lock_roll_ups
-from portal.telemetry.router_silences import listened
-from portal.telemetry.silence_arithmetic import (
+from portal.telemetry.router_silences import (
     BUCKET,
     Interval,
     down_in,
     last_five_minutes,
+    listened,
     rewritten,
     spoken_for,
     verdicts_on,
@@ -121,10 +121,7 @@ _NEWEST_INTERVAL = "SELECT pg_sequence_last_value(pg_get_serial_sequence('teleme
 
 
 def silence_judge(*, silence_id: int, now: datetime) -> bool:
-    """Judge one portion of a silence. Return whether portions are left.
-
-    Does nothing while another process judges the same silence.
-    """
+    """Judge a portion, unless another process does. Return whether portions are left."""
     _begin_again(silence_id, now)
     return _judge_a_portion(silence_id, now)
 
@@ -183,10 +180,7 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
 
 
 def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> None:
-    """Decide in which parts of the silence the router was down. Call it after the last portion.
-
-    Does nothing while the roll-up is far behind.
-    """
+    """Decide when the router was down, after the last portion, and unless the roll-up is far behind."""
     over = silence.until is not None
     spoken = spoken_for(span, _from_json(silence.forwarded_spans), over=over)
     listening = listened(*span)
@@ -244,10 +238,7 @@ def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime]
 
 
 def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Span]]:
-    """Return when each line forwarded frames, and when there was evidence for the router.
-
-    Only the 5-minute buckets that begin at ``starts`` are read.
-    """
+    """Return, for the buckets at ``starts``, when each line forwarded, and when the router shows evidence."""
     if not starts:
         return {}, []
     parameters: dict[str, Any] = {
@@ -285,9 +276,7 @@ def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tup
 
 
 def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID, datetime]]) -> list[Span]:
-    """Read the counts of the buckets that wait for the roll-up. Return the buckets with evidence for the
-    router.
-    """
+    """Return the buckets with evidence for the router, among those that wait for the roll-up."""
     columns = ("a_covered_ms", "z_covered_ms", "a_out_packets", "z_out_packets")
     with connection.cursor() as cursor:
         rows = counted_now(cursor, sorted(uncounted), columns)
@@ -346,10 +335,7 @@ def _rewrite(
 
 
 def _newer(silence: RouterSilence, lines: Lines) -> Spans:
-    """Return, by line, the judged time for which an interval was written after the last judgement.
-
-    Such an interval exists if a status was dated back to the moment when a router's last report became stale.
-    """
+    """Return, by line, judged time with a newer interval: a status dated back to the last fresh report."""
     judged_until = silence.judged_until
     if not silence.judged_interval or judged_until is None or judged_until <= silence.since:
         return {}
@@ -387,20 +373,14 @@ def _moved(lines: Lines) -> dict[UUID, datetime]:
 
 
 def _newest_interval() -> int:
-    """Return the highest id of any interval; 0 if there is none.
-
-    Intervals that are written later for locked lines have higher ids.
-    """
+    """Return the highest id of any interval, or 0. Later intervals of locked lines have higher ids."""
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_INTERVAL)
         return cursor.fetchone()[0] or 0
 
 
 def _down_spans(routers: Iterable[int], span: Span) -> dict[int, list[Span]]:
-    """Return, by router, the parts of ``span`` in which its silences count as down.
-
-    A part may reach beyond ``span``.
-    """
+    """Return, by router, when its silences in ``span`` count as down. A part may reach beyond ``span``."""
     found: dict[int, list[Span]] = {}
     silences = RouterSilence.objects.filter(
         Q(until__isnull=True) | Q(until__gt=span[0]), router__in=routers, since__lt=span[1]

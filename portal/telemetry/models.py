@@ -16,7 +16,7 @@ class AgentClock(models.Model):
     samples.
 
     ``offset_ms``: portal time minus the time of the router's wall clock. ``sample_offset_ms``: portal time
-    minus the time by which the samples are stored. ``boot_clocks``: portal.telemetry.sample_times.BootClock.
+    minus the time by which the samples are stored. ``boot_clocks``: see ``reported_counters.BootClock``.
     """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="agent_clock")
@@ -39,10 +39,7 @@ class AgentClock(models.Model):
 
 
 class Sample(models.Model):
-    """The count of one VLL end over (from_at, to_at].
-
-    The table is partitioned by the day of ``to_at``.
-    """
+    """The count of one VLL end over (from_at, to_at]. The table is partitioned by the day of ``to_at``."""
 
     pk = models.CompositePrimaryKey("to_at", "vll_id", "side", "boot_id", "seq")
     to_at = models.DateTimeField()
@@ -156,9 +153,7 @@ class OperInterval(models.Model):
 
 
 class UnjudgedFiveMinutes(models.Model):
-    """A 5-minute bucket of a router's silence with counts that are newer than the last judgement of the
-    silence.
-    """
+    """A 5-minute bucket of a silence with counts that are newer than the silence's last judgement."""
 
     pk = models.CompositePrimaryKey("silence_id", "start_at")
     silence = models.ForeignKey(
@@ -184,10 +179,7 @@ class AgentApiUptime(models.Model):
 
 
 class Quarantine(models.Model):
-    """A decision of the NOC about samples of a wrong clock, in release 0.1.0 (ADR 27).
-
-    Only the audit trail reads these rows.
-    """
+    """A decision about samples of a wrong clock in release 0.1.0 (ADR 27), for the audit trail only."""
 
     class State(models.TextChoices):
         UNDECIDED = "undecided"

@@ -15,11 +15,10 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from portal.core.db.each_row import each_row
 from portal.telemetry.availability import availability, reaching
-from portal.telemetry.bucket_queries import SIDES, buckets_of
-from portal.telemetry.line_frame_loss import frame_loss, frame_loss_by_month
+from portal.telemetry.buckets import SIDES, buckets_of
+from portal.telemetry.line_losses import frame_loss, frame_loss_by_month
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
-from portal.telemetry.partitions import months_unfrozen
-from portal.telemetry.rollup_tables import SAMPLES
+from portal.telemetry.partitioned_tables import SAMPLES, months_unfrozen
 from portal.telemetry.throughput import P95_BUCKET_S, expected_of, percentiles
 from portal.telemetry.time_spans import month_span, service_time
 from portal.vll.models import Vll
@@ -131,10 +130,7 @@ def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
 
 
 def month_of(*, vll: Vll, month: date, now: datetime) -> dict[str, Any]:
-    """Return the entry of ``months_of`` for the calendar month that begins on ``month``.
-
-    The month must have begun.
-    """
+    """Return the entry of ``months_of`` for the month that begins on ``month``, and has begun."""
     since, until = month_span(month)
     return _figures(vll, [since], min(until, now), now)[0]
 
@@ -145,9 +141,7 @@ def in_service_in(vlls: QuerySet[Vll], month: date) -> QuerySet[Vll]:
 
 
 def _figures(vll: Vll, starts: list[datetime], until: datetime, now: datetime) -> list[dict[str, Any]]:
-    """Return the figures of the months that begin at ``starts``, oldest first. The last one ends at
-    ``until``.
-    """
+    """Return the figures of the months from ``starts``, oldest first. The last month ends at ``until``."""
     times = availability(vll=vll, since=starts[0], until=until, period="month", now=now)["periods"]
     over = starts if month_span(starts[-1])[1] <= now else starts[:-1]
     losses = []

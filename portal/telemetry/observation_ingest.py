@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection, transaction
 from msgspec.structs import astuple
 
+from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.path_bfd import wanted_watch
 from portal.events.outbox import send_task
@@ -28,7 +29,6 @@ from portal.telemetry.router_silences import silence_end
 from portal.vll.convergence.requests import intent_want, pause_end, router_changed, waits_for_query
 from portal.vll.models import VllEnd
 from portal.vll.states import IN_SERVICE
-from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 
 # Stores nothing in three cases: another report was stored since ``last`` was read; the router was found
@@ -164,9 +164,7 @@ def _restarted(before: datetime | None, now: datetime | None) -> bool:
 
 
 def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
-    """Return whether the report shows an unconfirmed end as ordered, because its agent has retried on its
-    own.
-    """
+    """Return whether the report shows an unconfirmed end as ordered, because its agent has retried."""
     if not waits_for_query(router.pk):
         return False
     waiting = unconfirmed_ends().filter(port__router=router, vll__wanted_present=True)

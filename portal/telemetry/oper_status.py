@@ -315,9 +315,7 @@ def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
 
 
 def _stale(now: datetime) -> QuerySet[Vll]:
-    """Select the lines that have a silent router but are neither op-unknown nor down because of the silence,
-    for ``stale_vlls_mark``.
-    """
+    """Select lines with a silent router that are neither op-unknown nor down because of the silence."""
     silent = Q(**{f"{_OBSERVED}__isnull": True}) | Q(**{f"{_OBSERVED}__reported_at__lt": now - FRESH})
     down = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=_down().values("router"))
     return Vll.objects.filter(~Exists(down), silent, lifecycle__in=IN_SERVICE).exclude(
@@ -352,7 +350,6 @@ def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperSta
 
 
 def _status_at(end: _End, forwards: bool | None) -> OperStatus:
-    """Return the status according to one end alone."""
     if forwards is False:
         return OperStatus.DOWN
     if forwards is None or end.facts.link_up is None:
@@ -371,10 +368,7 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
 
 
 def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
-    """Return the lines with an order under way that entered its state less than FRESH ago.
-
-    After that time, a report from before the order is stale and need not be ignored.
-    """
+    """Return the lines with an open order in its state for less than FRESH. Older reports are stale then."""
     if not lines:
         return set()
     begun = Order.objects.filter(vll__in=lines, state_at__gte=now - FRESH)
@@ -386,10 +380,7 @@ def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
 
 
 def _facts(reported: EndObservation | None, revision: int) -> _Facts:
-    """Return the facts of a report about this revision of the line.
-
-    Return _NO_FACTS if the report has none, for example because the end has just moved to the router.
-    """
+    """Return the facts about this revision, or _NO_FACTS, such as for an end that has just moved here."""
     return _NO_FACTS if reported is None or reported.revision != revision else _facts_of(reported)
 
 
@@ -479,7 +470,6 @@ def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
 
 
 def _last_reports(ends_of: Mapping[UUID, Iterable[_End]]) -> _LastReports:
-    """Return the last reports of the routers of these ends."""
     routers = {end.port__router_id for ends in ends_of.values() for end in ends}
     reports = ObservedRouter.objects.filter(router__in=routers)
     at, vpp_absent = {}, {}

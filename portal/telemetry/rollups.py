@@ -3,20 +3,19 @@
 Every stored sample marks its 5-minute bucket as stale. When a stale bucket is complete, the whole bucket is
 counted again from the next finer table, and the next longer bucket becomes stale. Repeated, unordered and
 late samples therefore need no special handling. Until a stale bucket is counted again, queries compute it
-from finer rows (bucket_queries.py).
+from finer rows (buckets.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
 
 from portal.core.db.advisory_locks import AdvisoryLock
-from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.partitioned_tables import FIVE_MINUTES, ROLLUPS, Table, partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
-from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, Table
 
 # A function that counts buckets of a table. Its arguments are a cursor, the table, and the owner and start of
 # each bucket. The owner is a line or a router.
@@ -101,19 +100,19 @@ _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
 ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
 """
-# A bucket for which another process is storing a sample waits for the next round.
+# Removes marks, and returns the owner and the start of each bucket. A bucket for which another process is
+# storing a sample waits for the next round.
 _TAKE = """
 WITH due AS MATERIALIZED (
-    SELECT vll_id, step_s, start_at, side FROM telemetry_stale_bucket
+    SELECT {key} FROM {marks}
     WHERE step_s = %(step)s AND start_at <= %(over)s ORDER BY start_at LIMIT %(batch)s
 ), complete AS MATERIALIZED (
     SELECT start_at FROM (SELECT DISTINCT start_at FROM due) AS starts
     WHERE pg_try_advisory_xact_lock(%(storing)s, (extract(epoch FROM start_at) / 300)::int)
 )
-DELETE FROM telemetry_stale_bucket AS mark USING due JOIN complete ON complete.start_at = due.start_at
-WHERE mark.vll_id = due.vll_id AND mark.step_s = due.step_s AND mark.start_at = due.start_at
-  AND mark.side = due.side
-RETURNING due.vll_id, due.start_at
+DELETE FROM {marks} AS mark USING due JOIN complete ON complete.start_at = due.start_at
+WHERE {same}
+RETURNING due.{owner}, due.start_at
 """
 _STORING = "SELECT pg_advisory_xact_lock_shared(%s, number) FROM unnest(%s::int[]) AS number"
 _MARK = """
@@ -163,46 +162,46 @@ def roll_up(*, now: datetime, most: int | None = None) -> int:
     Returns 0 while another process rolls up. ``most``: stop after about this many buckets, and leave the rest
     to the next call.
     """
-    return count_marked(ROLLUPS, lock=AdvisoryLock.ROLL_UPS, take=_TAKE, count=_count, now=now, most=most)
+    marks = Marks("telemetry_stale_bucket", ("vll_id", "step_s", "start_at", "side"), AdvisoryLock.ROLL_UPS)
+    return count_marked(ROLLUPS, marks, count=_count, now=now, most=most)
+
+
+class Marks(NamedTuple):
+    """A table of marked buckets, and its key, which begins with the owner. ``lock`` is an advisory lock."""
+
+    table: str
+    key: tuple[str, ...]
+    lock: int
+
+    @property
+    def take(self) -> str:
+        same = " AND ".join(f"mark.{column} = due.{column}" for column in self.key)
+        return _TAKE.format(key=", ".join(self.key), marks=self.table, same=same, owner=self.key[0])
 
 
 def count_marked(
-    tables: Iterable[Table],
-    *,
-    lock: int,
-    take: str,
-    count: _Count,
-    now: datetime,
-    most: int | None = None,
+    tables: Iterable[Table], marks: Marks, *, count: _Count, now: datetime, most: int | None = None
 ) -> int:
-    """Compute the marked buckets of each table in batches, by calling ``count``. Return the number of
-    buckets.
+    """Compute marked buckets in batches, until about ``most``. Return their number.
 
-    Returns 0 while another process has the advisory lock ``lock``. ``take``: the SQL that removes marks and
-    returns the owner and the start of each bucket. ``most``: stop after about this many buckets.
+    Returns 0 while another process has the lock of ``marks``.
     """
     taken = 0
     for table in tables:
-        while (most is None or taken < most) and (some := _count_some(table, lock, take, count, now)):
+        while (most is None or taken < most) and (some := _count_some(table, marks, count, now)):
             taken += some
     return taken
 
 
 @transaction.atomic
-def _count_some(
-    table: Table,
-    lock: int,
-    take: str,
-    count: _Count,
-    now: datetime,
-) -> int:
+def _count_some(table: Table, marks: Marks, count: _Count, now: datetime) -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [lock])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [marks.lock])
         if not cursor.fetchone()[0]:
             return 0
         over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
         cursor.execute(
-            take,
+            marks.take,
             {"step": table.step_s, "over": over, "batch": _BATCH, "storing": AdvisoryLock.STORED_SAMPLES},
         )
         due = sorted(set(cursor.fetchall()))

@@ -7,11 +7,10 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from portal.telemetry.bucket_queries import starts_of
+from portal.telemetry.buckets import STEPS_S as _ALL_STEPS_S
+from portal.telemetry.buckets import starts_of
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.partitions import partitions_ensure
-from portal.telemetry.rates_and_percentiles import STEPS_S as _ALL_STEPS_S
-from portal.telemetry.rollup_tables import ROUND_TRIPS, coarsest_for
+from portal.telemetry.partitioned_tables import ROUND_TRIPS, coarsest_for, partitions_ensure
 from portal.telemetry.throughput import expected_of, step_for
 from portal.telemetry.time_spans import service_time
 from portal.vll.models import TunnelPath, Vll
@@ -47,10 +46,7 @@ ON CONFLICT (path_id, start_at) DO UPDATE SET
 
 @transaction.atomic
 def round_trips_store(*, path: UUID, times: RoundTripTimes, due: datetime, now: datetime) -> None:
-    """Store a measurement that was made at ``now``.
-
-    The measurement counts for the minute of ``due``, even if it was made later.
-    """
+    """Store a measurement that was made at ``now``. It counts for the minute of ``due``."""
     came_back = times.received > 0
     newest = {
         "min_us": times.min_us if came_back else None,

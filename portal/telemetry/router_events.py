@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.db import connection, transaction
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, to_builtins
 
 from portal.core.clock import to_ms, to_time
 from portal.core.strict_json import ForeignName, ForeignText, Natural53, Positive63, Uuid, require_unique
@@ -51,10 +51,7 @@ WHERE event.router_id = old.router_id
 
 
 class ReportedEvent(Struct, frozen=True, forbid_unknown_fields=True):
-    """One event of an agent (docs/reference/agent-reports.md).
-
-    ``at_ms``: milliseconds since the epoch by the agent's clock.
-    """
+    """An event of an agent (docs/reference/agent-reports.md). ``at_ms``: by the agent's clock."""
 
     seq: Positive63
     at_ms: Natural53
@@ -93,10 +90,7 @@ def router_events_store(*, router: Router, report: EventReport, now: datetime) -
 
 
 def router_events_forget(*, before: datetime) -> int:
-    """Delete agents' events that were stored before that time. Return the number of deleted events.
-
-    If an agent sends a deleted event again, it counts as new.
-    """
+    """Delete agents' events stored before that time. Return their number. Sent again, they count as new."""
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, [before])
         return int(cursor.rowcount)
@@ -123,27 +117,16 @@ def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> l
 
 
 def _at(reported: ReportedEvent, now: datetime) -> datetime:
-    """Return the time of an event, but not later than ``now``.
-
-    The times are compared as integers, because the time of a wrong clock may be outside datetime's range.
-    """
+    """Return the event's time, at most ``now``. A wrong clock's time may be outside datetime's range."""
     return now if reported.at_ms >= to_ms(now) else to_time(reported.at_ms)
 
 
 def _event(router: Router, boot_id: str, reported: ReportedEvent, now: datetime) -> Event:
-    details: dict[str, Any] = {
-        "boot_id": boot_id,
-        "seq": reported.seq,
-        "at_ms": reported.at_ms,
-        "interface": reported.interface,
-        "vll": reported.vll,
-        "end": reported.side,
-        "generation": reported.generation,
-        "detail": reported.detail,
-    }
+    details: dict[str, Any] = {"boot_id": boot_id, **to_builtins(reported)}
+    kind = details.pop("kind")
     return Event(
         at=_at(reported, now),
-        kind=f"router.{reported.kind}",
+        kind=f"router.{kind}",
         router_id=router.pk,
         data={name: value for name, value in details.items() if value is not None},
     )

@@ -1,7 +1,8 @@
 """Silences of routers: times without reports while the portal listened.
 
 A silence lasts from a router's last report to its next report. The portal stores a silence when it has
-listened for longer than FRESH without a report. portal.telemetry.line_status_in_silence judges silences.
+listened for longer than FRESH without a report. portal.telemetry.line_status_in_silence judges silences, with
+the pure functions at the end of this module.
 
 A process of the agent API counts as listening if one of its threads is free from time to time. If all threads
 are permanently busy, reports wait longer and longer. During this time, a missing report does not make a
@@ -11,8 +12,9 @@ router silent.
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -21,11 +23,13 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce, Greatest
 
 from portal.core import clock
+from portal.core.clock import EPOCH
 from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import FRESH, ObservedRouter, Router, RouterSilence
 from portal.telemetry.models import AgentApiUptime, UnjudgedFiveMinutes
-from portal.telemetry.time_spans import Span, length, merged
+from portal.telemetry.time_spans import Span, length, merged, within, without
+from portal.vll.states import OperStatus
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +51,7 @@ def uptime_note(*, now: datetime) -> None:
 
 
 def listened(since: datetime, until: datetime) -> list[Span]:
-    """Return the parts of the time from ``since`` to ``until`` in which the agent API was able to receive
-    reports.
-    """
+    """Return when, between ``since`` and ``until``, the agent API was able to receive reports."""
     rows = AgentApiUptime.objects.filter(last_recorded_at__gt=since - _BEAT, began_at__lt=until)
     return merged(
         (max(began_at, since), min(last_recorded_at + _BEAT, until))
@@ -71,10 +73,7 @@ def answering() -> Iterator[None]:
 
 
 def note_regularly(*, threads: int) -> None:
-    """Record the uptime in a background thread until this process ends.
-
-    ``threads``: the number of threads that handle requests in this process.
-    """
+    """Record the uptime in a background thread. ``threads``: the number that handle requests here."""
     threading.Thread(target=_note_repeatedly, args=(threads,), name="agent-api-uptime", daemon=True).start()
 
 
@@ -168,8 +167,122 @@ def _begin(router_id: int, last_report: datetime, now: datetime) -> None:
 
 
 def silences_forget(*, before: datetime) -> int:
-    """Delete silences that ended before that time. Return the number of deleted rows.
-
-    ``before`` must be so long ago that these silences will not be judged again.
-    """
+    """Delete silences that ended before that time, when none is judged again. Return their number."""
     return RouterSilence.objects.filter(until__lt=before).delete()[0]
+
+
+BUCKET = timedelta(minutes=5)
+# A sample may begin or end this much before or after its 5-minute bucket. In addition, the agents' clocks
+# differ slightly.
+_BLUR = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A row of OperInterval by value. ``ended`` is None while the line has that status."""
+
+    status: str
+    began: datetime
+    ended: datetime | None
+    judged: bool = False
+
+
+Verdict = tuple[datetime, datetime, OperStatus]
+
+
+def spoken_for(silence: Span, five_minutes: Iterable[Span], *, over: bool) -> list[Span]:
+    """Return the parts of a silence for which there is evidence.
+
+    ``five_minutes``: spans of one or more consecutive 5-minute buckets with evidence. Only buckets that lie
+    completely in the silence count. Evidence in the first or the last of these buckets also covers the time
+    up to the edge of the silence. While the silence continues (``over`` is False), the last bucket need not
+    be complete.
+    """
+    since, until = silence
+    first = _rounded_up(since + _BLUR)
+    last = _rounded_down(until - _BLUR) if over else _rounded_down(until) + BUCKET
+    return merged(
+        (since if begin == first else begin, until if over and end == last else min(end, until))
+        for begin, end in within(five_minutes, [(first, last)])
+    )
+
+
+def last_five_minutes(silence: Span) -> datetime:
+    """Return the start of the last 5-minute bucket that lies completely in a silence that is over."""
+    return _rounded_down(silence[1] - _BLUR) - BUCKET
+
+
+def down_in(
+    silence: Span, spoken: Sequence[Span], *, listened: Sequence[Span], longest: timedelta
+) -> list[Span]:
+    """Return the parts of the silence in which the router counts as down.
+
+    The router counts as down in a part without evidence if the portal listened for longer than ``longest`` in
+    this part. The result only contains time in which the portal listened.
+    """
+    found = (within([quiet], listened) for quiet in without(silence, spoken))
+    return merged(span for silent in found if length(silent) > longest for span in silent)
+
+
+def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:
+    """Return a line's status in each part of the silence.
+
+    The status is up while the line forwarded, down while one of its routers counts as down, and otherwise
+    unknown.
+    """
+    parts: list[Verdict] = [(*span, OperStatus.UP) for span in within([silence], forwarded)]
+    for quiet in without(silence, forwarded):
+        parts += [(*span, OperStatus.DOWN) for span in within([quiet], down)]
+        parts += [(*span, OperStatus.UNKNOWN) for span in without(quiet, down)]
+    return sorted(parts)
+
+
+def rewritten(intervals: Sequence[Interval], verdicts: Sequence[Verdict]) -> list[Interval]:
+    """Return a line's intervals, rewritten with the verdicts on a silence.
+
+    Observed down time does not change. Observed up time can become down time, but not unknown time. Such up
+    time exists at the start of a silence, until the portal noticed the missing report.
+    """
+    pieces: list[Interval] = []
+    for interval in intervals:
+        if interval.status == OperStatus.DOWN and not interval.judged:
+            pieces.append(interval)
+            continue
+        begin = interval.began
+        for since, until, status in verdicts:
+            if until <= begin or (interval.ended is not None and since >= interval.ended):
+                continue
+            since = max(since, begin)
+            until = until if interval.ended is None else min(until, interval.ended)
+            pieces.append(replace(interval, began=begin, ended=since))
+            pieces.append(_judged(interval, since, until, status))
+            begin = until
+        pieces.append(replace(interval, began=begin))
+    return _joined(pieces)
+
+
+def _judged(interval: Interval, since: datetime, until: datetime, status: OperStatus) -> Interval:
+    if status == OperStatus.UNKNOWN and interval.status == OperStatus.UP and not interval.judged:
+        return replace(interval, began=since, ended=until)
+    return Interval(status, since, until, judged=status != OperStatus.UNKNOWN)
+
+
+def _joined(pieces: Sequence[Interval]) -> list[Interval]:
+    found: list[Interval] = []
+    for piece in pieces:
+        if piece.ended is not None and piece.ended <= piece.began:
+            continue
+        last = found[-1] if found else None
+        if last and (last.status, last.judged, last.ended) == (piece.status, piece.judged, piece.began):
+            found[-1] = replace(last, ended=piece.ended)
+        else:
+            found.append(piece)
+    return found
+
+
+def _rounded_down(at: datetime) -> datetime:
+    return at - (at - EPOCH) % BUCKET
+
+
+def _rounded_up(at: datetime) -> datetime:
+    return at + -(at - EPOCH) % BUCKET

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from celery import shared_task
 from django.conf import settings
 
+from portal import celery_tasks
 from portal.core import clock
 from portal.core.db.each_row import each_row
-from portal.telemetry import task_names
 from portal.telemetry.line_status_in_silence import silence_judge
 from portal.telemetry.monthly_figures import months_freeze
-from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.partitioned_tables import partitions_keep
 from portal.telemetry.rollups import roll_up as samples_roll_up
-from portal.telemetry.router_loss_rollups import losses_roll_up
+from portal.telemetry.router_losses import losses_roll_up
 from portal.telemetry.router_silences import silences_begin, silences_due, silences_forget
 from portal.vll.operations import attempts_forget
 
@@ -24,7 +24,7 @@ WATCH_SILENCES_EVERY_S = 10
 ROLLED_UP_TOGETHER = 40_000
 
 
-@shared_task(name=task_names.KEEP_PARTITIONS)
+@shared_task(name=celery_tasks.KEEP_PARTITIONS)
 def keep_partitions() -> None:
     now = clock.now()
     parts: tuple[Callable[[], object], ...] = (
@@ -35,7 +35,7 @@ def keep_partitions() -> None:
     each_row(parts, lambda part: part(), what="a part of keeping partitions")
 
 
-@shared_task(name=task_names.FREEZE_PERCENTILES, time_limit=1800)
+@shared_task(name=celery_tasks.FREEZE_PERCENTILES, time_limit=1800)
 def freeze_percentiles() -> None:
     months_freeze(now=clock.now())
 
@@ -45,12 +45,9 @@ def count_accepted() -> None:
     """Do nothing. The previous release queues this task for quarantined samples (ADR 82)."""
 
 
-@shared_task(name=task_names.ROLL_UP)
+@shared_task(name=celery_tasks.ROLL_UP)
 def roll_up() -> None:
-    """Roll up one portion. If buckets remain, send a task for the next portion.
-
-    After an outage, other tasks of the queue can therefore run between two portions.
-    """
+    """Roll up one portion, and send a task for the next, so that other tasks can run between them."""
     counted = each_row(
         (samples_roll_up, losses_roll_up),
         lambda part: part(now=clock.now(), most=ROLLED_UP_TOGETHER),
@@ -60,12 +57,9 @@ def roll_up() -> None:
         roll_up.apply_async(expires=ROLL_UP_EVERY_S)
 
 
-@shared_task(name=task_names.WATCH_SILENCES)
+@shared_task(name=celery_tasks.WATCH_SILENCES)
 def watch_silences() -> None:
-    """Begin silences, and send a task for each silence that is due for a judgement.
-
-    Each judgement is a separate task, so that a slow or failed judgement does not delay the others.
-    """
+    """Begin silences, and send a task for each due one, so that none delays another."""
     each_row(
         (silences_begin, _judgements_send), lambda part: part(now=clock.now()), what="a part of watching"
     )
@@ -76,7 +70,7 @@ def _judgements_send(*, now: datetime) -> None:
         judge_silence.apply_async((silence_id,), expires=WATCH_SILENCES_EVERY_S)
 
 
-@shared_task(name=task_names.JUDGE_SILENCE)
+@shared_task(name=celery_tasks.JUDGE_SILENCE)
 def judge_silence(silence_id: int) -> None:
     if silence_judge(silence_id=silence_id, now=clock.now()):
         judge_silence.apply_async((silence_id,))

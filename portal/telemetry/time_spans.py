@@ -80,10 +80,7 @@ class ServiceTime:
 
 
 def service_time(vll: Vll) -> ServiceTime:
-    """Return the time from the start of a line's first interval in service to the end of its last interval.
-
-    No counts are expected outside this time, because the line's ends are then being built or removed.
-    """
+    """Return the time from the first to the last moment in service. No counts are expected outside it."""
     intervals = OperInterval.objects.filter(vll_id=vll.pk)
     first = intervals.order_by("began_at").first()
     if first is None:

@@ -19,7 +19,7 @@ from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.notifications import queries
+from portal.notifications import webhook_operations
 from portal.notifications.event_catalogue import CHOICES, CUSTOMER_CHOICES
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import LONGEST_URL
@@ -161,18 +161,20 @@ def outcome(delivery: Delivery) -> str:
 
 
 def visible_webhook(user: User, webhook_id: int) -> Webhook:
-    return get_object_or_404(queries.webhooks(user), pk=webhook_id)
+    return get_object_or_404(webhook_operations.webhooks(user), pk=webhook_id)
 
 
 def visible_delivery(user: User, delivery_id: UUID) -> Delivery:
-    return get_object_or_404(queries.deliveries(user), pk=delivery_id)
+    return get_object_or_404(webhook_operations.deliveries(user), pk=delivery_id)
 
 
 @requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD"])
 def webhooks(request: SignedInRequest) -> HttpResponse:
     """Show the webhooks of the customers that the user manages. NOC staff see all webhooks."""
-    page = in_order(queries.managed_webhooks(request.user), by=("id",), after=request.GET.get("after", ""))
+    page = in_order(
+        webhook_operations.managed_webhooks(request.user), by=("id",), after=request.GET.get("after", "")
+    )
     context = {"page": page, "may_add": permissions.may_add_webhooks(request.user)}
     return render(request, "webhooks/webhooks.html", context)
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.partitioned_tables import partitions_keep
 from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep

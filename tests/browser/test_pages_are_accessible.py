@@ -33,7 +33,7 @@ from portal.inventory.models import (
 )
 from portal.inventory.operations.observation_store import circuits_store
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
-from portal.notifications.mail_preferences import unsubscribe_path
+from portal.notifications.mail_recipients import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.reported_counters import EndCount

@@ -4,8 +4,7 @@ import pytest
 from django.apps import apps
 from django.db import models
 
-from portal.audit.models import EVENTS
-from portal.audit.tracked_tables import NOT_AUDITED, TRACKED, UNTRACKED
+from portal.audit.models import EVENTS, NOT_AUDITED, TRACKED, UNTRACKED
 
 SECRETS = {"password", "digest", "secret", "previous_secret"}
 

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -10,6 +9,7 @@ from typing import get_args
 import pytest
 
 from devstack.folders import ROOT
+from portal import celery_tasks
 from portal.alarms.kinds import Kind as AlarmKind
 from portal.alarms.sentences import _OTHER_WORK, note
 from portal.events.models import Event
@@ -68,9 +68,9 @@ def test_an_event_kind_has_a_sentence(kind: str) -> None:
 
 def tasks() -> Iterator[str]:
     """Yield the name of every task that may wait for the relay."""
-    for path in (ROOT / "portal").rglob("task_names.py"):
-        names = runpy.run_path(str(path))
-        yield from (value for name, value in names.items() if name.isupper())
+    for name, value in vars(celery_tasks).items():
+        if name.isupper() and isinstance(value, str):
+            yield value
 
 
 TASKS = sorted(tasks())

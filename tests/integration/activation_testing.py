@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Literal, Self
 
+from portal.celery_tasks import TEST_LINE
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.vll.models import ActivationTest, Vll
-from portal.vll.task_names import TEST_LINE
 from provisioning.activation_tests import activation_test
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from portal.celery_tasks import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from portal.events.models import Outbox
 from portal.events.outbox import resend_tasks
 from portal.inventory.models import FRESH, Router
@@ -12,7 +13,6 @@ from portal.vll.convergence.claims import is_free
 from portal.vll.convergence.requests import intent_is_wanted
 from portal.vll.models import RouterConvergence, VllEnd, VllTombstone
 from portal.vll.operations.paths import probes_on
-from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 
 # For this time after a response, the portal assumes that the agent still has the intent that the portal sent

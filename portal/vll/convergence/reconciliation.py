@@ -6,11 +6,11 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
+from portal.celery_tasks import ADOPT_GENERATION
 from portal.events.outbox import announce, send_task, send_tasks
 from portal.inventory.models import Router
 from portal.vll.convergence.requests import converge_routers_on_request
 from portal.vll.models import RouterConvergence
-from portal.vll.task_names import ADOPT_GENERATION
 
 # How long a requested reconciliation stays valid, and after which time its task is sent again.
 RECONCILE_WITHIN = timedelta(minutes=15)

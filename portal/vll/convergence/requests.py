@@ -7,9 +7,9 @@ from typing import Any
 from django.db.models import DateTimeField, F, Q, QuerySet, Value
 from django.db.models.functions import Greatest, Least
 
+from portal.celery_tasks import CONVERGE_ROUTER
 from portal.events.outbox import send_tasks
 from portal.vll.models import RouterConvergence, Vll
-from portal.vll.task_names import CONVERGE_ROUTER
 
 # The pause before the portal queries a router again that has not reached the wanted state. The pause doubles
 # with each equal answer to an equal intent, up to LONGEST_PAUSE.

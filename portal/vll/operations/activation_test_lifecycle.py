@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
+from portal.celery_tasks import TEST_LINE
 from portal.core.backoff import backoff
 from portal.core.db.compiled_insert import insert
 from portal.core.network.activation_test_mode import ActivationTestMode
@@ -25,7 +26,6 @@ from portal.vll.operations.order_endings import order_undo
 from portal.vll.operations.revision_create import revise
 from portal.vll.sentences import activation_test_facts, activation_test_sentence
 from portal.vll.states import AdminStatus, OrderAction
-from portal.vll.task_names import TEST_LINE
 
 # The duration of a worker's claim, which is longer than a test takes. After that time another worker takes
 # over.

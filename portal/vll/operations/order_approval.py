@@ -12,6 +12,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.gre_leases import usable_gre_addresses
+from portal.celery_tasks import PLAN_ORDER
 from portal.events.outbox import send_task
 from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import (
@@ -30,7 +31,6 @@ from portal.vll.operations.modify_line import order_carry_out
 from portal.vll.operations.order_endings import unapproved_order_end
 from portal.vll.operations.state_compare_and_swap import order_move
 from portal.vll.states import OrderAction, OrderState
-from portal.vll.task_names import PLAN_ORDER
 
 # This is longer than queries to two silent routers take. A plan that is not finished after this time was
 # lost.

@@ -11,6 +11,7 @@ from django.db.models import F, Q, QuerySet
 
 from portal.allocation.models import VniLease
 from portal.allocation.vni_leases import PROBE_VNI
+from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.events.models import Event
@@ -20,7 +21,6 @@ from portal.vll.activation_test_procedure import Finding, Findings
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.path_status import PathKey, lines_beyond, paths_in_use
-from portal.vll.task_names import CONVERGE_ROUTER
 
 # The interval between measurements of round trips on each path.
 ROUND_TRIPS_EVERY = timedelta(minutes=1)

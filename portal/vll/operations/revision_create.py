@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from portal.celery_tasks import CONVERGE_ROUTER
 from portal.events.outbox import send_task
 from portal.inventory.models import Port
 from portal.vll.activation_test_rules import loses_no_frame
@@ -11,7 +12,6 @@ from portal.vll.line_spec import AllocatedEnd, LineRevision, content_of
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.state_compare_and_swap import changed_in_place
 from portal.vll.operations.tombstones import tombstone_create
-from portal.vll.task_names import CONVERGE_ROUTER
 
 _NOT_OBSERVED: dict[str, Any] = {
     "link_up": None,

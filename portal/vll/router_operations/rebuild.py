@@ -10,9 +10,9 @@ from datetime import datetime
 from django.db import transaction
 
 from portal.accounts.models import User
+from portal.celery_tasks import REBUILD_END
 from portal.events.outbox import announce, send_task
 from portal.vll.models import VllEnd
-from portal.vll.task_names import REBUILD_END
 
 
 @transaction.atomic

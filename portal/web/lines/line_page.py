@@ -15,7 +15,7 @@ from portal.core import clock
 from portal.core.db.replica import from_replica
 from portal.core.network.encapsulations import Transport
 from portal.diagnosis.health import with_applied_rate, with_order
-from portal.telemetry.line_drops import end_drops, policed
+from portal.telemetry.line_losses import end_drops, policed
 from portal.telemetry.monthly_figures import months_of
 from portal.vll import queries
 from portal.vll.line_spec import LINE

@@ -11,7 +11,7 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_status import last_complete_run, lines_in_error, netbox_status
-from portal.netbox_sync.run_queue import run_request
+from portal.netbox_sync.sync_run import run_request
 from portal.web.page.page_guard import SignedInRequest, requires
 
 RUNS_SHOWN = 20

@@ -13,7 +13,7 @@ from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import CoreUse
 from portal.core.units import number_text
 from portal.inventory.models import Router
-from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
+from portal.netbox_sync.netbox_status import KIND_NAMES, PHASES, error_sentence, finding_sentence
 from portal.web.page.badges import badge_markup
 
 

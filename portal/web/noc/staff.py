@@ -17,7 +17,7 @@ from portal.accounts.second_factor import second_factor_reset, with_second_facto
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.notifications.queries import first_password_mail
+from portal.notifications.mail_delivery import first_password_mail
 from portal.web.fields.base import TablerForm
 from portal.web.noc.noc_tags import NOC_ROLES
 from portal.web.page.flash_messages import result_message

@@ -16,8 +16,7 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.audit.actor import working
 from portal.audit.history import SHOWN, changes, customer_history, object_history, vll_history
-from portal.audit.models import EVENTS
-from portal.audit.tracked_tables import TRACKED
+from portal.audit.models import EVENTS, TRACKED
 from portal.celery import app
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site

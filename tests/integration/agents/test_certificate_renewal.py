@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from django.core.management import CommandError, call_command
 
-from portal.alarms.derivation.router_alarms import agents
 from portal.alarms.kinds import Kind
+from portal.alarms.router_alarms import agents
 from portal.core import clock
 from portal.inventory import pki
 from portal.inventory.errors import BadCertificateRequest

@@ -14,14 +14,13 @@ from portal.inventory.models import FRESH, ObservedRouter
 from portal.inventory.reported_observation import EndObservation, ObservedReport
 from portal.telemetry.availability import availability
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.line_frame_loss import frame_loss
+from portal.telemetry.line_losses import frame_loss
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile, OperInterval
 from portal.telemetry.monthly_figures import frozen_percentiles, months_freeze
 from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.oper_status import Turn, statuses_write
-from portal.telemetry.partitions import partitions_ensure, partitions_keep
+from portal.telemetry.partitioned_tables import FIVE_MINUTES, partitions_ensure, partitions_keep
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount, PolicerCount
-from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.state_compare_and_swap import lifecycle_move

@@ -13,7 +13,7 @@ from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
 from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.inventory.models import ObservedRouter, TunnelAddress
-from portal.netbox_sync.line_mapping import fields
+from portal.netbox_sync.line_export import l2vpn_fields
 from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import EndpointMissing, PathTooNarrow
 from portal.underlay.topology_cache import topology_when_all_report
@@ -308,7 +308,7 @@ def test_key_is_shown_and_searchable(keyed: Isp, alice: User, nora: User) -> Non
     table = b"".join(api.get("/api/v1/vlls.csv").streaming_content).decode()
     assert f",gre4,,{other.gre_key}," in table
     assert f"GRE key {vll.gre_key}" in text(signed_in(nora).get(f"/vlls/{vll.pk}/"))
-    assert fields(vll, None, (4, 4))["identifier"] == vll.gre_key
+    assert l2vpn_fields(vll, None, (4, 4))["identifier"] == vll.gre_key
 
 
 def test_report_sets_key_support_unless_vpp_is_missing(isp: Isp) -> None:

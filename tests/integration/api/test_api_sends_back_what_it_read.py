@@ -8,8 +8,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import Membership, User
 from portal.api.openapi.document import document
-from portal.audit.models import EVENTS
-from portal.audit.tracked_tables import TRACKED
+from portal.audit.models import EVENTS, TRACKED
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.notifications.models import Webhook

@@ -9,10 +9,10 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
+from portal import celery_tasks
 from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
-from portal.imports import task_names
 from portal.imports.batches import batch_run, import_run
 from portal.imports.errors import ImportIsOver
 from portal.imports.kinds.inventory import SITES
@@ -83,7 +83,7 @@ def test_sweep_resends_only_stalled_imports(nora: User) -> None:
     def resent(now: Any) -> list[str]:
         Outbox.objects.all().delete()
         imports_resume(now=now)
-        rows = Outbox.objects.filter(task=task_names.RUN).values_list("args", flat=True)
+        rows = Outbox.objects.filter(task=celery_tasks.RUN_IMPORT).values_list("args", flat=True)
         return [args[0] for args in rows]
 
     this, later = staged(nora, "sites", sites(10)), clock.now() + 2 * STILL_AFTER
@@ -178,7 +178,7 @@ def test_imports_run_one_after_the_other(nora: User, monkeypatch: pytest.MonkeyP
 
 
 def sent() -> list[Any]:
-    return list(Outbox.objects.filter(task=task_names.RUN).values_list("args", flat=True))
+    return list(Outbox.objects.filter(task=celery_tasks.RUN_IMPORT).values_list("args", flat=True))
 
 
 def deliver() -> None:

@@ -8,11 +8,11 @@ import pytest
 from django.db import connection
 
 from portal.accounts.models import User
+from portal.celery_tasks import RUN_IMPORT
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.imports.batches import batch_run, import_run
 from portal.imports.models import ImportState
-from portal.imports.task_names import RUN
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 from tests.integration.imports.files import staged, work
@@ -63,6 +63,6 @@ def test_two_imports_never_run_at_the_same_time(nora: User, monkeypatch: pytest.
     first.refresh_from_db()
     assert (first.made, first.state) == (1, ImportState.COMPLETED)
     # The end of the first import starts the second.
-    newest = Outbox.objects.filter(task=RUN).order_by("-pk").values_list("args", flat=True).first()
+    newest = Outbox.objects.filter(task=RUN_IMPORT).order_by("-pk").values_list("args", flat=True).first()
     assert newest == [str(second.pk), second.turn]
     assert work(second).made == 1

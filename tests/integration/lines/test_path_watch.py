@@ -18,7 +18,7 @@ from portal.core.network.path_bfd import PathWatch
 from portal.events.models import Event
 from portal.inventory.models import ObservedPath, ObservedRouter, Router
 from portal.inventory.reported_observation import EndPath, PathReport, WatchReport
-from portal.metrics.collectors import routers
+from portal.metrics import families
 from portal.notifications.line_fault_causes import cause_sentence, causes_of_down
 from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.oper_status import ends_observed
@@ -216,5 +216,5 @@ def test_paths_are_counted_by_state(isp: Isp) -> None:
     ObservedPath.objects.create(
         router=isp.routers["rhino"], local="10.0.0.1", remote="10.0.0.2", state="down", since=SINCE
     )
-    family, *_ = routers.path_families(clock.now())
+    family, *_ = families.path_families(clock.now())
     assert {sample.labels["state"]: sample.value for sample in family.samples if sample.value} == {"down": 1}

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts.models import User
 from portal.allocation.errors import PortFull, VlanTaken
+from portal.celery_tasks import EXPIRE_RESERVATIONS
 from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.errors import (
@@ -26,7 +27,6 @@ from portal.vll.operations import (
     reservation_renew,
     reservations_expire,
 )
-from portal.vll.task_names import EXPIRE_RESERVATIONS
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, order

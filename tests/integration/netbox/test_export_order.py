@@ -8,8 +8,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.netbox_sync import line_export
-from portal.netbox_sync.client import Client
-from portal.netbox_sync.configuration import Configuration, configuration
+from portal.netbox_sync.client import Client, Configuration, configuration
 from portal.netbox_sync.line_export import Exporter, lines_to_check
 from portal.netbox_sync.models import ExportedVll
 from portal.vll.models import Vll

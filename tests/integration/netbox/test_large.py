@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from portal.netbox_sync.client import Client
-from portal.netbox_sync.configuration import configuration
+from portal.netbox_sync.client import Client, configuration
 from portal.netbox_sync.import_mapping import wanted
 from portal.netbox_sync.netbox_reader import read
 from tests.integration.netbox.seeded import UNI
@@ -96,11 +95,11 @@ def test_large_import_stores_its_progress(
     configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from portal.core import clock
-    from portal.netbox_sync import run_queue
+    from portal.netbox_sync import sync_run
     from portal.netbox_sync.models import NetboxRun
     from portal.netbox_sync.sync_run import sync_due
 
-    monkeypatch.setattr(run_queue, "_EVERY_S", 0.0)
+    monkeypatch.setattr(sync_run, "_EVERY_S", 0.0)
     stored: set[tuple[str, int]] = set()
     save = NetboxRun.save
 

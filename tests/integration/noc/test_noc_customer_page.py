@@ -13,8 +13,8 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.inventory.models import Port
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
-from portal.telemetry.partitions import partitions_keep
-from portal.telemetry.port_throughput import customer_traffic
+from portal.telemetry.partitioned_tables import partitions_keep
+from portal.telemetry.throughput import customer_traffic
 from portal.vll.models import Vll
 from tests.integration.isp import GBIT, Isp, member
 from tests.integration.orders import end, order

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from portal.accounts.models import Customer, User
+from portal.celery_tasks import REBUILD_END
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.models import (
@@ -24,7 +25,6 @@ from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
 from portal.telemetry.oper_status import ends_observed
 from portal.vll.models import Attempt, Order, Vll, VllEnd
-from portal.vll.task_names import REBUILD_END
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.convergence import end_rebuild
 from tests.integration.api.test_api_v1 import client

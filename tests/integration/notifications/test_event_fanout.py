@@ -21,13 +21,12 @@ from portal.accounts.own_account import (
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.events.models import Event
-from portal.events.notified_kinds import NOTIFIED_KINDS
-from portal.events.outbox import announce
+from portal.events.outbox import NOTIFIED_KINDS, announce
 from portal.notifications import event_fanout
 from portal.notifications.event_catalogue import BY_ANNOUNCED, BY_NAME, TYPES, EventType
 from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_recipients import RECEIVER_CHANGED
 from portal.notifications.models import Delivery, Mail, Webhook
-from portal.notifications.webhook_change_mails import RECEIVER_CHANGED
 from portal.notifications.webhook_operations import webhook_create, webhook_disable, webhook_test
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.telemetry.router_silences import REPORTING, SILENT

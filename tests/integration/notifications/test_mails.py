@@ -14,7 +14,7 @@ from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_call, mails_forget
-from portal.notifications.mail_preferences import mails_choose, unsubscribe_path
+from portal.notifications.mail_recipients import mails_choose, unsubscribe_path
 from portal.notifications.models import Mail, MailOptOut
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.vll.models import Order, Vll

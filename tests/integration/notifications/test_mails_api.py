@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.audit.models import EVENTS
 from portal.core import clock
-from portal.notifications.mail_preferences import mails_stop
+from portal.notifications.mail_recipients import mails_stop
 from portal.notifications.models import MailOptOut
 from tests.integration.api.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in

@@ -8,8 +8,8 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.notifications.mail_delivery import mail_send
+from portal.notifications.mail_templates import monthly_reports_make
 from portal.notifications.models import Mail, MailOptOut
-from portal.notifications.monthly_report import monthly_reports_make
 from portal.telemetry.models import (
     FrozenMonth,
     MonthlyPercentile,

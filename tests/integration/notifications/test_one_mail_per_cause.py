@@ -12,7 +12,7 @@ from portal.events.outbox import announce
 from portal.inventory.models import ObservedInterface, ObservedRouter, RouterSilence
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_forget
-from portal.notifications.mail_preferences import mails_stop, unsubscribe_path
+from portal.notifications.mail_recipients import mails_stop, unsubscribe_path
 from portal.notifications.models import Mail, MailLine
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.telemetry.router_silences import REPORTING, SILENT

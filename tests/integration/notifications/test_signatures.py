@@ -14,11 +14,11 @@ from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_delivery import webhook_deliver
 from portal.notifications.webhook_operations import (
     delivery_redeliver,
+    new_secret,
     webhook_create,
     webhook_rotate,
     webhook_test,
 )
-from portal.notifications.webhook_payloads import new_secret
 from tests.integration.isp import Isp
 from tests.integration.notifications.receiver import Receiver
 from tests.integration.orders import order

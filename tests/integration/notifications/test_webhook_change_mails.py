@@ -8,8 +8,8 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
 from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_recipients import RECEIVER_CHANGED
 from portal.notifications.models import Delivery, Mail, MailOptOut, Webhook
-from portal.notifications.webhook_change_mails import RECEIVER_CHANGED
 from portal.notifications.webhook_operations import webhook_change, webhook_create, webhook_rotate
 from tests.integration.api.test_api_v1 import client
 from tests.integration.notifications.mail_server import MailServer

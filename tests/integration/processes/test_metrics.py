@@ -20,8 +20,7 @@ from portal.events.models import Outbox
 from portal.events.outbox import send_task
 from portal.inventory import pki
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate
-from portal.metrics.metrics_view import application
-from portal.metrics.registry import Installation, fresh_for
+from portal.metrics.registry import Installation, application, fresh_for
 from portal.notifications.models import Mail
 from portal.vll.models import Order, RouterConvergence, TunnelPath, Vll
 from portal.vll.states import OrderState

@@ -14,6 +14,7 @@ from django.db import OperationalError, connection
 
 from portal.accounts.models import User
 from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
+from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
 from portal.core.backoff import backoff
 from portal.events.models import Event, Outbox
@@ -25,7 +26,6 @@ from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete, orders_overdue_alarm
 from portal.vll.operations.order_progress import OVERDUE
 from portal.vll.router_operations.actions import router_retry
-from portal.vll.task_names import CONVERGE_DOUBTFUL
 from provisioning.convergence import converge_promptly, converge_router
 from provisioning.intent_generations import BEHIND_AGENT
 from tests.integration.certificates import certificates, register

@@ -11,6 +11,7 @@ from portal.accounts.models import User
 from portal.alarms.kinds import Kind
 from portal.allocation.models import ReservedVniRange, VniLease
 from portal.allocation.vni_leases import PROBE_VNI, vni_available
+from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedRouter, Router
@@ -19,7 +20,6 @@ from portal.vll.operations import tunnel_paths_keep
 from portal.vll.operations.paths import CLAIM, paths_to_probe, probe_answers_take
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.states import Lifecycle
-from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Unreachable
 from provisioning.intent_generations import router_intent, unconfirmed_probes
 from provisioning.path_measurements import path_probe

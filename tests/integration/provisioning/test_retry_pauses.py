@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from portal.accounts.models import User
+from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core import clock
 from portal.core.network.encapsulations import Encapsulation
 from portal.events.models import Outbox
@@ -22,7 +23,6 @@ from portal.vll.convergence.requests import FIRST_PAUSE, LONGEST_PAUSE
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry
 from portal.vll.router_operations.actions import router_lock_set, router_retry
-from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Answered, Refused, Unreachable
 from provisioning.agent_reply_decoder import StoredIntent, reply_decode
 from provisioning.convergence import converge_router

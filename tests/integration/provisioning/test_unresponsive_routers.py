@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from celery import current_app
 
+from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.vll.convergence.due import is_unresponsive
 from portal.vll.models import RouterConvergence
-from portal.vll.task_names import CONVERGE_DOUBTFUL
 from provisioning import convergence, tasks
 from provisioning.agent_client import Unreachable
 from tests.integration.isp import Isp

@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.counter_ingest import Stored, counters_store
 from portal.telemetry.models import AgentClock, Sample
-from portal.telemetry.partitions import DAYS_AHEAD, partitions_ensure, partitions_keep
+from portal.telemetry.partitioned_tables import DAYS_AHEAD, partitions_ensure, partitions_keep
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
 from tests.integration.isp import Isp

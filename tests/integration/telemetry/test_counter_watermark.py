@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.telemetry.counter_ingest import Stored, counters_store
 from portal.telemetry.models import Sample
-from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.partitioned_tables import partitions_ensure
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll

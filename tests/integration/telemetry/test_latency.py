@@ -9,8 +9,7 @@ from django.db import connection
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import ObservedRouter
-from portal.telemetry.partitions import partitions_keep
-from portal.telemetry.rollup_tables import ROUND_TRIPS
+from portal.telemetry.partitioned_tables import ROUND_TRIPS, partitions_keep
 from portal.telemetry.round_trips import RoundTripTimes, latency, round_trips_store
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep

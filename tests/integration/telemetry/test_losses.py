@@ -9,10 +9,10 @@ from django.db import connection
 
 from portal.accounts.models import User
 from portal.inventory.models import BackboneLink
-from portal.telemetry.bucket_queries import rolled_up, starts_of
+from portal.telemetry.buckets import rolled_up, starts_of
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.models import Sample
-from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.partitioned_tables import FIVE_MINUTES, partitions_keep
 from portal.telemetry.reported_counters import (
     CounterReport,
     CounterSample,
@@ -21,12 +21,11 @@ from portal.telemetry.reported_counters import (
     PolicerCount,
     RouterCount,
 )
-from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import roll_up
-from portal.telemetry.router_loss_rollups import losses_roll_up
 from portal.telemetry.router_losses import (
     link_losses,
     losing,
+    losses_roll_up,
     recent_buffers,
     recent_losses,
     router_losses,

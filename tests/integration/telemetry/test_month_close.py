@@ -13,7 +13,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.models import MonthlyPercentile, OperInterval
 from portal.telemetry.monthly_figures import months_of
-from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.partitioned_tables import partitions_keep
 from portal.vll.models import Vll
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp

@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 from portal.accounts.models import User
 from portal.telemetry.counter_ingest import Stored, counters_store
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.line_drops import policed
+from portal.telemetry.line_losses import policed
 from portal.telemetry.models import Sample
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollups import roll_up

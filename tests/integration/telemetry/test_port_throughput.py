@@ -6,11 +6,11 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.telemetry.buckets import Unit
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.port_throughput import port_throughput
-from portal.telemetry.rates_and_percentiles import Unit
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
+from portal.telemetry.throughput import port_throughput
 from portal.vll.models import Vll
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp

@@ -11,10 +11,9 @@ from django.db import connection
 
 from portal.events.models import Event
 from portal.events.outbox import announce
-from portal.telemetry import partitions
+from portal.telemetry import partitioned_tables
 from portal.telemetry.models import RouterEvent
-from portal.telemetry.partitions import partitions_ensure, partitions_keep
-from portal.telemetry.rollup_tables import SAMPLES
+from portal.telemetry.partitioned_tables import SAMPLES, partitions_ensure, partitions_keep
 from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from tests.integration.isp import Isp
 
@@ -40,7 +39,7 @@ def exists() -> bool:
 def test_a_partition_that_is_being_read_is_dropped_in_a_later_round(
     reader: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partitions, "LOCK_TIMEOUT_MS", 50)
+    monkeypatch.setattr(partitioned_tables, "LOCK_TIMEOUT_MS", 50)
     partitions_ensure([OLD.date()])
     reader.execute("SELECT count(*) FROM telemetry_sample")
     # Without a bound the drop would wait for the reader, and all others behind the drop.

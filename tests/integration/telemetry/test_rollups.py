@@ -10,14 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from portal.accounts.models import User
-from portal.telemetry.bucket_queries import buckets_of
+from portal.telemetry.buckets import STEPS_S, Bucket, Unit, buckets_of, merged
 from portal.telemetry.counter_ingest import Stored, counters_store
 from portal.telemetry.errors import StepRefused
 from portal.telemetry.models import FrozenMonth, OperInterval, Sample
-from portal.telemetry.partitions import partitions_ensure, partitions_keep
-from portal.telemetry.rates_and_percentiles import STEPS_S, Bucket, Unit, merged
+from portal.telemetry.partitioned_tables import (
+    DAYS,
+    FIVE_MINUTES,
+    HOURS,
+    TABLES,
+    partitions_ensure,
+    partitions_keep,
+)
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
-from portal.telemetry.rollup_tables import DAYS, FIVE_MINUTES, HOURS, TABLES
 from portal.telemetry.rollups import roll_up
 from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from portal.accounts.models import User
-from portal.telemetry.bucket_queries import buckets_of
+from portal.telemetry.buckets import buckets_of
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.errors import RangeEmpty, StepRefused
 from portal.telemetry.models import OperInterval, Sample

@@ -14,9 +14,9 @@ from portal.alarms.models import Alarm
 from portal.core import clock
 from portal.core.clock import to_ms
 from portal.events.models import Event
-from portal.telemetry.bucket_queries import buckets_of
+from portal.telemetry.buckets import buckets_of
 from portal.telemetry.counter_ingest import Stored, counters_store
-from portal.telemetry.line_frame_loss import frame_loss
+from portal.telemetry.line_losses import frame_loss
 from portal.telemetry.models import AgentClock, OperInterval, Sample
 from portal.telemetry.reported_counters import (
     CounterReport,

@@ -9,8 +9,8 @@ from portal.accounts.models import User
 from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.inventory.models import BackboneLink
-from portal.metrics.collectors import routers
-from portal.telemetry.line_drops import EndDrops, end_drops
+from portal.metrics import families
+from portal.telemetry.line_losses import EndDrops, end_drops
 from portal.telemetry.reported_counters import EndCount, PolicerCount
 from portal.vll.models import Vll
 from tests.integration.api.test_api_v1 import client
@@ -87,7 +87,7 @@ def test_programs_of_the_noc_alone_read_losses(lossy: BackboneLink, nora: User, 
 
 
 def test_prometheus_reads_ratios(lossy: BackboneLink, now: datetime) -> None:
-    lost, buffers = routers.loss_families(now)
+    lost, buffers = families.loss_families(now)
     assert {(each.labels["router"], each.labels["interface"]): each.value for each in lost.samples} == {
         ("rhino", lossy.a_interface): 0.01
     }

@@ -12,7 +12,7 @@ from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.inventory.models import Port
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.partitioned_tables import partitions_keep
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete

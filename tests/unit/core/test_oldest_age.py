@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from portal.metrics.collectors.processes import age_s
+from portal.metrics.families import age_s
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -15,10 +15,10 @@ from portal.diagnosis.line_facts import (
     Counted,
     EndFacts,
     LineFacts,
-    OrderFacts,
     PathMtuFacts,
 )
 from portal.vll.activation_test_procedure import Finding as FramesFinding
+from portal.vll.models import Order
 from portal.vll.path_status import PathStatus
 
 NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
@@ -120,10 +120,13 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(lifecycle="terminated"), "not-in-service"),
         (line(lifecycle="pendingTerminate", admin_status="admin-down"), "suspended"),
-        (line(order=OrderFacts("modify", "inProgress", NOW)), "order-under-way"),
-        (line(order=OrderFacts("test", "inProgress", NOW)), "being-tested"),
-        (line(order=OrderFacts("modify", "held", NOW)), "in-order"),
-        (line(lifecycle="pendingActive", order=OrderFacts("add", "held", NOW)), "awaits-approval"),
+        (line(order=Order(action="modify", state="inProgress", state_at=NOW)), "order-under-way"),
+        (line(order=Order(action="test", state="inProgress", state_at=NOW)), "being-tested"),
+        (line(order=Order(action="modify", state="held", state_at=NOW)), "in-order"),
+        (
+            line(lifecycle="pendingActive", order=Order(action="add", state="held", state_at=NOW)),
+            "awaits-approval",
+        ),
         (
             line(
                 last_test=ActivationTestFacts(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.netbox_sync.import_diff import LocalRow, differences
+from portal.netbox_sync.import_changes import LocalRow, differences
 from portal.netbox_sync.import_mapping import LINK, PORT, ROUTER, SITE, Wanted, Wish, sides_place
 
 SAME = object()

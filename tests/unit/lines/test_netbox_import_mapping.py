@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from portal.netbox_sync.configuration import Configuration
+from portal.netbox_sync.client import Configuration
 from portal.netbox_sync.import_mapping import CUSTOMER, KINDS, LINK, PORT, ROUTER, SITE, Wish, wanted
 from portal.netbox_sync.netbox_reader import Address, Device, Interface, Named, Observed
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.netbox_sync.user_messages import error_sentence
+from portal.netbox_sync.netbox_status import error_sentence
 
 
 @pytest.mark.parametrize("detail", ["Invalid token", "Invalid token."])

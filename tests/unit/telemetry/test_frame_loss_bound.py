@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portal.telemetry.line_frame_loss import EndCount, compare
+from portal.telemetry.line_losses import EndCount, compare
 from portal.telemetry.time_spans import ServiceTime
 from portal.web.page.units import lost
 

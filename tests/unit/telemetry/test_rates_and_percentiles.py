@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from portal.telemetry.rates_and_percentiles import (
+from portal.telemetry.buckets import (
     MAX_POINTS,
     STEPS_S,
     Bucket,

@@ -7,15 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from portal.telemetry.rollup_tables import FIVE_MINUTES
-from portal.telemetry.silence_arithmetic import (
-    BUCKET,
-    Interval,
-    down_in,
-    rewritten,
-    spoken_for,
-    verdicts_on,
-)
+from portal.telemetry.partitioned_tables import FIVE_MINUTES
+from portal.telemetry.router_silences import BUCKET, Interval, down_in, rewritten, spoken_for, verdicts_on
 from portal.telemetry.time_spans import Span, length, merged, within, without
 from portal.vll.states import OperStatus
 

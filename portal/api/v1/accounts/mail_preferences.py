@@ -15,7 +15,7 @@ from portal.api.rest.partial_update import changed_members
 from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import StrictBooleanField, StrictSerializer, check
 from portal.core import clock
-from portal.notifications.mail_preferences import groups_for, mails_choose, wanted_groups
+from portal.notifications.mail_recipients import groups_for, mails_choose, wanted_groups
 
 
 def _wanted(about: str) -> StrictBooleanField:

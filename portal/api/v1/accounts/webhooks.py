@@ -31,7 +31,7 @@ from portal.api.rest.strict_fields import (
     validated,
 )
 from portal.core import clock
-from portal.notifications import queries
+from portal.notifications import webhook_operations
 from portal.notifications.event_catalogue import CHOICES, TYPES
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import LONGEST_URL
@@ -200,7 +200,7 @@ class WebhooksView(generics.ListAPIView[Webhook]):
     pagination_class = KeysetPagination
 
     def get_queryset(self) -> QuerySet[Webhook]:
-        return queries.managed_webhooks(caller(self.request))
+        return webhook_operations.managed_webhooks(caller(self.request))
 
     # ``once_per_key`` is missing on purpose: it would store the secret with the response.
     @extend_schema(request=WebhookCreateSerializer, responses={201: WebhookMadeSerializer})
@@ -227,7 +227,7 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
     serializer_class = WebhookSerializer
 
     def get_queryset(self) -> QuerySet[Webhook]:
-        return queries.webhooks(caller(self.request))
+        return webhook_operations.webhooks(caller(self.request))
 
     def get_object(self) -> Webhook:
         found = super().get_object()
@@ -310,7 +310,7 @@ class DeliveriesView(generics.ListAPIView[Delivery]):
 
     def get_queryset(self) -> QuerySet[Delivery]:
         webhook = _webhook(self.request, self.kwargs["pk"])
-        return queries.deliveries(caller(self.request)).filter(webhook=webhook)
+        return webhook_operations.deliveries(caller(self.request)).filter(webhook=webhook)
 
 
 class DeliveryView(generics.RetrieveAPIView[Delivery]):
@@ -321,7 +321,7 @@ class DeliveryView(generics.RetrieveAPIView[Delivery]):
     serializer_class = DeliverySerializer
 
     def get_queryset(self) -> QuerySet[Delivery]:
-        return queries.deliveries(caller(self.request))
+        return webhook_operations.deliveries(caller(self.request))
 
     def get_object(self) -> Delivery:
         found = super().get_object()
@@ -339,7 +339,7 @@ class RedeliverView(APIView):
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
         """Send a message again with the same webhook-id. For admins; a token needs the scope webhooks."""
-        found = get_object_or_404(queries.deliveries(caller(request)), pk=pk)
+        found = get_object_or_404(webhook_operations.deliveries(caller(request)), pk=pk)
         check_may(request, found.webhook)
         delivery_redeliver(delivery=found, now=clock.now())
         found.refresh_from_db()
@@ -377,7 +377,7 @@ def _webhook(request: Request, pk: int) -> Webhook:
 
     Raises Http404, PermissionDenied.
     """
-    webhook = get_object_or_404(queries.webhooks(caller(request)), pk=pk)
+    webhook = get_object_or_404(webhook_operations.webhooks(caller(request)), pk=pk)
     check_may(request, webhook)
     return webhook
 

@@ -39,13 +39,11 @@ from portal.core import clock
 from portal.core.db.replica import from_replica
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.availability import PERIODS, availability
-from portal.telemetry.line_drops import end_drops, policed
-from portal.telemetry.line_frame_loss import frame_loss
+from portal.telemetry.buckets import STEPS_S
+from portal.telemetry.line_losses import end_drops, frame_loss, policed
 from portal.telemetry.monthly_figures import frozen_percentiles, months_of
-from portal.telemetry.port_throughput import port_throughput
-from portal.telemetry.rates_and_percentiles import STEPS_S
 from portal.telemetry.router_losses import link_losses, router_losses
-from portal.telemetry.throughput import throughput
+from portal.telemetry.throughput import port_throughput, throughput
 from portal.vll.models import Vll
 
 _TIMES = ("availability", "known_ratio", "up_s", "down_s", "unknown_s", "maintenance_s")

@@ -38,7 +38,7 @@ from portal.api.v1.lines.throughput import (
 from portal.core import clock
 from portal.core.db.replica import from_replica
 from portal.diagnosis.health import with_health
-from portal.telemetry.rates_and_percentiles import STEPS_S
+from portal.telemetry.buckets import STEPS_S
 from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S
 from portal.telemetry.round_trips import latency
 from portal.telemetry.throughput import throughput

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_noop as _
 from rest_framework import serializers
 
 from portal.telemetry.availability import PERIODS
-from portal.telemetry.rates_and_percentiles import Unit
-from portal.telemetry.router_loss_rollups import BUFFERS, OF_INTERFACES, OF_ROUTERS
+from portal.telemetry.buckets import Unit
+from portal.telemetry.router_losses import BUFFERS, OF_INTERFACES, OF_ROUTERS
 
 _END = {
     "type": "array",

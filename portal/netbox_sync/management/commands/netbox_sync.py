@@ -9,13 +9,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
-from portal.netbox_sync import user_messages
-from portal.netbox_sync.configuration import configuration
+from portal.netbox_sync import netbox_status
+from portal.netbox_sync.client import configuration
 from portal.netbox_sync.errors import NetboxError
-from portal.netbox_sync.import_diff import Difference
+from portal.netbox_sync.import_changes import Difference
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.run_queue import claim
-from portal.netbox_sync.sync_run import difference_with_netbox, run_make
+from portal.netbox_sync.sync_run import claim, difference_with_netbox, run_make
 
 _EVERY_S = 2.0
 
@@ -37,7 +36,7 @@ class Command(BaseCommand):
             else:
                 self._run(at)
         except NetboxError as error:
-            raise CommandError(user_messages.error_sentence(error.record)) from error
+            raise CommandError(netbox_status.error_sentence(error.record)) from error
 
     def _run(self, at: Any) -> None:
         mine = claim(clock.now())
@@ -69,10 +68,10 @@ class Command(BaseCommand):
             for field, (before, after) in change["fields"].items():
                 self.stdout.write(f"    {field}: {after}" if creates else f"    {field}: {before} -> {after}")
         for finding in findings:
-            self.stdout.write(f"! {finding['subject']}: {user_messages.finding_sentence(finding)}")
+            self.stdout.write(f"! {finding['subject']}: {netbox_status.finding_sentence(finding)}")
 
     def _progress(self, phase: str, done: int, total: int | None) -> None:
         if monotonic() - self._shown_at >= _EVERY_S:
             self._shown_at = monotonic()
             of = "" if total is None else f" of {total}"
-            self.stderr.write(f"{user_messages.PHASES[phase]}: {done}{of}")
+            self.stderr.write(f"{netbox_status.PHASES[phase]}: {done}{of}")

@@ -22,7 +22,7 @@ from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import Port
 from portal.inventory.operations import customer_return
 from portal.inventory.port_link_state import with_link_speed
-from portal.telemetry.port_throughput import customer_traffic
+from portal.telemetry.throughput import customer_traffic
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.states import OrderState

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.db.models import Case, Q, QuerySet, When
 from django.utils.translation import gettext as _
 
-from portal.alarms.derivation.inventory_alarms import NEARLY_FULL
+from portal.alarms.router_alarms import NEARLY_FULL
 from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic

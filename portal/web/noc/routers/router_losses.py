@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from portal.inventory.models import BackboneLink, Router
-from portal.telemetry.router_loss_rollups import LOST
-from portal.telemetry.router_losses import link_losses, router_losses
+from portal.telemetry.router_losses import LOST, link_losses, router_losses
 from portal.web.page.sparkline import path_of
 
 SPAN = timedelta(days=1)

@@ -1,14 +1,23 @@
-"""Pure functions that compare NetBox's inventory with the portal's inventory, without losing manual edits.
+"""The changes that an import from NetBox makes: compare both inventories, and write the differences.
 
 Each field has three values: the value in NetBox, the value in the portal, and the last imported value. If the
 portal still has the imported value, NetBox's value replaces it. If the portal has another value, a user has
-edited the field. The portal then keeps its value and reports the difference.
+edited the field. The portal then keeps its value and reports the difference. Changes are written with the
+inventory's operations, with their rules, events and audit.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
+from portal.accounts.models import Customer, User
+from portal.core.errors import DomainError
+from portal.core.stored_text import in_english
+from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.operations import WRITES
 from portal.netbox_sync.import_mapping import (
     CUSTOMER,
     KINDS,
@@ -21,6 +30,7 @@ from portal.netbox_sync.import_mapping import (
     Wish,
     sides_place,
 )
+from portal.netbox_sync.models import NetboxObject
 
 # Fields that refer to another row, and the kind of that row. The value of such a field is the id of the other
 # row's NetBox object.
@@ -30,6 +40,14 @@ _NEEDED = {PORT: ("speed_bps", "max_frame")}
 # The code of a finding about a row whose object no longer exists in NetBox.
 GONE = "gone"
 _SIDES = ("router", "interface", "ip_mtu")
+# The fields of each kind that an import writes.
+_FIELDS = {
+    SITE: ("name",),
+    CUSTOMER: ("name",),
+    ROUTER: ("site", "loopback4", "loopback6"),
+    PORT: ("kind", "description", "customer", "speed_bps", "max_frame"),
+    LINK: tuple(f"{side}_{name}" for side in "az" for name in _SIDES),
+}
 
 
 @dataclass(slots=True)
@@ -108,10 +126,7 @@ class Difference:
 
 
 def differences(wish: Wish, local: Mapping[str, list[LocalRow]]) -> Difference:
-    """Return the changes that make the portal's inventory equal to NetBox's inventory.
-
-    Manual edits are kept, and reported as findings.
-    """
+    """Return the changes that make the inventories equal. Manual edits are kept, and become findings."""
     found = Difference(findings=list(wish.findings), names=_names(wish, local))
     for kind in KINDS:
         rows = local.get(kind, [])
@@ -159,10 +174,7 @@ def _adopt(row: LocalRow, want: Wanted, local: Mapping[str, list[LocalRow]]) -> 
 
 
 def _renamed(place: tuple[Any, ...], before: str | int, after: int) -> tuple[Any, ...]:
-    """Return the place with the id ``after`` instead of ``before``.
-
-    The place of a port is (router, interface). The place of a link is an ordered pair of such tuples.
-    """
+    """Return the place, (router, interface) or an ordered pair of these, with ``after`` for ``before``."""
     if place and isinstance(place[0], tuple):
         return sides_place(*(_renamed(side, before, after) for side in place))
     return tuple(after if part == before else part for part in place)
@@ -197,21 +209,14 @@ def _compare(want: Wanted, row: LocalRow, is_new: bool, found: Difference) -> No
 
 
 def _follows(name: str, ours: Any, theirs: Any, row: LocalRow) -> bool:
-    """Return whether NetBox's value of the field ``name`` replaces the portal's value.
-
-    * If the field was imported before: True if the portal's value has not changed since then.
-    * If the field was never imported: True if the portal's value is empty and NetBox's value is not.
-    """
+    """Return whether NetBox's value replaces ours: an imported value that nobody changed, or an empty one."""
     if name in row.taken:
         return bool(ours == row.taken[name])
     return ours in (None, "") and theirs not in (None, "")
 
 
 def _turned(want: Wanted, row: LocalRow) -> dict[str, Any]:
-    """Return the fields of a link, with its sides in the order of the portal's row.
-
-    The portal decides which side is A and which side is Z.
-    """
+    """Return the fields of a link with its sides as in the portal's row, which decides which side is A."""
     theirs = want.fields
     turned = {f"{a}_{name}": theirs[f"{z}_{name}"] for a, z in (("a", "z"), ("z", "a")) for name in _SIDES}
 
@@ -220,3 +225,122 @@ def _turned(want: Wanted, row: LocalRow) -> dict[str, Any]:
         return sum(row.fields.get(name) == fields[name] for name in ends)
 
     return turned if alike(turned) > alike(theirs) else theirs
+
+
+_AT_ONCE = 1000
+MODELS: dict[str, Any] = {SITE: Site, CUSTOMER: Customer, ROUTER: Router, PORT: Port, LINK: BackboneLink}
+
+
+def local_inventory() -> dict[str, list[LocalRow]]:
+    """Return all rows of the portal's inventory, by kind."""
+    known: dict[str, dict[int, NetboxObject]] = {kind: {} for kind in MODELS}
+    for each in NetboxObject.objects.all().iterator(_AT_ONCE):
+        known[each.kind][each.row_id] = each
+
+    def named(kind: str, row_id: int | None) -> int | str | None:
+        if row_id is None:
+            return None
+        as_object = known[kind].get(row_id)
+        return as_object.netbox_id if as_object else f"row {row_id}"
+
+    def value(row: Any, name: str) -> Any:
+        kind = REFERENCES.get(name)
+        return getattr(row, name) if kind is None else named(kind, getattr(row, f"{name}_id"))
+
+    def local_row(kind: str, row: Any) -> LocalRow:
+        as_object = known[kind].get(row.pk)
+        fields = {name: value(row, name) for name in _FIELDS[kind]}
+        if kind == PORT:
+            place: tuple[Any, ...] = (named(ROUTER, row.router_id), row.interface)
+        elif kind == LINK:
+            place = sides_place(*((fields[f"{side}_router"], fields[f"{side}_interface"]) for side in "az"))
+        else:
+            place = (row.name,)
+        return LocalRow(
+            kind=kind,
+            row=row.pk,
+            name=str(row),
+            place=place,
+            fields=fields,
+            id=as_object.netbox_id if as_object else None,
+            taken=as_object.taken if as_object else {},
+            retired=getattr(row, "retired_at", None) is not None,
+        )
+
+    related = {PORT: ("router",), LINK: ("a_router", "z_router")}
+    rows = {
+        kind: model.objects.select_related(*related.get(kind, ())).order_by("pk")
+        for kind, model in MODELS.items()
+    }
+    return {kind: [local_row(kind, row) for row in rows[kind].iterator(_AT_ONCE)] for kind in rows}
+
+
+# The name of the user in events of scheduled syncs. There is no such account.
+ACTOR = "NetBox"
+
+
+class Missing(Exception):
+    """The row refers to another row that does not exist, because it could not be created."""
+
+
+class Applier:
+    """Makes changes, each in its own transaction, so that the next sync makes only the rest."""
+
+    def __init__(self, *, actor: str, now: datetime) -> None:
+        self._user = User(username=actor or ACTOR)
+        self._now = now
+        self._rows = {
+            (each.kind, each.netbox_id): each.row_id
+            for each in NetboxObject.objects.only("kind", "netbox_id", "row_id").iterator(1000)
+        }
+
+    def apply(self, change: Change) -> Finding | None:
+        """Make a change. Return None if the change was made, otherwise a finding with the reason."""
+        try:
+            with transaction.atomic():
+                row_id = self._write(change)
+                self._remember(change, row_id)
+        except DomainError as error:
+            with in_english():
+                why = error.sentence
+            return Finding("refused_here", change.name, {"what": change.kind, "why": why})
+        except Missing as error:
+            return Finding("depends", change.name, {"what": change.kind, "on": str(error)})
+        self._rows[change.kind, change.id] = row_id
+        return None
+
+    def _write(self, change: Change) -> int:
+        values = {name: self._ours(name, after) for name, (_, after) in change.fields.items()}
+        common = {"user": self._user, "now": self._now}
+        if change.row is None:
+            made = WRITES[change.kind].create(**self._place(change), **values, **common)
+            return int(made.pk)
+        if values:
+            row = MODELS[change.kind].objects.get(pk=change.row)
+            WRITES[change.kind].change(**{change.kind: row}, **values, **common)
+        return change.row
+
+    def _place(self, change: Change) -> dict[str, Any]:
+        """Return attributes of a new row that never change later, and are not in ``change.fields``."""
+        if change.kind == ROUTER:
+            return {"name": change.place[0]}
+        if change.kind == PORT:
+            return {"router": self._ours("a_router", change.place[0]), "interface": change.place[1]}
+        return {}
+
+    def _ours(self, name: str, value: Any) -> Any:
+        kind = REFERENCES.get(name)
+        if kind is None or value is None:
+            return value
+        row = MODELS[kind].objects.filter(pk=self._rows.get((kind, value))).first()
+        if row is None:
+            raise Missing(f"{kind} {value}")
+        return row
+
+    def _remember(self, change: Change, row_id: int) -> None:
+        # The row may have belonged to another NetBox object. This NetBox object may have had another row,
+        # which no longer exists.
+        NetboxObject.objects.filter(kind=change.kind, row_id=row_id).exclude(netbox_id=change.id).delete()
+        NetboxObject.objects.update_or_create(
+            kind=change.kind, netbox_id=change.id, defaults={"row_id": row_id, "taken": change.take}
+        )

@@ -1,4 +1,8 @@
-"""Alarms about silent routers, routers without a working VPP, and problems that agents report."""
+"""Alarms about routers, their ports and their links.
+
+Routers may be silent, have no working VPP, or report problems. Ports and routers may be nearly fully booked.
+Links and ports may differ from their declaration.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -9,17 +13,14 @@ from django.db.models.functions import Coalesce
 
 from portal.alarms.affected_lines import on_routers
 from portal.alarms.kinds import NOBODY, PORTAL, Affected, AlarmCondition, Kind
-from portal.inventory.models import FRESH, Router, RouterCertificate, RouterSilence
+from portal.allocation.cpu_core_bookings import core_use_of
+from portal.allocation.models import RouterLoad
+from portal.inventory import port_link_state
+from portal.inventory.models import FRESH, Port, Router, RouterCertificate, RouterSilence
+from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.telemetry.models import AgentApiUptime
-from portal.telemetry.router_losses import (
-    FewBuffers,
-    Loss,
-    losing,
-    recent_buffers,
-    recent_losses,
-    short_of_buffers,
-)
-from portal.telemetry.sample_times import MAX_OFFSET
+from portal.telemetry.reported_counters import MAX_OFFSET
+from portal.telemetry.router_losses import losing, recent_buffers, recent_losses, short_of_buffers
 
 # The agent API records every ten seconds that it runs. A restart takes less than this time.
 _AWAY_AFTER = timedelta(seconds=45)
@@ -33,10 +34,7 @@ NOT_RENEWED = timedelta(days=21)
 
 
 def reports_away(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm if the agent API has run before but no process of it runs now.
-
-    Meanwhile the state of all routers is unknown.
-    """
+    """Yield an alarm if the agent API has stopped. The state of all routers is then unknown."""
     newest = (
         AgentApiUptime.objects.order_by("-last_recorded_at")
         .values_list("last_recorded_at", flat=True)
@@ -62,10 +60,7 @@ def silent(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield routers whose VPP is down or does not respond, according to a recent report.
-
-    A router without a recent report has the alarm about its silence instead.
-    """
+    """Yield routers that reported recently, and whose VPP is down or does not respond."""
     routers = list(_without_vpp(now).select_related("observed").order_by("name"))
     affected = on_routers([router.pk for router in routers])
     for router in routers:
@@ -75,9 +70,7 @@ def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def troubled_routers(now: datetime) -> set[int]:
-    """Return the routers that are silent or have no VPP. Their state explains the faults of their lines and
-    paths.
-    """
+    """Return the routers that are silent or have no VPP, which explains faults of their lines and paths."""
     troubled = _silent_routers(now).values("pk").union(_without_vpp(now).values("pk"))
     return {row["pk"] for row in troubled}
 
@@ -114,34 +107,22 @@ def wrong_clocks(now: datetime) -> Iterator[AlarmCondition]:
 
 def lossy(now: datetime) -> Iterator[AlarmCondition]:
     """Yield interfaces that dropped frames in the last ten minutes, and routers with few free buffers."""
-    yield from map(_lossy_interface, losing(recent_losses(now)))
-    yield from map(_short_of_buffers, short_of_buffers(recent_buffers(now)))
-
-
-def _lossy_interface(loss: Loss) -> AlarmCondition:
-    facts = {
-        "ratio": loss.ratio,
-        "reasons": loss.reasons,
-        "rx_packets": loss.rx_packets,
-        "tx_packets": loss.tx_packets,
-    }
-    return AlarmCondition(
-        kind=Kind.LOSSES,
-        object=f"interface:{loss.router_id}:{loss.interface}",
-        name=f"{loss.router}:{loss.interface}",
-        facts=facts,
-        routers=(loss.router_id,),
-    )
-
-
-def _short_of_buffers(short: FewBuffers) -> AlarmCondition:
-    return AlarmCondition(
-        kind=Kind.FEW_BUFFERS,
-        object=f"router:{short.router_id}",
-        name=short.router,
-        facts={"free": short.free, "all": short.buffers},
-        routers=(short.router_id,),
-    )
+    for loss in losing(recent_losses(now)):
+        yield AlarmCondition(
+            kind=Kind.LOSSES,
+            object=f"interface:{loss.router_id}:{loss.interface}",
+            name=f"{loss.router}:{loss.interface}",
+            facts={name: getattr(loss, name) for name in ("ratio", "reasons", "rx_packets", "tx_packets")},
+            routers=(loss.router_id,),
+        )
+    for short in short_of_buffers(recent_buffers(now)):
+        yield AlarmCondition(
+            kind=Kind.FEW_BUFFERS,
+            object=f"router:{short.router_id}",
+            name=short.router,
+            facts={"free": short.free, "all": short.buffers},
+            routers=(short.router_id,),
+        )
 
 
 def _with_agent() -> QuerySet[Router]:
@@ -178,3 +159,55 @@ def _of(router: Any, kind: Kind, affected: dict[int, Affected] | None = None, **
         affected=(affected or {}).get(router.pk, NOBODY),
         **more,
     )
+
+
+# The booked fraction of bandwidth or cores from which the ISP must extend the network.
+NEARLY_FULL = 0.8
+
+
+def links(now: datetime) -> Iterator[AlarmCondition]:
+    for link in links_with_observed_mtu().order_by("pk"):
+        if mtu_mismatch(link):
+            yield _link(link, Kind.LINK_MTU)
+        if interface_missing(link):
+            yield _link(link, Kind.LINK_INTERFACE)
+
+
+def full_ports(now: datetime) -> Iterator[AlarmCondition]:
+    """Yield ports on which nearly all bandwidth that is bookable at their present speed is booked."""
+    booked = port_link_state.booked_ports(Port.objects.select_related("router"))
+    full = booked.filter(Q(booked_part__gte=NEARLY_FULL) | Q(booked_part=None))
+    for port in full.order_by("pk"):
+        yield _of_port(port, Kind.PORT_FULL, {"booked": port.booked_bps, "all": port.bookable_now_bps})
+
+
+def slow_ports(now: datetime) -> Iterator[AlarmCondition]:
+    """Yield customer ports that negotiated less than agreed, or whose bond has lost a member."""
+    reporting = Q(router__observed__reported_at__gte=now - FRESH, router__observed__vpp_connected=True)
+    ports = Port.objects.filter(reporting, retired_at=None, customer__isnull=False).select_related("router")
+    for port in port_link_state.slow_ports(ports):
+        facts = {"runs": port.link_bps, "agreed": port.speed_bps}
+        facts |= {"booked": port.booked_bps, "left": port.bookable_now_bps}
+        yield _of_port(port, Kind.PORT_SLOW, facts)
+
+
+def full_routers(now: datetime) -> Iterator[AlarmCondition]:
+    booked = Router.objects.filter(pk__in=RouterLoad.objects.filter(booked__gt=0).values("router"))
+    routers = list(booked.select_related("observed").order_by("pk"))
+    use = core_use_of(routers)
+    for router in routers:
+        its = use[router.pk]
+        if its.part >= NEARLY_FULL:
+            facts = {"percent": its.percent, "booked": its.booked_cores, "all": its.bookable_cores}
+            yield _of(router, Kind.ROUTER_FULL, facts=facts)
+
+
+def _of_port(port: Port, kind: Kind, facts: dict[str, Any]) -> AlarmCondition:
+    return AlarmCondition(
+        kind=kind, object=f"port:{port.pk}", name=str(port), facts=facts, routers=(port.router_id,)
+    )
+
+
+def _link(link: Any, kind: Kind) -> AlarmCondition:
+    both = (link.a_router_id, link.z_router_id)
+    return AlarmCondition(kind=kind, object=f"link:{link.pk}", name=str(link), routers=both)

@@ -19,10 +19,7 @@ UNSENT_AFTER = timedelta(seconds=10)
 
 
 def relay(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm if messages wait too long for the relay.
-
-    No message is lost: the sweeper does the work later.
-    """
+    """Yield an alarm if messages wait too long. None is lost: the sweeper does the work later."""
     unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
     first = unsent.order_by("id").first()
     if first is not None:

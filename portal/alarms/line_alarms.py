@@ -1,7 +1,7 @@
-"""Alarms about lines that are down or differ from their order.
+"""Alarms about lines that are down or differ from their order, about orders, and about failed tests.
 
-The alarms are grouped by cause: a port causes one alarm, however many lines it carries. A line causes no
-alarm if a silent router or a router without VPP explains its state.
+The alarms about lines are grouped by cause: a port causes one alarm, however many lines it carries. A line
+causes no alarm if a silent router or a router without VPP explains its state.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,19 +10,22 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
-from portal.alarms.derivation.router_alarms import troubled_routers
 from portal.alarms.kinds import Affected, AlarmCondition, Kind
+from portal.alarms.router_alarms import troubled_routers
 from portal.core.clock import to_time
 from portal.core.network.path_bfd import LISTENING
+from portal.core.stored_text import in_english
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
-from portal.vll.models import TunnelPath, Vll, VllEnd
+from portal.vll import queries
+from portal.vll.models import ActivationTest, Order, TunnelPath, Vll, VllEnd
 from portal.vll.operations.link_loss_forwarding import timing
 from portal.vll.path_status import lines_beyond
-from portal.vll.sentences import black_hole_facts
-from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
+from portal.vll.sentences import activation_test_facts, activation_test_sentence, black_hole_facts
+from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
 # After the link of one end has returned, the agent of the other end must set up its port within this time.
 _SET_UP_WITHIN = timedelta(seconds=60)
@@ -120,6 +123,17 @@ class _Cause(NamedTuple):
     since: datetime | None
     affected: Affected
 
+    def alarm(self, kind: Kind, name: str, routers: tuple[int, ...] = (), **facts: str) -> AlarmCondition:
+        return AlarmCondition(
+            kind=kind,
+            object=self.object,
+            name=name,
+            since=self.since,
+            facts=facts,
+            routers=routers,
+            affected=self.affected,
+        )
+
 
 def down(now: datetime) -> Iterator[AlarmCondition]:
     """Yield the causes of lines being down: ports, paths, or the line itself. Also yield watched paths that
@@ -138,18 +152,16 @@ def down(now: datetime) -> Iterator[AlarmCondition]:
     ports = Port.objects.select_related("router").in_bulk(_ids(causes, "port"))
     routers = _router_names(causes)
     for cause in causes:
-        about: dict[str, Any] = {"object": cause.object, "since": cause.since, "affected": cause.affected}
         if cause.what == "port":
             port = ports[int(cause.ids[0])]
-            yield AlarmCondition(kind=Kind.PORT_DOWN, name=str(port), routers=(port.router_id,), **about)
+            yield cause.alarm(Kind.PORT_DOWN, str(port), (port.router_id,))
         elif cause.what == "path":
             a, z, _family = map(int, cause.ids)
             session = watched.pop(cause.object, None)
-            facts = {"why": "no_route" if session is None else "unheard"}
-            name = f"{routers[a]} – {routers[z]}"
-            yield AlarmCondition(kind=Kind.PATH_DOWN, name=name, routers=(a, z), facts=facts, **about)
+            why = "no_route" if session is None else "unheard"
+            yield cause.alarm(Kind.PATH_DOWN, f"{routers[a]} – {routers[z]}", (a, z), why=why)
         else:
-            yield AlarmCondition(kind=Kind.LINE_DOWN, name=_line_name(cause), **about)
+            yield cause.alarm(Kind.LINE_DOWN, _line_name(cause))
     yield from watched.values()
 
 
@@ -158,12 +170,11 @@ def differing(now: datetime) -> Iterator[AlarmCondition]:
     causes = _causes(_DIFFERING, troubled=list(troubled_routers(now)), settled=settled)
     routers = _router_names(causes)
     for cause in causes:
-        about: dict[str, Any] = {"object": cause.object, "since": cause.since, "affected": cause.affected}
         if cause.what == "router":
             router = int(cause.ids[0])
-            yield AlarmCondition(kind=Kind.ROUTER_DIFFERS, name=routers[router], routers=(router,), **about)
+            yield cause.alarm(Kind.ROUTER_DIFFERS, routers[router], (router,))
         else:
-            yield AlarmCondition(kind=Kind.LINE_DIFFERS, name=_line_name(cause), **about)
+            yield cause.alarm(Kind.LINE_DIFFERS, _line_name(cause))
 
 
 def contested(now: datetime) -> Iterator[AlarmCondition]:
@@ -311,3 +322,80 @@ def _router_names(causes: Collection[_Cause]) -> dict[int, str]:
 
 def _line_name(cause: _Cause) -> str:
     return next((each["name"] for each in cause.affected.first), cause.ids[0])
+
+
+# A failed test causes an alarm until a later test between the same routers passes, at most for this time.
+FAILED_TESTS_FOR = timedelta(days=7)
+
+
+def orders(now: datetime) -> Iterator[AlarmCondition]:
+    every = Order.objects.select_related("vll__customer", "customer")
+    overdue = every.exclude(state__in=TERMINAL_ORDER_STATES).filter(alarmed_at__isnull=False)
+    for order in overdue.order_by("ordered_at"):
+        yield _order(order, Kind.ORDER_OVERDUE, since=order.ordered_at)
+    for order in queries.recently_failed(every, now=now).order_by("state_at"):
+        yield _order(order, Kind.ORDER_FAILED, since=order.state_at)
+    for order in every.filter(state=OrderState.PENDING_APPROVAL).order_by("ordered_at"):
+        yield _order(order, Kind.ORDER_PENDING_APPROVAL, since=order.ordered_at)
+
+
+def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:
+    """Yield lines whose order was ended by force, so that their resources stay reserved."""
+    under_way = Order.objects.filter(vll=OuterRef("pk")).exclude(state__in=TERMINAL_ORDER_STATES)
+    left = Vll.objects.filter(~Exists(under_way), wanted_present=False)
+    left = left.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
+    for line in left.select_related("customer").order_by("created_at"):
+        facts = {"customer": str(line.customer)}
+        yield AlarmCondition(kind=Kind.UNCONFIRMED, object=f"line:{line.pk}", name=str(line), facts=facts)
+
+
+def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
+    """Yield the newest failed test of each pair of routers. The direction does not matter."""
+    newest: dict[tuple[str, ...], ActivationTest] = {}
+    for test in _failed_tests(now).order_by("finished_at"):
+        newest[tuple(sorted(test.conditions["routers"][side]["router"] for side in "az"))] = test
+    for pair, test in newest.items():
+        with in_english():
+            sentence = activation_test_sentence(test)
+        yield AlarmCondition(
+            kind=Kind.TEST_FAILED,
+            object="routers:" + ":".join(pair),
+            name=" – ".join(test.conditions["routers"][side]["router"] for side in "az"),
+            since=test.finished_at,
+            facts={
+                **activation_test_facts(test),
+                "code": f"line-test-{test.reason}",
+                "sentence": sentence,
+                "line": str(test.vll_id),
+                "test": str(test.pk),
+            },
+        )
+
+
+def _failed_tests(now: datetime) -> QuerySet[ActivationTest]:
+    """Return the failed tests that no later passed test makes obsolete. The later test must be between the
+    same routers, with frames at least as large.
+    """
+    a, z = "conditions__routers__a__router", "conditions__routers__z__router"
+    passed = ActivationTest.objects.filter(
+        Q(**{a: OuterRef(a), z: OuterRef(z)}) | Q(**{a: OuterRef(z), z: OuterRef(a)}),
+        state=ActivationTest.State.PASSED,
+        finished_at__gt=OuterRef("finished_at"),
+        frame__gte=OuterRef("frame"),
+    )
+    failed = ActivationTest.objects.filter(
+        state=ActivationTest.State.FAILED, finished_at__gte=now - FAILED_TESTS_FOR
+    )
+    return failed.filter(~Exists(passed))
+
+
+def _order(order: Order, kind: Kind, *, since: datetime) -> AlarmCondition:
+    facts = {"customer": str(order.customer), "action": order.action, "state": order.state}
+    return AlarmCondition(
+        kind=kind,
+        object=f"order:{order.pk}",
+        name=str(order.vll),
+        since=since,
+        facts=facts | {"line": str(order.vll_id)},
+        affected=of_lines([order.vll]),
+    )

@@ -28,14 +28,15 @@ from typing import Any
 
 from django.db.models import Max, Min
 
-from portal.telemetry.bucket_queries import rolled_up, starts_of
+from portal.telemetry.buckets import SIDES, rolled_up, starts_of
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, coarsest_for, finest_kept
+from portal.telemetry.partitioned_tables import FIVE_MINUTES, HOURS, ROLLUPS, coarsest_for, finest_kept
+from portal.telemetry.rollups import COLOURS
 from portal.telemetry.throughput import expected_of
 from portal.telemetry.time_spans import ServiceTime, service_time
 from portal.vll.models import Vll, VllEnd
 
-_PER_END = (
+_FRAMES_PER_END = (
     "in_packets",
     "out_packets",
     "violate_packets",
@@ -44,7 +45,7 @@ _PER_END = (
     "in_most",
     "out_most",
 )
-_COLUMNS = (*(f"{side}_{column}" for side in "az" for column in _PER_END), "simulated")
+_FRAME_COLUMNS = (*(f"{side}_{column}" for side in "az" for column in _FRAMES_PER_END), "simulated")
 # Agents read counters every 10 s. While VPP does not respond, one sample covers up to 35 s
 # (docs/reference/agent-reports.md).
 _INTERVAL_S = 10
@@ -67,16 +68,11 @@ class EndCount:
     out_most: float | None
 
     def is_whole(self, step_s: int) -> bool:
-        """Return whether the bucket was counted without gaps and without overlaps.
-
-        Samples overlap if a clock was set back.
-        """
+        """Return whether the bucket has no gaps and no overlaps, which result from a clock set back."""
         return self.covered_ms == step_s * 1000 and self.policed_ms in (None, 0, self.covered_ms)
 
     def most_in(self, step_s: int) -> float:
-        """Return the largest number of frames within the profile that one sample counted; an estimate if that
-        number is not stored.
-        """
+        """Return the most frames within the profile in one sample, or an estimate if it is not stored."""
         return self._most(self.into - (self.violate or 0.0), step_s) if self.in_most is None else self.in_most
 
     def most_out(self, step_s: int) -> float:
@@ -110,9 +106,7 @@ class Direction:
         self.delivered += exit.out
 
     def add_border(self, entrance: EndCount, exit: EndCount, step_s: int, clocks_apart_s: float) -> None:
-        """Add the possible error at one border of a bucket. Call it if the bucket on the other side of the
-        border is not compared.
-        """
+        """Add the possible error at a border of a bucket whose neighbour there is not compared."""
         most = max(entrance.most_in(step_s), exit.most_out(step_s))
         self.astray += most * (1 + clocks_apart_s / _INTERVAL_S)
 
@@ -131,12 +125,8 @@ class Direction:
 def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
     """Return the response of ``GET /vlls/<id>/loss``, over the buckets that lie completely in the range.
 
-    * ``compared``: the number of compared buckets.
-    * ``missing``: the number of expected buckets that cannot be compared.
-    * ``loss_ratio``: the lost part of the frames that were sent within the profile, from 0 to 1; None if none
-      was sent. A value below ``bound_ratio`` only shows that the loss is less than ``bound_ratio``.
-
-    Raises RangeEmpty.
+    ``missing``: the number of expected buckets that cannot be compared. ``loss_ratio``: the lost part of the
+    frames that were sent within the profile; None if none was sent. Raises RangeEmpty.
     """
     if since >= until:
         raise RangeEmpty
@@ -165,10 +155,7 @@ def frame_loss_by_month(
 
 
 def _apart_s(vll: Vll) -> float:
-    """Return the difference (s) between the times of the samples at the two ends; 0 if unknown.
-
-    The offsets come from the newest reports.
-    """
+    """Return the difference (s) between the sample times at the two ends in the newest reports, or 0."""
     offset = "port__router__agent_clock__sample_offset_ms"
     ends = VllEnd.objects.filter(vll=vll, port__router__agent_clock__isnull=False)
     found = ends.aggregate(most=Max(offset), least=Min(offset))
@@ -177,8 +164,8 @@ def _apart_s(vll: Vll) -> float:
 
 def _counted(vll: Vll, since: datetime, until: datetime, step_s: int) -> tuple[Counted, bool]:
     """Return both ends of the non-empty buckets by their start (epoch s), and whether any is simulated."""
-    rows = rolled_up(vll, starts_of(since, until, step_s), coarsest_for(step_s), _COLUMNS)
-    width = len(_PER_END)
+    rows = rolled_up(vll, starts_of(since, until, step_s), coarsest_for(step_s), _FRAME_COLUMNS)
+    width = len(_FRAMES_PER_END)
     counted = {
         start: (EndCount(*row[:width]), EndCount(*row[width : 2 * width])) for start, row in rows.items()
     }
@@ -194,10 +181,7 @@ def compare(
     now: datetime,
     apart_s: float,
 ) -> dict[str, Any]:
-    """Return the result of ``frame_loss`` for the counts of A and Z by the start (epoch s) of their bucket.
-
-    ``apart_s``: the difference (s) between the times of the samples at the two ends.
-    """
+    """Return the result of ``frame_loss`` for counts of A and Z, whose sample times differ by ``apart_s``."""
     whole = [
         start
         for start in starts_of(since, until, step_s)
@@ -222,4 +206,108 @@ def compare(
         "missing": len(expected.difference(whole)),
         "a_to_z": a_to_z.as_document(),
         "z_to_a": z_to_a.as_document(),
+    }
+
+
+_DROPS_PER_END = ("in_drops", "violate_packets", "out_drops")
+_DROP_COLUMNS = (*(f"{side}_{column}" for side in SIDES for column in _DROPS_PER_END), "simulated")
+
+
+@dataclass(frozen=True, slots=True)
+class EndDrops:
+    """The dropped frames of an end; None if there are no counts of them.
+
+    ``sent_in``: frames from the customer that VPP dropped, without the frames that the policer dropped.
+    ``for_customer``: frames for the customer that VPP dropped instead of sending them out of the port.
+    """
+
+    sent_in: int | None
+    for_customer: int | None
+
+    def as_document(self) -> dict[str, int | None]:
+        return {"dropped_in": self.sent_in, "dropped_out": self.for_customer}
+
+    @property
+    def is_known(self) -> bool:
+        return self.sent_in is not None or self.for_customer is not None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.sent_in or self.for_customer)
+
+
+def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, EndDrops]:
+    """Return the drops by side, over all buckets that touch the range.
+
+    The buckets are the finest ones that are stored for the range, but not shorter than 5 minutes. If an end
+    has a policer, its incoming drops only include buckets with counts of the policer. In a bucket without
+    these counts, the policer may have caused the drops.
+    """
+    finest = finest_kept(since, now=now)
+    table = finest if finest in ROLLUPS else FIVE_MINUTES
+    rows = rolled_up(vll, starts_of(since, until, table.step_s), table, _DROP_COLUMNS)
+    width = len(_DROPS_PER_END)
+    found = {}
+    for at, side in enumerate(SIDES):
+        counted = [row[at * width : (at + 1) * width] for row in rows.values()]
+        is_policed = any(violate is not None for _, violate, _ in counted)
+        sent_in = [
+            max(0.0, drops - (violate or 0.0))
+            for drops, violate, _ in counted
+            if drops is not None and not (is_policed and violate is None)
+        ]
+        for_customer = [drops for _, _, drops in counted if drops is not None]
+        found[side] = EndDrops(
+            round(sum(sent_in)) if sent_in else None, round(sum(for_customer)) if for_customer else None
+        )
+    return found
+
+
+_MEASURES = ("bytes", "packets")
+
+
+def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
+    """Return the response of ``GET /vlls/<id>/policing``, over the buckets that touch the range.
+
+    The counts of an end are None if no policer was counted there. Raises RangeEmpty.
+    """
+    if since >= until:
+        raise RangeEmpty
+    finest = finest_kept(since, now=now)
+    table = finest if finest in ROLLUPS else FIVE_MINUTES
+    columns = tuple(column for side in SIDES for column in _policer_columns(side))
+    rows = rolled_up(vll, starts_of(since, until, table.step_s), table, (*columns, "simulated"))
+    width = len(columns) // len(SIDES)
+    ends = {
+        side: [counts for row in rows.values() if (counts := row[at * width : (at + 1) * width])[-1]]
+        for at, side in enumerate(SIDES)
+    }
+    return {
+        "step_s": table.step_s,
+        **{f"{side}_end": _policer_summary(counted) for side, counted in ends.items()},
+        "simulated": any(row[-1] for row in rows.values() if row[width - 1] or row[-2]),
+    }
+
+
+def _policer_columns(side: str) -> tuple[str, ...]:
+    """Return the columns of an end, grouped by colour. The last column is the counted time (ms)."""
+    return (
+        *(f"{side}_{colour}_{what}" for colour in COLOURS for what in _MEASURES),
+        f"{side}_policed_ms",
+    )
+
+
+def _policer_summary(counted: list[tuple[Any, ...]]) -> dict[str, Any]:
+    if not counted:
+        return {"counted_s": 0, **dict.fromkeys(COLOURS), "violate_ratio": None}
+    totals = [round(sum(row[at] for row in counted)) for at in range(len(COLOURS) * len(_MEASURES))]
+    colours = {
+        colour: dict(zip(_MEASURES, totals[at : at + 2], strict=True))
+        for colour, at in zip(COLOURS, (0, 2, 4), strict=True)
+    }
+    packets = sum(colours[colour]["packets"] for colour in COLOURS)
+    return {
+        "counted_s": round(sum(row[-1] for row in counted) / 1000),
+        **colours,
+        "violate_ratio": colours["violate"]["packets"] / packets if packets else None,
     }

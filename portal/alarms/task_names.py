@@ -1,4 +1,0 @@
-"""Names of the Celery tasks of alarms."""
-
-WATCH = "alarms.watch"
-FORGET = "alarms.forget"

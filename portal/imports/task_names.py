@@ -1,4 +1,0 @@
-"""Celery's names of the tasks of imports."""
-
-RUN = "imports.run"
-SWEEP = "imports.sweep"

@@ -1,1 +1,0 @@
-"""Collectors: one module per subject. Each yields metric families for a scrape."""

@@ -1,3 +1,0 @@
-"""Celery's names of the tasks of NetBox."""
-
-SYNC = "netbox.sync"
