@@ -1,10 +1,13 @@
-"""Reading of whole numbers from input."""
+"""Reading of whole numbers and ids from input."""
 
 import re
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
+
+_LARGEST_ID = 2**63 - 1
 
 
 def whole_number(text: str, *, most: int) -> int | None:
@@ -20,6 +23,19 @@ def whole_number(text: str, *, most: int) -> int | None:
         return None
     number = int(digits)
     return number if number <= most else None
+
+
+def row_id(text: Any) -> int | None:
+    """Return the id of a row in a text of a request; None if the text is not an id."""
+    return whole_number(str(text or ""), most=_LARGEST_ID)
+
+
+def uuid_of(text: str) -> UUID | None:
+    """Return the UUID in a text; None if the text is not a UUID."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 class WholeNumberField(forms.IntegerField):

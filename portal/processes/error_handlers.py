@@ -10,7 +10,7 @@ from django.views.csrf import csrf_failure
 
 from portal.accounts.language import own_language_use
 from portal.api import problem_details
-from portal.web.page.partial_requests import is_partial, stale_form_refusal
+from portal.web.page.middleware import is_partial, stale_form_refusal
 
 _API = "/api/"
 

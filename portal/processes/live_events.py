@@ -1,6 +1,6 @@
 """Server-sent events for open pages (HTML Living Standard, section 9.2), as an ASGI application.
 
-A view of the portal (portal.web.page.live_topics) decides who may follow a topic. The view runs with the
+A view of the portal (portal.web.page.live) decides who may follow a topic. The view runs with the
 portal's middleware, in a thread of a small pool. For each stream, the view runs again once a minute, to end
 the streams of users who have signed out. The streams themselves need no threads. An event contains only the
 name of a topic.
@@ -25,7 +25,7 @@ from portal.core.whole_number import whole_number
 from portal.metrics import live_stream_counts as metrics
 from portal.processes.live_changes import listen
 from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams
-from portal.web.page.live_topics import Following
+from portal.web.page.live import Following
 
 log = logging.getLogger(__name__)
 

@@ -19,11 +19,11 @@ from portal.vll.models import Order, Vll
 from portal.vll.search import orders_found
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.lines.line_progress import actions_of
+from portal.web.lists import lines_found, others_found
 from portal.web.noc.inventory.inventory_kinds import KINDS
 from portal.web.page.list_filters import LONGEST_SEARCH, Text
 from portal.web.page.navigation import pages_of
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.search import lines_found, others_found
 
 # The maximum number of entries for each kind of object. The search page shows more.
 SHOWN = 5
@@ -42,14 +42,6 @@ class Option:
     url: str = ""
     note: Text = ""
     press: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The entries of one kind, and the title of the kind."""
-
-    title: Text
-    options: list[Option]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +67,22 @@ _LINE_ACTIONS = (
 )
 
 
-def options_of(user: User, q: str) -> list[Options]:
-    """Return the entries for ``user`` that match ``q``, by kind. Kinds without entries are left out.
+def options_of(user: User, q: str) -> list[tuple[Text, list[Option]]]:
+    """Return the kinds of entries for ``user`` that match ``q``, each with its title and its entries.
 
     If ``q`` is "", all pages and actions are returned, but no objects.
     """
     of_lines = [option for verb in _LINE_ACTIONS for option in _on_lines(user, verb, q)]
     kinds = [
-        Options(_("On a line"), of_lines),
-        Options(_("Go to"), [each for each in _pages(user) if _fits(each, q)]),
-        Options(_("Do"), [each for each in _actions(user) if _fits(each, q)]),
+        (_("On a line"), of_lines),
+        (_("Go to"), [each for each in _pages(user) if _fits(each, q)]),
+        (_("Do"), [each for each in _actions(user) if _fits(each, q)]),
         *(_things(user, q) if len(q) >= _LEAST_LETTERS and not of_lines else ()),
     ]
     if q:
         everything = f"{reverse('web:search')}?{urlencode({'q': q})}"
-        kinds.append(Options(_("Search"), [Option(_("Search for “%(q)s”") % {"q": q}, everything)]))
-    return [kind for kind in kinds if kind.options]
+        kinds.append((_("Search"), [Option(_("Search for “%(q)s”") % {"q": q}, everything)]))
+    return [kind for kind in kinds if kind[1]]
 
 
 def _fits(option: Option, q: str) -> bool:
@@ -144,11 +136,11 @@ def _order_text(order: Order) -> str:
     return _("%(action)s %(line)s") % {"action": order.get_action_display(), "line": order.vll}
 
 
-def _things(user: User, q: str) -> Iterable[Options]:
+def _things(user: User, q: str) -> Iterable[tuple[Text, list[Option]]]:
     lines = lines_found(user, q)[:SHOWN]
-    yield Options(_("Lines"), [_thing(vll, "web:vll", vll.pk, vll.customer) for vll in lines])
+    yield (_("Lines"), [_thing(vll, "web:vll", vll.pk, vll.customer) for vll in lines])
     orders = queries.orders(user).filter(orders_found(q))[:SHOWN]
-    yield Options(
+    yield (
         _("Orders"),
         [
             _thing(_order_text(order), "web:noc-order", order.pk, order.customer)
@@ -158,7 +150,7 @@ def _things(user: User, q: str) -> Iterable[Options]:
         ],
     )
     for found in others_found(user, q, shown=SHOWN):
-        yield Options(found.title, [Option(str(row), address) for row, address in found.rows])
+        yield (found.title, [Option(str(row), address) for row, address in found.rows])
 
 
 def _thing(name: Any, page: str, pk: Any, note: Any) -> Option:
@@ -171,7 +163,7 @@ def palette(request: SignedInRequest) -> HttpResponse:
     """Return the dialog of the palette; with ``?q=`` only the list of matching entries."""
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kinds = options_of(request.user, q)
-    context = {"kinds": kinds, "count": sum(len(kind.options) for kind in kinds)}
+    context = {"kinds": kinds, "count": sum(len(options) for _title, options in kinds)}
     template = "command_palette/_options.html" if "q" in request.GET else "command_palette/_palette.html"
     return render(request, template, context)
 

@@ -1,7 +1,6 @@
 """The first page after sign-in: problems of lines, traffic, and recent orders."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -23,8 +22,8 @@ from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OperStatus, OrderState
+from portal.web.page.list_filters import newest_first
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import newest_first
 from portal.web.page.sparkline import sparkline_of
 
 SHOWN = 5
@@ -44,21 +43,8 @@ class Trouble(models.TextChoices):
 _TONES = {Trouble.DOWN: "danger", Trouble.FAILED: "danger", Trouble.DRIFT: "warning"}
 
 
-@dataclass(frozen=True, slots=True)
-class LineAlarm:
-    """The lines with one kind of problem.
-
-    ``vlls``: the first lines, at most ``SHOWN``. ``more``: the number of further lines.
-    """
-
-    trouble: Trouble
-    tone: str
-    vlls: list[Vll]
-    more: int
-
-
-def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[LineAlarm]:
-    """Return the kinds of problems that exist, worst first.
+def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[dict[str, Any]]:
+    """Return the kinds of problems that exist, worst first, each with its first lines (``vlls``).
 
     ``down``: whether there can be lines that are down. ``out_of_sync``: whether there can be lines that are
     not in sync. If ``down`` or ``out_of_sync`` is False, the query for this kind is left out.
@@ -70,7 +56,7 @@ def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> li
         _worry(Trouble.FAILED, failed, lambda order: order.vll),
         _worry(Trouble.DRIFT, queries.drifted(lines)) if out_of_sync else None,
     ]
-    return [worry for worry in found if worry is not None and worry.vlls]
+    return [worry for worry in found if worry is not None and worry["vlls"]]
 
 
 def lines_with(trouble: Trouble, rows: QuerySet[Vll], user: User, *, now: datetime) -> QuerySet[Vll]:
@@ -84,10 +70,11 @@ def lines_with(trouble: Trouble, rows: QuerySet[Vll], user: User, *, now: dateti
 
 def _worry(
     trouble: Trouble, rows: QuerySet[Any], line_of: Callable[[Any], Vll] = lambda row: row
-) -> LineAlarm:
+) -> dict[str, Any]:
     first = list(rows[: SHOWN + 1])
     more = rows.count() - SHOWN if len(first) > SHOWN else 0
-    return LineAlarm(trouble, _TONES[trouble], [line_of(row) for row in first[:SHOWN]], more)
+    vlls = [line_of(row) for row in first[:SHOWN]]
+    return {"trouble": trouble, "tone": _TONES[trouble], "vlls": vlls, "more": more}
 
 
 OPEN_ORDERS_SHOWN = 10

@@ -1,8 +1,8 @@
 """The page of a port, with a picture of its VLANs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django import template
 from django.contrib.postgres.expressions import ArraySubquery
@@ -30,8 +30,8 @@ from portal.vll.models import VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.orders.port_choice import orderable_ports
 from portal.web.page.badges import badge_markup
+from portal.web.page.list_filters import newest_first
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import newest_first
 
 COLUMNS = 100
 _STRIP = 1000
@@ -40,50 +40,30 @@ _STRIP = 1000
 LINKS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class FreeArea:
-    """The part of a free range that is in one strip. ``vlans``: the whole range. ``path``: SVG path data."""
+def strips_of(usage: VlanUsage) -> list[dict[str, Any]]:
+    """Return the five strips with all VLANs. A strip is ``rows`` cells high and ``COLUMNS`` cells wide.
 
-    vlans: VlanRange
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """A strip of cells, ``rows`` high and ``COLUMNS`` wide.
-
-    * ``used``: the VLANs in use. ``shared``: the VLANs with only some inner VLANs in use.
-      ``outside``: cells without a VLAN. Each value is SVG path data in units of cells; "" if there are no
-      such cells.
-    * ``free``: the free ranges that are links.
+    * ``used``: the VLANs in use. ``shared``: the VLANs with only some inner VLANs in use. ``outside``: cells
+      without a VLAN. Each value is SVG path data in units of cells; "" if there are no such cells.
+    * ``free``: the largest free ranges, which become links, each with its path data in this strip.
     """
-
-    vlans: VlanRange
-    rows: int
-    used: str
-    shared: str
-    outside: str
-    free: list[FreeArea]
-
-
-def strips_of(usage: VlanUsage) -> list[Strip]:
-    """Return the five strips with all VLANs. The largest free ranges become links."""
     free = sorted(usage.free, key=len, reverse=True)[:LINKS]
     return [_strip(usage, free, start) for start in range(0, MAX_VLAN + 1, _STRIP)]
 
 
-def _strip(usage: VlanUsage, free: list[VlanRange], start: int) -> Strip:
+def _strip(usage: VlanUsage, free: list[VlanRange], start: int) -> dict[str, Any]:
     last = min(start + _STRIP - 1, MAX_VLAN)
     whole = VlanRange(max(start, MIN_VLAN), last)
 
     def drawn(ranges: tuple[VlanRange, ...]) -> str:
         return "".join(_path(part, start) for each in ranges if (part := _within(each, whole)))
 
-    areas = [FreeArea(each, _path(part, start)) for each in free if (part := _within(each, whole))]
+    areas = [(each, _path(part, start)) for each in free if (part := _within(each, whole))]
     rows = -(-(last + 1 - start) // COLUMNS)
     beyond = ((start, whole.first - 1), (last + 1, start + rows * COLUMNS - 1))
     outside = "".join(_path(VlanRange(*each), start) for each in beyond if each[0] <= each[1])
-    return Strip(whole, rows, drawn(usage.used), drawn(usage.shared), outside, areas)
+    paths = {"used": drawn(usage.used), "shared": drawn(usage.shared), "outside": outside}
+    return {"vlans": whole, "rows": rows, "free": areas, **paths}
 
 
 def _within(vlans: VlanRange, other: VlanRange) -> VlanRange | None:
@@ -119,14 +99,6 @@ _TONES = {
 _LOST = ("drops", "rx_miss", "rx_errors", "rx_no_buffer", "tx_errors")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """VLAN ranges to show. ``more``: the number of ranges that are not shown."""
-
-    shown: tuple[VlanRange, ...]
-    more: int
-
-
 @register.simple_tag
 def port_link_badge(state: LinkState) -> SafeString:
     """Return the badge for the state of a port's link."""
@@ -140,10 +112,10 @@ def vlan_count(ranges: tuple[VlanRange, ...]) -> str:
 
 
 @register.simple_tag
-def vlan_ranges(ranges: tuple[VlanRange, ...], most: int | None) -> Listed:
-    """Return the first ``most`` ranges; all ranges if ``most`` is None."""
+def vlan_ranges(ranges: tuple[VlanRange, ...], most: int | None) -> dict[str, Any]:
+    """Return the first ``most`` ranges, and the number of further ranges; all if ``most`` is None."""
     shown = ranges if most is None else ranges[:most]
-    return Listed(shown, len(ranges) - len(shown))
+    return {"shown": shown, "more": len(ranges) - len(shown)}
 
 
 @register.filter

@@ -18,7 +18,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.errors import DomainError
 from portal.notifications import webhook_operations
 from portal.notifications.event_catalogue import CHOICES, CUSTOMER_CHOICES
 from portal.notifications.models import Delivery, Webhook
@@ -35,11 +34,11 @@ from portal.notifications.webhook_operations import (
     why_disabled,
 )
 from portal.web.fields.autocomplete import AutocompleteField
+from portal.web.fields.base import VersionedForm, save
 from portal.web.page.badges import badge_markup
 from portal.web.page.flash_messages import result_message
+from portal.web.page.list_filters import in_order, newest_first
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import in_order, newest_first
-from portal.web.page.versioned_save import VersionedForm, save
 
 
 def _described(choices: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -190,13 +189,9 @@ def add(request: SignedInRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "webhooks/form.html", {"form": WebhookAddForm(user=request.user)})
     form = WebhookAddForm(request.POST, user=request.user)
-    if form.is_valid():
-        try:
-            webhook, secret = webhook_create(user=request.user, now=clock.now(), **form.cleaned_data)
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            return _page(request, webhook, secret=secret)
+    if made := form.submit(partial(webhook_create, user=request.user, now=clock.now())):
+        webhook, secret = made
+        return _page(request, webhook, secret=secret)
     return render(request, "webhooks/form.html", {"form": form}, status=422)
 
 

@@ -16,6 +16,7 @@ TEMPLATES = ROOT / "templates"
 _TAG = r"(?:\{%.*?%\}|\{\{.*?\}\}|[^>])*?"
 _FORM = re.compile(rf"<form\b(?P<head>{_TAG})>(?P<body>.*?)</form>", re.DOTALL)
 _SUBMIT = re.compile(rf'<button\b{_TAG}type="submit"{_TAG}>', re.DOTALL)
+_POST_BUTTON = re.compile(r'\{% post_button \S.*? "([\w:-]+)"')
 _LEADS_TO = re.compile(r'action="\{% url "([\w:-]+)"')
 _VALUE = re.compile(r'\bvalue="([\w-]+)"')
 # A form with fields or choices is not a one-click action.
@@ -85,6 +86,8 @@ def one_click_actions() -> Iterator[tuple[str, str]]:
         for button in _SUBMIT.finditer(path.read_text()):
             if "formaction=" in button[0]:
                 yield _action(button[0], _OWN_PAGE)
+        for route in _POST_BUTTON.findall(path.read_text()):
+            yield route, ""
 
 
 def _action(button: str, route: str) -> tuple[str, str]:
@@ -106,7 +109,7 @@ def test_only_harmless_actions_take_one_click() -> None:
         ("noc/_person_actions.html", "1"),
         ("noc/customer.html", "1"),
         ("noc/inventory_list.html", "1"),
-        ("noc/_drain_row.html", "suspend"),
+        ("noc/drain.html", "suspend"),
         ("noc/netbox.html", "apply"),
         ("webhooks/_actions.html", "1"),
     ],

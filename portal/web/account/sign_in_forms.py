@@ -6,7 +6,7 @@ from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKe
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from portal.web.team.team_forms import PASSWORD_HELP
+from portal.web.team.team import PASSWORD_HELP
 
 
 class SignInForm(LoginForm):

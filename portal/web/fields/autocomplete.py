@@ -15,10 +15,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
+from portal.core.whole_number import row_id
 from portal.inventory.models import Router, Site
 from portal.inventory.search import found
 from portal.web.fields.base import LookupField
-from portal.web.page.row_id import row_id
 
 SHOWN = 20
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from portal.inventory.interfaces import reported_interfaces
 from portal.inventory.models import Router
 from portal.web.fields.autocomplete import row_named
-from portal.web.page.versioned_save import VersionedForm
+from portal.web.fields.base import VersionedForm
 
 # The names of the form's buttons. The first button shows the lists; all other buttons choose an interface for
 # a field.

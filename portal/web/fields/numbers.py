@@ -19,7 +19,7 @@ from portal.core.quantities import (
     whole_size,
     written_back,
 )
-from portal.core.whole_number import WholeNumberField
+from portal.core.whole_number import WholeNumberField, whole_number
 from portal.vll.line_spec import ANY
 
 
@@ -113,7 +113,7 @@ class OuterVlanField(forms.CharField):
         text = super().clean(value).lower()
         if text in ("", ANY):
             return text or None
-        try:
-            return int(text)
-        except ValueError:
-            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+        number = whole_number(text, most=99_999)
+        if number is None:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return number

@@ -1,7 +1,7 @@
 """Activation tests of a line: the form, the certificate, and its template tags."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django import template
@@ -39,14 +39,6 @@ class ActivationTestForm(TablerForm):
 register = template.Library()
 
 
-class SizeRow(NamedTuple):
-    """A frame size in bytes, and for each direction a text such as ``98 of 100`` (received of sent)."""
-
-    frame: int
-    a_to_z: str
-    z_to_a: str
-
-
 register.filter("outcome", activation_test_sentence)
 register.filter("failure_sentence", failure_sentence)
 
@@ -73,11 +65,13 @@ def interruption(test: ActivationTest) -> str:
 
 
 @register.filter
-def sizes(test: ActivationTest) -> list[SizeRow]:
-    """Return a row for each tested frame size, smallest first."""
+def sizes(test: ActivationTest) -> list[tuple[int | str, ...]]:
+    """Return each tested frame size in bytes, smallest first, and a text such as ``98 of 100`` (received of
+    sent) for each direction.
+    """
     ways = {way: _by_size(test.directions.get(way, ())) for way in ("a_to_z", "z_to_a")}
     tried = sorted({size for counts in ways.values() for size in counts})
-    return [SizeRow(size, *(counts.get(size, "–") for counts in ways.values())) for size in tried]
+    return [(size, *(counts.get(size, "–") for counts in ways.values())) for size in tried]
 
 
 def _by_size(counts: Iterable[dict[str, Any]]) -> dict[int, str]:

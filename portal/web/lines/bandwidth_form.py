@@ -1,18 +1,44 @@
-"""Forms with rates. The user enters a number and a unit, and the cleaned value is in bit/s."""
+"""Forms with rates (a number and a unit, cleaned to bit/s), and default names of lines."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import chain, count
 from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from portal.accounts.models import Customer
+from portal.accounts.models import Customer, User
 from portal.core.quantities import Quantity, RateUnreadable
 from portal.core.units import rate_text
+from portal.vll import queries
 from portal.web.fields.base import TablerForm
 from portal.web.fields.numbers import RateField, refused
+
+# The maximum length of a name without a number, so that there is space for a number.
+_LONGEST = 90
+
+
+def name_after(places: Sequence[str], *, user: User) -> str:
+    """Return a name such as ``Zurich – Basel``.
+
+    If ``user`` can see another line with this name, a number follows the name.
+    """
+    name = " – ".join(places)[:_LONGEST]
+    alike = queries.vlls(user)
+    for place in set(places):
+        alike = alike.filter(description__icontains=place)
+    taken = {_without_dashes(each) for each in alike.values_list("description", flat=True)}
+    names = chain([name], (f"{name} {n}" for n in count(2)))
+    return next(each for each in names if _without_dashes(each) not in taken)
+
+
+def _without_dashes(name: str) -> str:
+    """Return a key to compare names. ``Zurich – Basel`` and ``Zurich-Basel`` have the same key."""
+    return " ".join(re.split(r"[\s–-]+", name)).casefold()
+
 
 MBIT, GBIT = 10**6, 10**9
 UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]

@@ -9,9 +9,9 @@ from portal.core.network.vlan_tags import Tagging
 from portal.core.whole_number import whole_number
 from portal.vll.line_spec import ANY, END, LINE, EndSpec
 from portal.vll.models import Vll
+from portal.web.fields.base import OUTDATED, digest, it_is_now
 from portal.web.lines.bandwidth_form import approval_help
 from portal.web.orders.order_form import OrderForm, end_initial, line_initial, unjudged
-from portal.web.page.versioned_save import OUTDATED, digest, it_is_now
 
 
 class ChangeForm(OrderForm):

@@ -247,9 +247,6 @@ def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return redirect("web:vll", vll_id=shown)
 
 
-UNPROCESSABLE = 422
-
-
 @requires(permissions.may_order, of=visible_vll)
 @require_http_methods(["GET", "HEAD", "POST"])
 def bandwidth(request: SignedInRequest, vll: Vll) -> HttpResponse:

@@ -40,18 +40,22 @@ class EndStep:
     * ``note``: the reason why the end is not ready, or "".
     * ``agent_words``: the agent's message about the end, for the NOC.
     * ``carries``: False if the line is suspended as ordered.
-    * ``unpoliced``: the reason why the end is not policed, or "".
     * ``reporting``: whether the router reports now, so that this state is current.
     """
 
     end: VllEnd
     label: str
     tone: str
-    note: str
-    unpoliced: str
+    note: str = ""
     carries: bool = True
     reporting: bool = True
     agent_words: str = ""
+
+    @property
+    def unpoliced(self) -> str:
+        """The reason why the end is not policed, or ""."""
+        why = unpoliced(self.end)
+        return "" if why is None else unpoliced_text(self.end, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +89,26 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 
 def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
     if vll.lifecycle in TERMINAL_LIFECYCLES and end.status == VllEnd.Status.UNANSWERED:
-        return EndStep(end, _("Never built"), "muted", note="", unpoliced=_unpoliced(end))
+        return EndStep(end, _("Never built"), "muted")
     if (
         order is not None
         and order.state == OrderState.PENDING_APPROVAL
         and end.status == VllEnd.Status.UNANSWERED
     ):
         label, tone = END_LOOKS[VllEnd.Status.UNANSWERED]
-        return EndStep(end, _(label), tone, note="", unpoliced=_unpoliced(end))
+        return EndStep(end, _(label), tone)
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNANSWERED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
         why = maintenance_notice(end.port.router)
-        return EndStep(
-            end=end,
-            label=waiting,
-            tone="warning" if why else "info",
-            note=why["message"] if why else "",
-            unpoliced=_unpoliced(end),
-        )
+        return EndStep(end, waiting, "warning" if why else "info", note=why["message"] if why else "")
     if end.is_as_ordered and vll.admin_status == AdminStatus.DOWN:
-        return EndStep(end, _("Stopped"), "muted", note="", unpoliced=_unpoliced(end), carries=False)
+        return EndStep(end, _("Stopped"), "muted", carries=False)
     label, tone = end_look(end)
     return EndStep(
         end=end,
         label=_(label),
         tone=tone,
         note=router_reason_sentence(end.reason, router=end.port.router.name),
-        unpoliced=_unpoliced(end),
         agent_words=_agent_words(end.reason),
     )
 
@@ -125,11 +122,6 @@ def _as_last_reported(step: EndStep, now: datetime) -> EndStep:
     if seen is None or seen.is_current(reported_since=now - FRESH):
         return step
     return replace(step, reporting=False, tone="muted" if step.tone == "success" else step.tone)
-
-
-def _unpoliced(end: VllEnd) -> str:
-    why = unpoliced(end)
-    return "" if why is None else unpoliced_text(end, why)
 
 
 def _agent_words(reason: dict[str, Any] | None) -> str:

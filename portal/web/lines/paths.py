@@ -3,10 +3,8 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from django import template
-from django.template.loader import render_to_string
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
@@ -21,6 +19,8 @@ from portal.vll.activation_test_procedure import Finding
 from portal.vll.models import TunnelPath
 from portal.vll.path_status import TIME, PathStatus
 from portal.web.noc.map.svg_map import Drawing, Join, Point, drawing_of
+from portal.web.page.badges import badge_markup
+from portal.web.page.units import time
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +124,23 @@ def _join(topology: Topology, link: Link, required: int) -> Join:
 register = template.Library()
 
 
-class PathState(NamedTuple):
-    """The text and the tone of a badge for a path."""
-
-    text: str
-    tone: str
-
-
 @register.simple_tag
-def path_state(path: TunnelPath) -> PathState:
-    """Return the result of the newest test frames on a path, or the reason why no test frames were sent."""
+def path_state(path: TunnelPath) -> SafeString:
+    """Return the badge of a path: the result of the newest test frames, or why no frames were sent."""
     if not path.probe_transport:
-        return PathState(_("not probed"), "muted")
+        return badge_markup(_("not probed"), "muted")
     if path.black_hole_since is not None:
-        return PathState(_("MTU black hole"), "danger")
+        return badge_markup(_("MTU black hole"), "danger")
     if path.probed_at is None:
         built = "conflict" not in (path.a_answer, path.z_answer)
-        return PathState(_("not yet"), "muted") if built else PathState(_("probe in conflict"), "warning")
+        return (
+            badge_markup(_("not yet"), "muted") if built else badge_markup(_("probe in conflict"), "warning")
+        )
     if path.finding == Finding.NOTHING_ARRIVES:
-        return PathState(_("nothing arrives"), "danger")
+        return badge_markup(_("nothing arrives"), "danger")
     if path.finding:
-        return PathState(_("frames lost"), "warning")
-    return PathState(_("all arrive"), "success")
+        return badge_markup(_("frames lost"), "warning")
+    return badge_markup(_("all arrive"), "success")
 
 
 @register.simple_tag
@@ -154,4 +149,4 @@ def path_sentence(path: PathStatus) -> SafeString:
     sentence = conditional_escape(path.sentence)
     if path.since is None:
         return sentence
-    return mark_safe(sentence.replace(TIME, render_to_string("ui/_time.html", {"at": path.since}).strip()))  # noqa: S308
+    return mark_safe(sentence.replace(TIME, time(path.since)))  # noqa: S308 - both are HTML

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -188,37 +187,20 @@ PAGES = {
 # The maximum length of a user name.
 LONGEST_NAME = 150
 _NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
-# For tables whose rows have no name: the column with the id of another object, and the model of that object.
-# The page shows the name of that object.
-_OWNERS: dict[str, tuple[str, type[Model]]] = {
-    "vllend": ("vll_id", Vll),
-    "order": ("vll_id", Vll),
-    "membership": ("user_id", User),
-    "apitoken": ("user_id", User),
-    "authenticator": ("user_id", User),
-    "emailaddress": ("user_id", User),
-    "socialaccount": ("user_id", User),
-    "mailoptout": ("user_id", User),
-    "routercertificate": ("router_id", Router),
-    "routerenrolment": ("router_id", Router),
-    "routerfreeze": ("router_id", Router),
-    "hold": ("customer_id", Customer),
-    "quarantine": ("router_id", Router),
-    "troublereport": ("vll_id", Vll),
-    "operatorstate": ("alarm_id", Alarm),
+_MODELS: dict[str, type[Model]] = {
+    "vll_id": Vll,
+    "user_id": User,
+    "router_id": Router,
+    "customer_id": Customer,
+    "alarm_id": Alarm,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An entry of the audit trail.
-
-    ``name``: the name of the changed row. ``address``: the address of the page with its history.
-    """
-
-    change: Change
-    name: str
-    address: str
+# For tables whose rows have no name: the column with the id of another object, and the model of that object.
+# The page shows the name of that object. An invitation has the name of its address.
+_OWNERS = {
+    what: (column, _MODELS[column])
+    for what, (_page_name, column) in PAGES.items()
+    if column in _MODELS and what != "invitation"
+}
 
 
 @requires(permissions.may_run_the_network)
@@ -232,7 +214,7 @@ def page(request: SignedInRequest) -> HttpResponse:
     by = request.GET.get("by", "").replace("\0", "").strip()[:LONGEST_NAME]
     place = _place(request.GET.get("after", ""))
 
-    def read() -> tuple[Page, list[Row]]:
+    def read() -> tuple[Page, list[dict[str, Any]]]:
         found = newest(of=what, by=by, below=place)
         return found, _rows(found.entries)
 
@@ -248,7 +230,7 @@ def page(request: SignedInRequest) -> HttpResponse:
     return render(request, "noc/audit.html", context)
 
 
-def _rows(entries: list[Entry]) -> list[Row]:
+def _rows(entries: list[Entry]) -> list[dict[str, Any]]:
     ids_of: dict[type[Model], set[Any]] = defaultdict(set)
     for entry in entries:
         if owner := _OWNERS.get(entry.change.what):
@@ -258,14 +240,15 @@ def _rows(entries: list[Entry]) -> list[Row]:
     return [_row(entry, owners) for entry in entries]
 
 
-def _row(entry: Entry, owners: dict[Any, dict[Any, Any]]) -> Row:
+def _row(entry: Entry, owners: dict[Any, dict[Any, Any]]) -> dict[str, Any]:
+    """Return an entry of the audit trail, with the address of the page that has the row's history."""
     what = entry.change.what
     page, column = PAGES[what]
     if owner := _OWNERS.get(what):
         name = str(owners[owner[1]].get(entry.row[owner[0]], entry.pk))
     else:
         name = next((str(entry.row[each]) for each in _NAMES if entry.row.get(each)), str(entry.pk))
-    return Row(entry.change, name, reverse(page, args=[entry.row[column]]))
+    return {"change": entry.change, "name": name, "address": reverse(page, args=[entry.row[column]])}
 
 
 def _place(after: str) -> dict[str, int]:

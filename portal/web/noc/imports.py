@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django import template
-from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponse, StreamingHttpResponse
@@ -29,6 +28,7 @@ from portal.imports.staging import MAX_ROWS, import_stage
 from portal.uploads.errors import TableTooLarge
 from portal.uploads.table import MAX_BYTES
 from portal.web.page.badges import badge_markup
+from portal.web.page.flash_messages import result_message
 from portal.web.page.page_guard import SignedInRequest, requires
 
 register = template.Library()
@@ -92,11 +92,13 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     live = render_to_string("noc/_import_live.html", {"this": this}, request)
     kind = KINDS[this.kind]
     may_import = kind.may_import(Actor(user=request.user))
+    # Cells and messages contain text from the file, which may include personal data.
+    rows = refused_rows(this)[:ROWS_SHOWN] if may_import else []
     context = {
         "this": this,
         "kind": kind,
-        # Cells and messages contain text from the file, which may include personal data.
-        "rows": refused_rows(this)[:ROWS_SHOWN] if may_import else [],
+        "rows": rows,
+        "refusals": [(row.line, refusal) for row in rows for refusal in row.refusals],
         "live": live,
         "every": "2s" if this.is_running else "",
         "may_import": may_import,
@@ -119,10 +121,8 @@ def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Import the new rows of a checked file."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
-    try:
+    with result_message(request):
         import_begin(this=this, actor=Actor(user=request.user), now=clock.now())
-    except DomainError as error:
-        messages.error(request, error.sentence)
     return redirect("web:noc-import", import_id=import_id)
 
 
@@ -132,10 +132,8 @@ def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Stop an import. Rows that are already imported remain."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
-    try:
+    with result_message(request):
         import_cancel(this=this, user=request.user, now=clock.now())
-    except DomainError as error:
-        messages.error(request, error.sentence)
     return redirect("web:noc-import", import_id=import_id)
 
 

@@ -1,5 +1,8 @@
 """The page about NetBox: the age of the data, findings, lines with errors, and manual runs."""
 
+from typing import Any
+
+from django import template
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -10,9 +13,34 @@ from django.views.decorators.http import require_POST
 from portal.accounts import permissions
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.netbox_status import last_complete_run, lines_in_error, netbox_status
+from portal.netbox_sync.netbox_status import (
+    KIND_NAMES,
+    PHASES,
+    error_sentence,
+    finding_sentence,
+    last_complete_run,
+    lines_in_error,
+    netbox_status,
+)
 from portal.netbox_sync.sync_run import run_request
 from portal.web.page.page_guard import SignedInRequest, requires
+
+register = template.Library()
+register.filter("netbox_error", error_sentence)
+register.filter("netbox_finding", finding_sentence)
+
+
+@register.filter
+def netbox_kind(kind: str) -> Any:
+    """Return the name of a kind of inventory row, such as ``port``."""
+    return KIND_NAMES.get(kind, kind)
+
+
+@register.filter
+def netbox_phase(phase: str) -> Any:
+    """Return the name of a run's phase, such as "Reading devices"."""
+    return PHASES.get(phase, phase)
+
 
 RUNS_SHOWN = 20
 LINES_SHOWN = 50

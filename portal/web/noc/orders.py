@@ -1,11 +1,10 @@
 """Orders that wait for the NOC's approval: what they change, and the decision."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django import forms
+from django import forms, template
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -33,13 +32,26 @@ from portal.vll.operations.order_approval import PlanState, plan_of, state_of
 from portal.vll.operations.order_endings import may_be_ended
 from portal.vll.states import OrderState
 from portal.web.fields.base import TablerForm
-from portal.web.lines.paths import LinePath, line_path
+from portal.web.lines.paths import line_path
 from portal.web.orders.order_preview import diff_rows_of
+from portal.web.page.flash_messages import result_message
+from portal.web.page.list_filters import newest_first
+from portal.web.page.live import HTTP_NO_CHANGE
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import newest_first
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
+
+
+register = template.Library()
+
+
+@register.filter
+def as_json(value: Any) -> str:
+    """Return a value of an intent as JSON. Exceptions: a text has no quotes, and null becomes "–"."""
+    if value is None:
+        return "–"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class ApprovalForm(forms.Form):
@@ -75,39 +87,12 @@ class ForceEndForm(TablerForm):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """The resources that the line of an order needs.
+def needs_of(order: Order, *, now: datetime) -> dict[str, Any]:
+    """Return the resources that the line needs if the order is approved.
 
     ``ports``: by side. Their booked bandwidth includes this order. ``path``: None if both ends are on the
     same router.
     """
-
-    ports: dict[str, Port]
-    path: LinePath | None
-
-
-@dataclass(frozen=True, slots=True)
-class PlanPart:
-    """The plan of one router. ``sides``: the ends of the line that the plan changes, such as ``["a"]``."""
-
-    router: int
-    name: str
-    generation: int
-    sides: list[str]
-    differences: list[dict[str, Any]]
-    operations: list[dict[str, Any]]
-    ends: list[dict[str, Any]]
-    error: str
-
-    @property
-    def replaces(self) -> bool:
-        """Whether the plan replaces an existing value on the router."""
-        return any(each["before"] is not None and each["after"] is not None for each in self.differences)
-
-
-def needs_of(order: Order, *, now: datetime) -> Needs:
-    """Return the resources that the line needs if the order is approved."""
     content = LineRevision.from_json(order.after) if order.after else content_of(order.vll)
     rows = with_link_speed(Port.objects.select_related("router"))
     found = rows.in_bulk({end.port for end in content.ends.values()})
@@ -120,38 +105,31 @@ def needs_of(order: Order, *, now: datetime) -> Needs:
         frame=content.frame,
         now=now,
     )
-    return Needs(ports=ports, path=path)
+    return {"ports": ports, "path": path}
 
 
-def plan_parts(plan: PlanResult) -> list[PlanPart]:
+def plan_parts(plan: PlanResult) -> list[dict[str, Any]]:
     """Return the plans of the routers. The plan of the A end is first.
 
-    If the plan of one router names no end, its end is the end that the plan of the other router does not
-    name.
+    ``sides``: the ends of the line that the plan changes, such as ``["a"]``. If the plan of one router names
+    no end, its end is the end that the plan of the other router does not name. ``replaces``: whether the plan
+    replaces an existing value on the router.
     """
     parts = [_part(part) for part in plan.routers]
-    unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))
-    silent = [part for part in parts if not part.sides]
+    silent = [part for part in parts if not part["sides"]]
     if len(silent) == 1:
-        parts[parts.index(silent[0])] = replace(silent[0], sides=unnamed)
-    return sorted(parts, key=lambda part: (part.sides or ["z"], part.name))
+        silent[0]["sides"] = sorted({"a", "z"}.difference(*(part["sides"] for part in parts)))
+    return sorted(parts, key=lambda part: (part["sides"] or ["z"], part["name"]))
 
 
-def _part(part: dict[str, Any]) -> PlanPart:
+def _part(part: dict[str, Any]) -> dict[str, Any]:
     named = [*part["differences"], *part["operations"], *part["ends"]]
-    return PlanPart(
-        router=part["router"],
-        name=part["name"],
-        generation=part["generation"],
-        sides=sorted({each["end"] for each in named if each.get("end")}),
-        differences=part["differences"],
-        operations=part["operations"],
-        ends=part["ends"],
-        error=part["error"],
-    )
+    replaced = [each for each in part["differences"] if None not in (each["before"], each["after"])]
+    sides = sorted({each["end"] for each in named if each.get("end")})
+    return {**part, "sides": sides, "replaces": bool(replaced)}
 
 
-CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
+CONFLICT, UNPROCESSABLE = 409, 422
 
 
 @requires(permissions.may_run_the_network)
@@ -178,15 +156,13 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """
     order = _order(request.user, order_id)
     if request.method == "POST":
-        try:
+        with result_message(request):
             plan_request(user=request.user, order=order, now=clock.now())
-        except DomainError as error:
-            messages.error(request, error.sentence)
         if not request.htmx:
             return redirect("web:noc-order", order_id=order.pk)
     context = _plan_part(order)
     if request.method != "POST" and context["plan_state"] == PlanState.UNDER_WAY:
-        return HttpResponse(status=NO_CHANGE)
+        return HttpResponse(status=HTTP_NO_CHANGE)
     return render(request, "noc/_plan.html", {"order": order, **context})
 
 
@@ -294,8 +270,10 @@ def _plan_part(order: Order) -> dict[str, Any]:
     parts = plan_parts(plan)
     return {
         "plan": plan,
-        "plan_state": str(state_of(plan, now=clock.now())),
+        "plan_state": str(state := state_of(plan, now=clock.now())),
+        "live_topic": f"line:{order.vll_id}",
+        "plan_every": "1s" if state == PlanState.UNDER_WAY else "",
         "parts": parts,
-        "silent": [part.name for part in parts if part.error],
-        "refusing": [part.name for part in parts if part.ends],
+        "silent": [part["name"] for part in parts if part["error"]],
+        "refusing": [part["name"] for part in parts if part["ends"]],
     }

@@ -5,12 +5,14 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from portal.accounts import permissions
 from portal.alarms import queries, sentences
 from portal.alarms.kinds import Kind, Severity
 from portal.allocation.pool_usage import pools
 from portal.core import clock
+from portal.core.units import count_text
 from portal.diagnosis.health import HealthState
 from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState
@@ -23,14 +25,17 @@ SHOWN = 50
 @requires(permissions.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
     """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active."""
-    alarms = render_to_string("noc/_alarm_list.html", _context(), request)
-    return render(request, "noc/_alarms.html" if request.htmx else "noc/overview.html", {"alarms": alarms})
+    return _alarms(request, "noc/_alarms.html" if request.htmx else "noc/overview.html")
 
 
 def alarm_list(request: SignedInRequest) -> HttpResponse:
     """Return the live part of the page. htmx gets it after an action on an alarm in the list."""
+    return _alarms(request, "noc/_alarms.html", with_messages=True)
+
+
+def _alarms(request: SignedInRequest, template: str, **context: bool) -> HttpResponse:
     alarms = render_to_string("noc/_alarm_list.html", _context(), request)
-    return render(request, "noc/_alarms.html", {"alarms": alarms, "with_messages": True})
+    return render(request, template, {"alarms": alarms, **context})
 
 
 def _context() -> dict[str, Any]:
@@ -108,4 +113,13 @@ def _wall_context() -> dict[str, Any]:
 
 @requires(permissions.may_run_the_network)
 def pool_page(request: SignedInRequest) -> HttpResponse:
-    return render(request, "noc/pools.html", {"pools": pools()})
+    """Show the leased and the free part of each pool."""
+    found = pools()
+    counts = found.counts
+    free = {"free": count_text(counts.vni_free), "all": count_text(counts.vni_total)}
+    leases = [
+        ("VNI", counts.vnis, count_text(counts.vni_reserved), _("%(free)s of %(all)s") % free),
+        (_("GRE keys"), counts.gre_keys, "–", _("all others of 32 bits")),
+        (_("GRE address pairs"), counts.gre_pairs, "–", _("by pair of routers")),
+    ]
+    return render(request, "noc/pools.html", {"pools": found, "leases": leases})

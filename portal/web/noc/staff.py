@@ -1,6 +1,8 @@
 """The forms to add NOC staff and to change their roles."""
 
-from django import forms
+from functools import partial
+
+from django import forms, template
 from django.contrib import messages
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.http import HttpResponse
@@ -16,14 +18,26 @@ from portal.accounts.noc_staff import noc_role_change, noc_staff, staff_add
 from portal.accounts.second_factor import second_factor_reset, with_second_factor
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
-from portal.core.errors import DomainError
 from portal.notifications.mail_delivery import first_password_mail
 from portal.web.fields.base import TablerForm
-from portal.web.noc.noc_tags import NOC_ROLES
 from portal.web.page.flash_messages import result_message
 from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
 
+NOC_ROLES = {
+    User.NocRole.NOC.value: _("NOC user"),
+    User.NocRole.NOC_ADMIN.value: _("NOC admin"),
+    User.NocRole.NONE.value: _("Not NOC staff"),
+}
 _STAFF = [(role, label) for role, label in NOC_ROLES.items() if role != User.NocRole.NONE]
+
+
+register = template.Library()
+
+
+@register.filter
+def noc_role(role: str) -> str:
+    """Return the name of a NOC role."""
+    return str(NOC_ROLES[role])
 
 
 class StaffForm(TablerForm):
@@ -58,14 +72,9 @@ def staff(request: SignedInRequest) -> HttpResponse:
 def add(request: SignedInRequest) -> HttpResponse:
     """Add a person to the NOC's staff. If the form is refused, show the page with the errors."""
     form = StaffForm(request.POST)
-    if form.is_valid():
-        try:
-            person = staff_add(now=clock.now(), **form.cleaned_data)
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            messages.success(request, gettext("%(name)s is NOC staff now.") % {"name": person.username})
-            return redirect("web:noc-staff")
+    if person := form.submit(partial(staff_add, now=clock.now())):
+        messages.success(request, gettext("%(name)s is NOC staff now.") % {"name": person.username})
+        return redirect("web:noc-staff")
     return _staff(request, form, status=422)
 
 

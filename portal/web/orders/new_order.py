@@ -13,6 +13,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.core.whole_number import row_id, uuid_of
 from portal.vll import queries
 from portal.vll.feasibility import feasibility_of
 from portal.vll.models import Order
@@ -26,12 +27,10 @@ from portal.web.orders.order_form import (
     proposed_initial,
     reservation_initial,
     unjudged,
-    uuid_of,
 )
 from portal.web.orders.order_preview import feasibility_context
 from portal.web.orders.port_choice import port_offer
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.row_id import row_id
 
 UNPROCESSABLE = 422
 
@@ -75,8 +74,8 @@ def ports(request: SignedInRequest) -> HttpResponse:
     end = "z_end" if "z_end-search" in sent else "a_end"
     search = sent.get(f"{end}-search", "").replace("\0", "").strip()[:100]
     chosen, owner = sent.get(f"{end}-port", ""), row_id(sent.get("owner", ""))
-    offer = port_offer(request.user, search=search, chosen=chosen, owner=owner)
-    return render(request, "orders/_port_options.html", {"groups": offer.choices, "chosen": chosen})
+    choices, _more = port_offer(request.user, search=search, chosen=chosen, owner=owner)
+    return render(request, "orders/_port_options.html", {"groups": choices, "chosen": chosen})
 
 
 @requires(permissions.may_order_for_anyone)

@@ -18,18 +18,24 @@ from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.network.vlan_tags import MAX_VLAN, Tagging
-from portal.core.whole_number import WholeNumberField, whole_number
+from portal.core.whole_number import WholeNumberField, row_id, uuid_of, whole_number
+from portal.inventory.models import Port
 from portal.vll import queries
 from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff
-from portal.vll.line_spec import ANY, AUTO, END, LINE, EndSpec, LineSpec, Property
-from portal.vll.models import Vll, VllEnd
+from portal.vll.line_spec import ANY, AUTO, END, LINE, AllocatedEnd, EndSpec, LineSpec, Property
+from portal.vll.models import Reservation, Vll, VllEnd
+from portal.vll.models.reservation import MAX_RENEWALS
 from portal.web.fields.base import LookupField, TablerForm
 from portal.web.fields.numbers import OuterVlanField, RateField, SizeField
-from portal.web.lines.bandwidth_form import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
-from portal.web.lines.line_names import name_after
+from portal.web.lines.bandwidth_form import (
+    MBIT,
+    UNITS,
+    BandwidthForm,
+    approval_help,
+    name_after,
+    rate_initial,
+)
 from portal.web.orders.port_choice import PortField, orderable_ports, port_offer
-from portal.web.orders.reservation_rows import ShownReservation, shown_reservation
-from portal.web.page.row_id import row_id
 
 TAGGINGS = [
     (Tagging.DOT1Q, _("One VLAN")),
@@ -93,11 +99,11 @@ class EndForm(TablerForm):
         super().__init__(*args, **kwargs)
         self.owner = owner
         search = str(self["search"].value() or "").replace("\0", "").strip()[:100]
-        offer = port_offer(user, search=search, chosen=self["port"].value() or "", owner=owner)
+        choices, more = port_offer(user, search=search, chosen=self["port"].value() or "", owner=owner)
         port: PortField = self.fields["port"]  # type: ignore[assignment]
-        port.choices, port.ports = offer.choices, orderable_ports(user)
-        self.has_more_ports = offer.more
-        self.has_ports = bool(offer.choices) or offer.more
+        port.choices, port.ports = choices, orderable_ports(user)
+        self.has_more_ports = more
+        self.has_ports = bool(choices) or more
 
     def sites_of(self, ports: list[int]) -> dict[int, str]:
         """Return the name of the site for each of these ports on which the user may order."""
@@ -227,11 +233,13 @@ ADJACENT = ("search", "_unit")
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenField:
-    """A field and its errors. ``html_id``: the id of its HTML element."""
+class ShownReservation:
+    """A reservation for display. ``ends``: its ports and VLANs, as ends of a line that are not stored."""
 
-    html_id: str
-    errors: list[str]
+    row: Reservation
+    ends: list[VllEnd]
+    renewals_left: int
+    may_order: bool
 
 
 class OrderForm:
@@ -298,8 +306,8 @@ class OrderForm:
         is_shown = field in form.fields and not form[field].is_hidden
         form.add_error(field if is_shown else None, error.sentence)
 
-    def written_fields(self) -> Iterator[WrittenField]:
-        """Yield all visible fields with their errors.
+    def written_fields(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the HTML id of each visible field, and its errors.
 
         Errors of empty fields are left out until the user submits the form.
         """
@@ -308,7 +316,7 @@ class OrderForm:
                 if field.name.endswith(ADJACENT):
                     continue
                 mistakes = [str(each) for each in field.errors] if field.value() or self.is_sent else []
-                yield WrittenField(field.auto_id, mistakes)
+                yield field.auto_id, mistakes
 
     def problems(self) -> Iterator[Problem]:
         """Yield all errors of the form, in the order of the page."""
@@ -413,6 +421,20 @@ def end_initial(end: VllEnd) -> dict[str, Any]:
     return {"port": end.port_id, "more_tags": not end.exact_match, **values}
 
 
+def shown_reservation(row: Reservation, user: User) -> ShownReservation:
+    """Return ``row`` for display, with its ports and the user's permission to order."""
+    ports = Port.objects.select_related("router").in_bulk([row.ends[side]["port"] for side in "az"])
+    return ShownReservation(
+        row=row,
+        ends=[
+            VllEnd(side=side, port=ports[end.port], **end.columns)
+            for side, end in ((side, AllocatedEnd.from_json(row.ends[side])) for side in "az")
+        ],
+        renewals_left=MAX_RENEWALS - row.renewals,
+        may_order=permissions.may_order(user, row.customer),
+    )
+
+
 def open_reservation(user: User, reservation_id: UUID | None) -> ShownReservation | None:
     """Return the open reservation with this id.
 
@@ -424,11 +446,3 @@ def open_reservation(user: User, reservation_id: UUID | None) -> ShownReservatio
         else queries.reservations(user, now=clock.now()).filter(pk=reservation_id).first()
     )
     return None if row is None else shown_reservation(row, user)
-
-
-def uuid_of(text: str) -> UUID | None:
-    """Return the UUID in the text; None if the text is not a UUID."""
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

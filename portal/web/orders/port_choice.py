@@ -1,6 +1,5 @@
 """The choice of a port on which a user may order: a select of limited length, and a search."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -10,27 +9,15 @@ from django.utils.translation import gettext as _
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.units import rate_text
+from portal.core.whole_number import row_id
 from portal.inventory.models import Port
 from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.search import found
-from portal.web.page.row_id import row_id
 
 # The maximum number of ports in the select. Users would not read a longer list.
 SHOWN = 50
 
 PortChoices = list[tuple[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class PortOffer:
-    """The ports in the select. ``choices``: empty if no port matches. ``more``: whether to offer a search.
-
-    A search is offered in two cases: if further ports match, or if the ports are already the result of a
-    search.
-    """
-
-    choices: PortChoices
-    more: bool
 
 
 def orderable_ports(user: User) -> QuerySet[Port]:
@@ -39,8 +26,13 @@ def orderable_ports(user: User) -> QuerySet[Port]:
     return Port.objects.filter(customer__in=customers).exclude(router__agent_url="")
 
 
-def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | None = None) -> PortOffer:
-    """Return the first SHOWN ports that match ``search``, and always the port ``chosen``.
+def port_offer(
+    user: User, *, search: str = "", chosen: str = "", owner: int | None = None
+) -> tuple[PortChoices, bool]:
+    """Return the choices of the select, and whether to offer a search.
+
+    The choices are the first SHOWN ports that match ``search``, and always the port ``chosen``; none if no
+    port matches. A search is offered if further ports match, or if the ports are already the result of one.
 
     The ports are grouped by site, or by customer and site if they belong to several customers. ``owner``: the
     id of the customer of a line to change. Its ends may only move to ports of this customer.
@@ -55,7 +47,7 @@ def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | N
     number = row_id(chosen)
     if number is not None and number not in {port.pk for port in rows}:
         rows += ordered.filter(pk=number)
-    return PortOffer(choices=_grouped(rows), more=more)
+    return _grouped(rows), more
 
 
 class PortField(forms.TypedChoiceField):

@@ -14,11 +14,10 @@ from portal.core.errors import DomainError
 from portal.vll import queries
 from portal.vll.models import Reservation
 from portal.vll.operations import reservation_make, reservation_release, reservation_renew
-from portal.web.orders.order_form import OrderForm
-from portal.web.orders.reservation_rows import shown_reservation
+from portal.web.orders.order_form import OrderForm, shown_reservation
 from portal.web.page.flash_messages import result_message
+from portal.web.page.list_filters import newest_first
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import newest_first
 
 UNPROCESSABLE = 422
 

@@ -1,16 +1,19 @@
 """Badges: the label and colour of each state, as HTML and as template tags."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from django import template
 from django.utils.functional import Promise
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
+from portal.allocation.cpu_core_bookings import CoreUse
+from portal.core.units import number_text
 from portal.diagnosis.checks import CheckState
 from portal.diagnosis.health import HealthState, known_health
+from portal.inventory.models import Router
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.order_diff import change_kinds
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
@@ -59,50 +62,44 @@ def end_look(end: VllEnd) -> tuple[str, str]:
 register = template.Library()
 
 
-class Look(NamedTuple):
-    """The label of a value, and the tone of its badge."""
-
-    label: str
-    tone: str
-
-
-LOOKS: dict[str, dict[Any, Look]] = {
+# The label of each value, and the tone of its badge.
+LOOKS: dict[str, dict[Any, tuple[str, str]]] = {
     "order": {
-        OrderState.ACKNOWLEDGED: Look(gettext_noop("Acknowledged"), "info"),
-        OrderState.PENDING_APPROVAL: Look(gettext_noop("Pending approval"), "warning"),
-        OrderState.IN_PROGRESS: Look(gettext_noop("In progress"), "info"),
-        OrderState.PENDING_CANCELLATION: Look(gettext_noop("Cancelling"), "warning"),
-        OrderState.COMPLETED: Look(gettext_noop("Completed"), "success"),
-        OrderState.FAILED: Look(gettext_noop("Failed"), "danger"),
-        OrderState.REJECTED: Look(gettext_noop("Rejected"), "danger"),
-        OrderState.CANCELLED: Look(gettext_noop("Cancelled"), "muted"),
+        OrderState.ACKNOWLEDGED: (gettext_noop("Acknowledged"), "info"),
+        OrderState.PENDING_APPROVAL: (gettext_noop("Pending approval"), "warning"),
+        OrderState.IN_PROGRESS: (gettext_noop("In progress"), "info"),
+        OrderState.PENDING_CANCELLATION: (gettext_noop("Cancelling"), "warning"),
+        OrderState.COMPLETED: (gettext_noop("Completed"), "success"),
+        OrderState.FAILED: (gettext_noop("Failed"), "danger"),
+        OrderState.REJECTED: (gettext_noop("Rejected"), "danger"),
+        OrderState.CANCELLED: (gettext_noop("Cancelled"), "muted"),
     },
     "lifecycle": {
-        Lifecycle.PENDING_ACTIVE: Look(gettext_noop("Pending active"), "info"),
-        Lifecycle.ACTIVE: Look(gettext_noop("Active"), "success"),
-        Lifecycle.SUSPENDED: Look(gettext_noop("Suspended"), "warning"),
-        Lifecycle.PENDING_TERMINATE: Look(gettext_noop("Pending terminate"), "warning"),
-        Lifecycle.TERMINATED: Look(gettext_noop("Terminated"), "muted"),
-        Lifecycle.CANCELLED: Look(gettext_noop("Cancelled"), "muted"),
+        Lifecycle.PENDING_ACTIVE: (gettext_noop("Pending active"), "info"),
+        Lifecycle.ACTIVE: (gettext_noop("Active"), "success"),
+        Lifecycle.SUSPENDED: (gettext_noop("Suspended"), "warning"),
+        Lifecycle.PENDING_TERMINATE: (gettext_noop("Pending terminate"), "warning"),
+        Lifecycle.TERMINATED: (gettext_noop("Terminated"), "muted"),
+        Lifecycle.CANCELLED: (gettext_noop("Cancelled"), "muted"),
     },
     "admin": {
-        AdminStatus.UP: Look(gettext_noop("Admin up"), "success"),
-        AdminStatus.DOWN: Look(gettext_noop("Admin down"), "muted"),
-        AdminStatus.TESTING: Look(gettext_noop("Admin testing"), "warning"),
+        AdminStatus.UP: (gettext_noop("Admin up"), "success"),
+        AdminStatus.DOWN: (gettext_noop("Admin down"), "muted"),
+        AdminStatus.TESTING: (gettext_noop("Admin testing"), "warning"),
     },
     "oper": {
-        OperStatus.UP: Look(gettext_noop("Up"), "success"),
-        OperStatus.DOWN: Look(gettext_noop("Down"), "danger"),
-        OperStatus.UNKNOWN: Look(gettext_noop("Unknown"), "muted"),
+        OperStatus.UP: (gettext_noop("Up"), "success"),
+        OperStatus.DOWN: (gettext_noop("Down"), "danger"),
+        OperStatus.UNKNOWN: (gettext_noop("Unknown"), "muted"),
     },
     "check": {
-        CheckState.OK.value: Look(gettext_noop("In order"), "success"),
-        CheckState.BROKEN.value: Look(gettext_noop("Look here"), "danger"),
-        CheckState.UNKNOWN.value: Look(gettext_noop("Not known"), "muted"),
+        CheckState.OK.value: (gettext_noop("In order"), "success"),
+        CheckState.BROKEN.value: (gettext_noop("Look here"), "danger"),
+        CheckState.UNKNOWN.value: (gettext_noop("Not known"), "muted"),
     },
     "in_sync": {
-        True: Look(gettext_noop("As ordered"), "success"),
-        False: Look(*NOT_AS_ORDERED),
+        True: (gettext_noop("As ordered"), "success"),
+        False: NOT_AS_ORDERED,
     },
 }
 
@@ -120,19 +117,19 @@ def changes(order: Order) -> str:
     return ", ".join(str(kind.label) for kind in change_kinds(order))
 
 
-def _look(name: str, value: Any) -> Look:
+def _look(name: str, value: Any) -> tuple[str, str]:
     """Return the label and tone of a stored value.
 
     If only a newer release knows the value, the label is the value.
     """
-    return LOOKS[name].get(value) or Look(str(value), "muted")
+    return LOOKS[name].get(value) or (str(value), "muted")
 
 
 @register.simple_tag
 def fact(name: str, value: Any) -> SafeString:
     """Return the badge of a value. Example: ``{% fact "oper" vll.oper_status %}``."""
-    look = _look(name, value)
-    return badge_markup(_(look.label), look.tone)
+    label, tone = _look(name, value)
+    return badge_markup(_(label), tone)
 
 
 @register.simple_tag
@@ -190,10 +187,10 @@ def status(name: str, vll: Vll) -> SafeString:
     values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
     if name == "in_sync" and vll.lifecycle == Lifecycle.PENDING_ACTIVE and not vll.in_sync:
         return badge_markup(_("Not yet"), "muted")
-    look = _look(name, values[name])
+    label, tone = _look(name, values[name])
     # A suspended line does not forward, so its oper status is shown without colour.
     stopped = name == "oper" and vll.admin_status == AdminStatus.DOWN
-    return badge_markup(_(look.label), "muted" if stopped else look.tone)
+    return badge_markup(_(label), "muted" if stopped else tone)
 
 
 @register.simple_tag
@@ -224,10 +221,50 @@ def badge(label: str, tone: str) -> SafeString:
 @register.filter
 def order_state(value: str) -> str:
     """Return the name of an order state."""
-    return _(_look("order", value).label)
+    return _(_look("order", value)[0])
 
 
 @register.filter
 def order_action(value: str) -> str:
     """Return the name of an order action."""
     return _(ACTIONS[value]) if value in ACTIONS else value
+
+
+def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
+    """Return the label of each state and the tone of its badge, the most serious first.
+
+    The list is empty for a router in service. A router that is drained or declared dead is always under
+    maintenance too. In this case the list omits the maintenance.
+    """
+    states: list[tuple[Promise, str]] = []
+    if router.dead_since is not None:
+        states.append((gettext_lazy("Declared dead"), "danger"))
+    if router.drained_since is not None:
+        states.append((gettext_lazy("Drained"), "warning"))
+    if router.locked_since is not None:
+        states.append((gettext_lazy("Locked"), "warning"))
+    if router.frozen_since is not None:
+        states.append((gettext_lazy("Frozen"), "warning"))
+    if router.maintenance_since is not None and router.dead_since is None and router.drained_since is None:
+        states.append((gettext_lazy("Under maintenance"), "warning"))
+    return states
+
+
+@register.simple_tag
+def core_meter(use: CoreUse) -> SafeString:
+    """Return a meter of the booked CPU cores of a router."""
+    booked, bookable = number_text(use.booked_cores), number_text(use.bookable_cores)
+    return format_html(
+        '<span class="ll-meter"><meter min="0" max="{}" value="{}" aria-label="{}"></meter> {}</span>',
+        f"{use.bookable_cores:.3f}",
+        f"{use.booked_cores:.3f}",
+        _("Cores booked"),
+        _("%(percent)s %%: %(booked)s of %(all)s")
+        % {"percent": use.percent, "booked": booked, "all": bookable},
+    )
+
+
+@register.simple_tag
+def router_admin_status_badges(router: Router) -> SafeString:
+    """Return the badges of the states that the NOC has set for a router; "" for a router in service."""
+    return format_html_join(" ", "{}", ((badge_markup(*each),) for each in router_admin_status(router)))

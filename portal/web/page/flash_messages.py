@@ -10,8 +10,8 @@ from portal.web.page.page_guard import SignedInRequest
 
 
 @contextmanager
-def result_message(request: SignedInRequest, *, done: str) -> Iterator[None]:
-    """Run the block. If it succeeds, show the message ``done``.
+def result_message(request: SignedInRequest, *, done: str = "") -> Iterator[None]:
+    """Run the block. If it succeeds, show the message ``done``, unless it is "".
 
     If it raises a DomainError, show the sentence of the error and do not raise it further.
     """
@@ -20,4 +20,5 @@ def result_message(request: SignedInRequest, *, done: str) -> Iterator[None]:
     except DomainError as error:
         messages.error(request, error.sentence)
     else:
-        messages.success(request, done)
+        if done:
+            messages.success(request, done)

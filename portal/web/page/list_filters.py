@@ -1,6 +1,4 @@
-"""The filters of a list: a form above the list with ``?q=`` and selects. Links of the list keep the
-filters.
-"""
+"""The filters and the pages of a list."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +12,10 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
+from portal.core.db.keyset import CursorInvalid, Page, page_of
+from portal.core.whole_number import row_id
 from portal.inventory.models import Site
 from portal.inventory.search import found
-from portal.web.page.row_id import row_id
 
 Text = str | Promise
 LONGEST_SEARCH = 100
@@ -100,3 +99,19 @@ def only_of(customer: Customer) -> Choice:
 
 def _sites() -> list[tuple[str, Text]]:
     return [(site.name, site.name) for site in Site.objects.order_by("name")]
+
+
+PAGE_SIZE = 50
+
+
+def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
+    """Return the page after the cursor ``after``. ``by``: the name of a column with a time."""
+    return in_order(rows, by=(f"-{by}", "-id"), after=after, size=PAGE_SIZE)
+
+
+def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str, size: int = PAGE_SIZE) -> Page:
+    """Return the page after the cursor ``after``. ``by``: the ordering of portal.core.db.keyset."""
+    try:
+        return page_of(rows, by, after=after, size=size)
+    except CursorInvalid:
+        return page_of(rows, by, after="", size=size)

@@ -14,11 +14,15 @@ from typing import Any
 
 from django import template
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.base import FilterExpression, NodeList, Parser, Token
 from django.templatetags.static import static
-from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString
+
+from portal.accounts import permissions
+from portal.live.topics import BadTopics, Followed, UnknownLine, follow
+from portal.web.page.page_guard import SignedInRequest, requires
 
 HTTP_NO_CHANGE = 204
 # The request header with a digest of the content that the browser shows.
@@ -87,16 +91,6 @@ def live_script() -> SafeString:
     )
 
 
-@register.simple_tag
-def live(about: str, every: str = _EVERY) -> SafeString:
-    """Return the attributes of an element that updates with ``hx-get``.
-
-    ``about``: the topics. The element updates when one of them changes. ``every``: the interval of polling,
-    in htmx's notation, while there is no stream. static/js/live.js reads the attributes.
-    """
-    return format_html('data-live="{}" hx-trigger="live, every {}"', about, every)
-
-
 @register.tag
 def livepart(parser: Parser, token: Token) -> template.Node:
     """Mark a part of a page that updates automatically (portal.web.page.live).
@@ -104,15 +98,17 @@ def livepart(parser: Parser, token: Token) -> template.Node:
     Example: ``{% livepart "orders" about="lines" every="30s" %}…{% endlivepart %}``. The part is rendered in
     an element with the id ``orders``. It must not contain another live part. Optional parameters:
 
-    * ``every``: the interval of polling without a stream. With "", the part does not update.
+    * ``every``: the interval of polling without a stream, in htmx's notation. With "", the part does not
+      update.
     * ``at``: the address to request. By default, it is the address of the page.
     * ``of``: the text whose change is a change of the part. By default, it is the content.
     * ``css``: the class of the element.
+    * ``tag``: the name of the element. By default, it is ``div``.
     """
     _, part_id, *options = token.split_contents()
     given = {name: parser.compile_filter(value) for name, value in (each.split("=", 1) for each in options)}
-    if "about" not in given or given.keys() - {"about", "every", "at", "of", "css"}:
-        raise template.TemplateSyntaxError("livepart takes an id, about=, every=, at=, of= and css=")
+    if "about" not in given or given.keys() - {"about", "every", "at", "of", "css", "tag"}:
+        raise template.TemplateSyntaxError("livepart takes an id, about=, every=, at=, of=, css= and tag=")
     content = parser.parse(("endlivepart",))
     parser.delete_first_token()
     return _LivePart(parser.compile_filter(part_id), content, given)
@@ -142,12 +138,44 @@ class _LivePart(template.Node):
             raise PartUnchangedError
         if at and every:
             attributes += format_html(
-                ' hx-get="{}" hx-swap="outerHTML" hx-headers="{}" {}',
+                ' hx-get="{}" hx-swap="outerHTML" hx-headers="{}" data-live="{}" hx-trigger="live, every {}"',
                 at,
                 json.dumps({SEEN: seen}),
-                live(given["about"], every),
+                given["about"],
+                every,
             )
         body = body or self.nodelist.render(context)
-        html = format_html('<div id="{}"{}>{}</div>', part_id, mark_safe(attributes), mark_safe(body))  # noqa: S308
+        tag = given.get("tag", "div")
+        html = f'<{tag} id="{conditional_escape(part_id)}"{attributes}>{body}</{tag}>'
         live_parts(request)[part_id] = LivePart(html=html, seen=seen)
         return html
+
+
+class Following(HttpResponse):
+    """A response with the topics that a page follows.
+
+    The live process reads ``followed`` and ``user_id``, and sends a stream instead. If a web process sends
+    the response, the status 204 ends the browser's EventSource permanently, and the page polls.
+    """
+
+    status_code = 204
+
+    def __init__(self, *, followed: Followed, user_id: int) -> None:
+        super().__init__()
+        self.followed = followed
+        self.user_id = user_id
+
+
+@requires(permissions.may_sign_in)
+def live(request: SignedInRequest) -> HttpResponse:
+    """Check the topics in ``?about=``, which occurs once for each topic.
+
+    The status is 400 if the topics are not valid, and 404 if the user may not see one of the lines.
+    """
+    try:
+        followed = follow(request.user, request.GET.getlist("about"))
+    except BadTopics as reason:
+        return HttpResponse(f"{reason}\n", status=400, content_type="text/plain; charset=utf-8")
+    except UnknownLine:
+        raise Http404 from None
+    return Following(followed=followed, user_id=request.user.pk)

@@ -1,10 +1,15 @@
-"""Middleware for all pages: compression, and a limit on the size of uploads."""
+"""Middleware of all pages: partial requests, compression, and a limit on the size of uploads."""
 
 from collections.abc import Callable
+from enum import StrEnum
+from urllib.parse import urlsplit
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware.csrf import get_token
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRedirect
 
 from portal.core.whole_number import whole_number
 from portal.uploads.table import MAX_BYTES
@@ -46,3 +51,89 @@ class UploadLimitMiddleware:
         if whole_number(length, most=_LARGEST) is None and not request.path.startswith("/api/"):
             return render(request, "413.html", {"max_mib": MAX_BYTES // 2**20}, status=_TOO_LARGE)
         return self.get_response(request)
+
+
+# The request header with the id of the account for which the page was rendered.
+READER = "Longline-Reader"
+# The response header with the reason of a refusal, one of the values of Refusal.
+REFUSED = "Longline-Refused"
+# The response header with the token that the page's forms must send from now on.
+FORM_TOKEN = "Longline-Form-Token"  # noqa: S105 - the name of a header
+_STATUS = {"signed-out": 401, "other-account": 403, "stale-form": 403}
+
+
+class Refusal(StrEnum):
+    """The reason why a partial request was refused."""
+
+    SIGNED_OUT = "signed-out"
+    OTHER_ACCOUNT = "other-account"
+    STALE_FORM = "stale-form"
+
+
+class PartialRequestMiddleware:
+    """Refuse a partial request if the session has ended, or now belongs to another account than the page.
+
+    Other redirects of partial requests make the browser open the new address as a whole page.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if not (is_partial(request) and 300 <= response.status_code < 400 and "Location" in response):
+            return response
+        if not request.user.is_authenticated:
+            return refusal(Refusal.SIGNED_OUT)
+        return HttpResponseClientRedirect(response["Location"])
+
+    def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
+        return refusal(Refusal.OTHER_ACCOUNT) if opened_by_another_account(request) else None
+
+
+def is_partial(request: HttpRequest) -> bool:
+    """Return whether JavaScript of an open page sent the request."""
+    return bool(getattr(request, "htmx", False))
+
+
+def opened_by_another_account(request: HttpRequest) -> bool:
+    """Return whether the page was rendered for another account than the account of the session."""
+    reader = request.headers.get(READER, "")
+    return bool(reader) and request.user.is_authenticated and reader != str(request.user.pk)
+
+
+def refusal(reason: Refusal) -> HttpResponse:
+    """Return the response to a refused request, with the reason in the header REFUSED."""
+    response = HttpResponse(f"{reason}\n", content_type="text/plain; charset=utf-8", status=_STATUS[reason])
+    response[REFUSED] = reason.value
+    return response
+
+
+def stale_form_refusal(request: HttpRequest) -> HttpResponse:
+    """Return the response to a request with an outdated form token.
+
+    It contains the new token, unless the session has ended or belongs to another account.
+    """
+    if not request.user.is_authenticated:
+        return refusal(Refusal.SIGNED_OUT)
+    if opened_by_another_account(request):
+        return refusal(Refusal.OTHER_ACCOUNT)
+    response = refusal(Refusal.STALE_FORM)
+    response[FORM_TOKEN] = get_token(request)
+    return response
+
+
+def page_of(request: HttpRequest) -> str:
+    """Return the address of the page that the user has open; "" if it is unknown.
+
+    For a POST, this is the page with the form, because the address of the POST may accept only POST.
+    """
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    referrer = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(
+        referrer, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    ):
+        return ""
+    parts = urlsplit(referrer)
+    return parts._replace(scheme="", netloc="", fragment="").geturl() if parts.netloc else ""

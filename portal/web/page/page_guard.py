@@ -17,7 +17,7 @@ from portal.accounts.models import Customer, User
 from portal.core.http.view_permission import Permission, View, declare
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.web.page.partial_requests import page_of
+from portal.web.page.middleware import page_of
 
 # A decorator for views that give or remove access. For a POST, an open session is not enough: the user must
 # have entered the password or a code of the second factor within the last five minutes. The API has the same

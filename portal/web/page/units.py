@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from django import template
-from django.utils.html import escape, linebreaks
+from django.template.defaultfilters import date
+from django.utils.html import conditional_escape, escape, format_html, linebreaks
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -14,13 +15,18 @@ from portal.core import reader_zone, units
 from portal.core.http.request_id import current_request_id
 from portal.core.network.encapsulations import Transport
 from portal.core.network.vlan_tags import Tagging
-from portal.core.units import lasting_text
 from portal.telemetry.availability import availability_text
 from portal.telemetry.models import AgentClock
 from portal.telemetry.reported_counters import MAX_OFFSET
 from portal.vll.models import VllEnd
 
 register = template.Library()
+# Numbers and times in the language and the time zone of the reader.
+register.filter("rate", units.rate_text)
+register.filter("part", units.part_text)
+register.filter("moment", reader_zone.moment_text)
+register.filter("precise_moment", reader_zone.precise_moment_text)
+register.filter("lasting", units.lasting_text)
 
 _TRANSPORTS = frozenset(each.value for each in Transport)
 _TAGS: dict[str, str] = {
@@ -39,12 +45,6 @@ def clock_of(known: AgentClock) -> str:
     """
     is_right = abs(known.offset_ms) <= MAX_OFFSET.total_seconds() * 1000
     return units.offset_text(0 if is_right else known.offset_ms)
-
-
-@register.filter
-def rate(bps: float) -> str:
-    """Return a rate in bit/s with an SI prefix."""
-    return units.rate_text(bps)
 
 
 @register.filter
@@ -113,33 +113,20 @@ def lost(way: dict[str, Any]) -> str:
 
 
 @register.filter
-def part(ratio: float) -> str:
-    """Return a ratio from 0 to 1 in per cent, rounded up."""
-    return units.part_text(ratio)
-
-
-@register.filter
 def frames(count: float | None) -> str:
     """Return a number of frames, such as ``1 234 567``; "–" for None."""
     return "–" if count is None else units.count_text(count)
 
 
-@register.filter
-def decimal(number: float) -> str:
-    """Return a number with the reader's decimal sign: ``0.08`` in English, ``0,08`` in German."""
-    return units.number_text(number)
+@register.simple_tag
+def time(at: datetime | None, otherwise: str = "–") -> SafeString:
+    """Return a time to the second in the reader's time zone; ``otherwise`` for None.
 
-
-@register.filter
-def moment(at: datetime) -> str:
-    """Return a time to the minute in the reader's time zone, such as ``2026-11-30 14:00 CET``."""
-    return reader_zone.moment_text(at)
-
-
-@register.filter
-def precise_moment(at: datetime) -> str:
-    """Return a time to the second in the reader's time zone, such as ``2026-11-30 14:00:07 CET``."""
-    return reader_zone.precise_moment_text(at)
+    static/js/times.js rewrites it if the server does not know the time zone yet.
+    """
+    if not at:
+        return conditional_escape(otherwise)
+    return format_html('<time datetime="{}">{}</time>', date(at, "c"), reader_zone.precise_moment_text(at))
 
 
 @register.filter
@@ -152,12 +139,6 @@ def time_of_day(at: datetime) -> str:
 def zone() -> str:
     """Return the reader's time zone, such as ``Europe/Berlin``."""
     return reader_zone.zone_name()
-
-
-@register.filter
-def lasting(seconds: float) -> str:
-    """Return a duration, given in seconds, in its two largest units, such as ``2 h 10 min``."""
-    return lasting_text(seconds)
 
 
 _CODE = re.compile(r"(`+)([^`]+)\1")

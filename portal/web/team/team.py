@@ -1,18 +1,20 @@
-"""The pages for the members of a customer: list, invite, change roles, and remove; and an invitation's link.
-
-With the link, a person without an account creates one, and a user becomes a member. If the user's account was
-closed because its customer was retired, the account is reopened.
-"""
+"""The members of a customer: list, invite, change roles, and remove; and the link of an invitation."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.account.utils import perform_login
+from django import forms
 from django.contrib import messages
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -22,9 +24,69 @@ from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.http.view_permission import public
+from portal.web.fields.base import TablerForm
 from portal.web.page.flash_messages import result_message
 from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
-from portal.web.team.team_forms import InviteForm, NewAccountForm, NewPasswordForm, RoleForm
+
+PASSWORD_HELP = _("At least 12 characters, and not one of the usual ones.")
+
+
+class InviteForm(TablerForm):
+    """The form to invite a person, with a role."""
+
+    email = forms.EmailField(label=_("E-mail address"), max_length=254)
+    role = forms.ChoiceField(
+        label=_("Role"),
+        choices=Membership.Role.choices,
+        help_text=_(
+            "Viewers can see everything, operators can also order and change lines, admins can also"
+            " manage the team."
+        ),
+    )
+
+
+class RoleForm(forms.Form):
+    """The form to change a member's role."""
+
+    role = forms.ChoiceField(choices=Membership.Role.choices)
+
+
+class NewPasswordForm(TablerForm):
+    """A form with a new password. The password must not resemble the account's name or address."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        max_length=256,
+        help_text=PASSWORD_HELP,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def __init__(self, *args: Any, account: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._account = account
+
+    def clean(self) -> dict[str, Any]:
+        wanted = super().clean() or {}
+        self._account.username = wanted.get("username", self._account.username)
+        if "password" in wanted:
+            try:
+                validate_password(wanted["password"], user=self._account)
+            except forms.ValidationError as error:
+                self.add_error("password", error)
+        return wanted
+
+
+class NewAccountForm(NewPasswordForm):
+    """The form to create an account for an invited person, with a user name and a password."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    field_order = ("username", "password")
 
 
 @public
@@ -61,29 +123,19 @@ def _as_oneself(request: HttpRequest, user: User, found: Invitation) -> HttpResp
 
 def _as_somebody_new(request: HttpRequest, found: Invitation) -> HttpResponse:
     form = NewAccountForm(request.POST or None, account=User(email=found.email))
-    if form.is_valid():
-        try:
-            user = invitations.accept_as_new(invitation=found, now=clock.now(), **form.cleaned_data)
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            get_adapter().login(request, user)
-            return _welcome(request, found)
+    if user := form.submit(partial(invitations.accept_as_new, invitation=found, now=clock.now())):
+        get_adapter().login(request, user)
+        return _welcome(request, found)
     return _form(request, found, form)
 
 
 def _as_somebody_returning(request: HttpRequest, account: User, found: Invitation) -> HttpResponse:
     form = NewPasswordForm(request.POST or None, account=account)
-    if form.is_valid():
-        try:
-            user = invitations.accept_reopening(invitation=found, now=clock.now(), **form.cleaned_data)
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            # Users with a second factor must enter it, as on the sign-in page.
-            signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))
-            _welcome_message(request, found)
-            return signed_in
+    if user := form.submit(partial(invitations.accept_reopening, invitation=found, now=clock.now())):
+        # Users with a second factor must enter it, as on the sign-in page.
+        signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))
+        _welcome_message(request, found)
+        return signed_in
     return _form(request, found, form, account)
 
 
@@ -100,7 +152,7 @@ def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
 
 
 def _welcome_message(request: HttpRequest, found: Invitation) -> None:
-    messages.success(request, _("Welcome to %(customer)s.") % {"customer": found.customer.name})
+    messages.success(request, gettext("Welcome to %(customer)s.") % {"customer": found.customer.name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +204,10 @@ def page(request: SignedInRequest, found: Team) -> HttpResponse:
 def invite(request: SignedInRequest, found: Team) -> HttpResponse:
     """Invite a person. If the form is refused, show the page with the errors."""
     form = InviteForm(request.POST)
-    if form.is_valid():
-        try:
-            invitations.invite(by=request.user, customer=found.customer, now=clock.now(), **form.cleaned_data)
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            messages.success(request, _("The invitation is on its way."))
-            return redirect("web:team", customer_id=found.customer.pk)
+    operation = partial(invitations.invite, by=request.user, customer=found.customer, now=clock.now())
+    if form.submit(operation):
+        messages.success(request, gettext("The invitation is on its way."))
+        return redirect("web:team", customer_id=found.customer.pk)
     return _page(request, found.customer, form, status=422)
 
 
@@ -169,7 +217,7 @@ def invite(request: SignedInRequest, found: Team) -> HttpResponse:
 def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
     if form.is_valid():
-        with result_message(request, done=_("The role is changed.")):
+        with result_message(request, done=gettext("The role is changed.")):
             team.role_change(membership=member, role=form.cleaned_data["role"], now=clock.now())
     return redirect("web:team", customer_id=member.customer_id)
 
@@ -186,7 +234,7 @@ def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
     made = made_by_member(member, viewer=request.user, now=now)
     if request.method != "POST":
         return render(request, "team/remove_member.html", {"member": member, "made": made})
-    with result_message(request, done=_("The member is removed.")):
+    with result_message(request, done=gettext("The member is removed.")):
         ending = made.chosen(request.POST.getlist("end"))
         member_remove_with(membership=member, ending=ending, now=now)
     still_visible = permissions.may_see(request.user, member.customer)
@@ -196,7 +244,7 @@ def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
 @requires(permissions.may_manage_team, of=visible_invitation)
 @require_POST
 def revoke(request: SignedInRequest, invitation: Invitation) -> HttpResponse:
-    with result_message(request, done=_("The invitation is withdrawn.")):
+    with result_message(request, done=gettext("The invitation is withdrawn.")):
         invitations.invitation_revoke(invitation=invitation, now=clock.now())
     return redirect("web:team", customer_id=invitation.customer_id)
 

@@ -14,7 +14,7 @@ from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedInterface, ObservedRouter, Port
 from portal.inventory.reported_observation import CircuitReport
 from portal.vll.models import Order, Vll
-from portal.web.noc.adoption.adoption_file import of_vppcfg
+from portal.web.noc.adoption.adoption_forms import of_vppcfg
 from tests.integration.allocation.test_adoption import store
 from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import attachment, circuit, tunnel

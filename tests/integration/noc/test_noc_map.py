@@ -85,7 +85,7 @@ def test_map_and_order_use_the_same_mtu(isp: Isp, nora: User) -> None:
 def test_large_network_is_shown_in_part_and_the_page_says_so(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portal.web.noc.map.map_views.LINKS_SHOWN", 2)
+    monkeypatch.setattr("portal.web.noc.map.network_map.LINKS_SHOWN", 2)
     shown = text(signed_in(nora).get("/noc/map/"))
     assert "These are the first 2 links." in shown
     around = text(signed_in(nora).get("/noc/map/?q=zebra"))

@@ -10,7 +10,7 @@ from django.test import Client
 from portal.accounts.models import Customer, User
 from portal.allocation.models import ReservedVniRange
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.web.page.versioned_save import VersionedForm
+from portal.web.fields.base import VersionedForm
 from tests.integration.isp import GBIT, Isp
 from tests.integration.web_pages.browser import save, signed_in, text, version_in
 

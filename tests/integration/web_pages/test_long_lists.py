@@ -13,7 +13,7 @@ from portal.inventory.models import Port, Router, Site
 from portal.vll.router_operations.actions import router_lock_set
 from portal.web.noc.inventory.inventory_kinds import KINDS
 from portal.web.orders.port_choice import SHOWN
-from portal.web.page.pagination import PAGE_SIZE
+from portal.web.page.list_filters import PAGE_SIZE
 from tests.integration.isp import GBIT, Isp
 from tests.integration.web_pages.browser import signed_in, text
 

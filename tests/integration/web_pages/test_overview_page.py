@@ -18,7 +18,7 @@ from portal.vll.models import Vll
 from portal.vll.operations import order_delete
 from portal.vll.states import OperStatus
 from portal.web.overview import attention
-from portal.web.page import pagination
+from portal.web.page import list_filters
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer, refuse
@@ -55,8 +55,8 @@ def test_page_follows_an_order_that_ends_while_its_lines_are_read(
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
 
-    def lines_are_read(rows: QuerySet[Vll], *, by: str, after: str) -> pagination.Page:
-        read = pagination.newest_first(rows, by=by, after=after)
+    def lines_are_read(rows: QuerySet[Vll], *, by: str, after: str) -> list_filters.Page:
+        read = list_filters.newest_first(rows, by=by, after=after)
         activate(vll)
         return read
 
@@ -102,7 +102,7 @@ def test_removed_lines_are_shown_only_on_request(isp: Isp, alice: User) -> None:
 def test_older_lines_are_on_the_next_page_without_repetition(
     isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pagination, "PAGE_SIZE", 2)
+    monkeypatch.setattr(list_filters, "PAGE_SIZE", 2)
     started = clock.now()
     for number in range(3):
         vlan = 100 + number

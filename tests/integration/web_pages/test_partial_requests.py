@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from portal.accounts.models import User
-from portal.web.page.partial_requests import READER, REFUSED
+from portal.web.page.middleware import READER, REFUSED
 from tests.integration.isp import Isp
 from tests.integration.web_pages.browser import signed_in
 

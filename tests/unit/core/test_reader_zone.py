@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 from portal.core.reader_zone import moment_text, precise_moment_text, stored_text_shown, time_text, zone_named
 from portal.core.stored_text import in_english
 from portal.web.fields.moments import MomentField
-from portal.web.noc.alarms.alarm_forms import SilenceForm
+from portal.web.noc.alarms.alarm_views import SilenceForm
 
 BERLIN, KATHMANDU, NEW_YORK = "Europe/Berlin", "Asia/Kathmandu", "America/New_York"
 

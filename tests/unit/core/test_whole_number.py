@@ -8,10 +8,9 @@ import pytest
 from msgspec import Struct
 
 from portal.core.strict_json import Invalid, Malformed, Natural53, Natural63, reader
-from portal.core.whole_number import whole_number
+from portal.core.whole_number import row_id, whole_number
 from portal.imports.cells import whole
 from portal.imports.errors import CellNotANumber
-from portal.web.page.row_id import row_id
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 from rest_framework import serializers
 
+from portal.core.whole_number import whole_number
 from portal.telemetry.availability import PERIODS
 from portal.telemetry.buckets import Unit
 from portal.telemetry.router_losses import BUFFERS, OF_INTERFACES, OF_ROUTERS
@@ -241,10 +242,12 @@ class InstantField(serializers.Field[Any, Any, Any, Any]):
 
     def to_internal_value(self, data: Any) -> datetime:
         try:
-            if str(data).lstrip("-").isdigit():
-                instant = datetime.fromtimestamp(int(data), tz=UTC)
+            text = str(data)
+            seconds = whole_number(text.removeprefix("-"), most=10**15)
+            if seconds is not None:
+                instant = datetime.fromtimestamp(-seconds if text.startswith("-") else seconds, tz=UTC)
             else:
-                instant = datetime.fromisoformat(str(data).replace(" ", "+"))
+                instant = datetime.fromisoformat(text.replace(" ", "+"))
             if instant.tzinfo is None:
                 self.fail("not_an_instant")
             instant = instant.astimezone(UTC)

@@ -16,6 +16,7 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
+from portal.core.whole_number import row_id
 from portal.inventory.found_lines import FoundLine, found_circuits, found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.uploads.errors import TableTooLarge
@@ -24,17 +25,19 @@ from portal.vll.adoption_differences import FoundPorts
 from portal.vll.models import Vll
 from portal.vll.operations import Adoption, line_adopt, line_let_go, lines_adopt
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
-from portal.web.noc.adoption.adoption_file import AdoptionFile, csv_rows, of_csv, of_vppcfg
 from portal.web.noc.adoption.adoption_forms import (
+    AdoptionFile,
     AdoptionForm,
     AdoptionRowForm,
     AdoptionsForm,
+    csv_rows,
+    of_csv,
+    of_vppcfg,
     proposed_mtu,
     proposed_name,
 )
 from portal.web.noc.adoption.found_lines import found_line_filters
 from portal.web.page.page_guard import SignedInRequest, requires, visible_vll
-from portal.web.page.row_id import row_id
 
 _UNPROCESSABLE = 422
 _CONFLICT = 409

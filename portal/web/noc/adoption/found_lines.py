@@ -22,17 +22,17 @@ from portal.inventory.found_lines import (
 )
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
 from portal.web.page.badges import badge_markup
-from portal.web.page.list_filters import Choice, ListFilters, filtered
+from portal.web.page.list_filters import Choice, ListFilters, filtered, in_order
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import in_order
 
 _LONGEST_NAME = 100
 _ADOPTABLE = "adoptable"
-STANDINGS: dict[Standing, Any] = {
-    Standing.ONE_SIDED: _("One-sided"),
-    Standing.ONE_DIRECTIONAL: _("One direction only"),
-    Standing.MISMATCHED: _("Mismatched"),
-    Standing.COMPLETE: _("Complete"),
+# The label of each standing, and the tone of its badge.
+STANDINGS: dict[Standing, tuple[Any, str]] = {
+    Standing.ONE_SIDED: (_("One-sided"), "danger"),
+    Standing.ONE_DIRECTIONAL: (_("One direction only"), "danger"),
+    Standing.MISMATCHED: (_("Mismatched"), "warning"),
+    Standing.COMPLETE: (_("Complete"), "success"),
 }
 
 
@@ -50,7 +50,10 @@ def found_line_filters(query: QueryDict) -> ListFilters:
 
 
 def _options() -> list[tuple[str, Any]]:
-    return [(_ADOPTABLE, _("Can be taken over")), *STANDINGS.items()]
+    return [
+        (_ADOPTABLE, _("Can be taken over")),
+        *((value, label) for value, (label, _tone) in STANDINGS.items()),
+    ]
 
 
 def _narrowed(circuits: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -61,18 +64,11 @@ def _narrowed(circuits: QuerySet[Any], value: str) -> QuerySet[Any]:
 
 register = template.Library()
 
-_TONES = {
-    Standing.ONE_SIDED: "danger",
-    Standing.ONE_DIRECTIONAL: "danger",
-    Standing.MISMATCHED: "warning",
-    Standing.COMPLETE: "success",
-}
-
 
 @register.simple_tag
 def standing(line: FoundLine) -> SafeString:
     """Return the badge of a found line's standing, such as "Complete"."""
-    return badge_markup(STANDINGS[line.standing], _TONES[line.standing])
+    return badge_markup(*STANDINGS[line.standing])
 
 
 @requires(permissions.may_run_the_network)

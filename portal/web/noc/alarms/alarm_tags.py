@@ -63,6 +63,7 @@ def _address_of(alarm: Alarm) -> str:
 
 
 register = template.Library()
+register.filter("address", address_of)
 
 _TONES: dict[int, str] = {
     Severity.CRITICAL: "critical",
@@ -86,12 +87,6 @@ def headline(alarm: Alarm) -> SafeString:
 def note(alarm: Alarm) -> str:
     """Return further details of an alarm; "" if there are no further details."""
     return sentences.note(alarm.kind, alarm.facts)
-
-
-@register.filter
-def address(alarm: Alarm) -> str:
-    """Return the address of the page on which the alarm can be handled; "" if there is no such page."""
-    return address_of(alarm)
 
 
 @register.simple_tag

@@ -1,21 +1,27 @@
-"""The alarms that are raised now, and their history."""
+"""The alarms that are raised now, their history, and the forms for both."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.accounts.noc_staff import noc_staff
 from portal.alarms import operations, queries
 from portal.alarms.affected_lines import lines_behind
+from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
 from portal.core import clock
 from portal.core.db.keyset import Page
@@ -25,12 +31,112 @@ from portal.core.reader_zone import moment_text
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Router
 from portal.vll import queries as lines
+from portal.web.fields.base import LookupField, TablerForm
 from portal.web.fields.moments import MomentField
 from portal.web.noc import overview
-from portal.web.noc.alarms.alarm_forms import AcknowledgeForm, AlarmHistoryForm, AssignForm, SilenceForm
 from portal.web.page.flash_messages import result_message
+from portal.web.page.list_filters import newest_first
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import newest_first
+
+_MORNING = time(8, 0)
+
+
+class AcknowledgeForm(TablerForm):
+    """The form to acknowledge an alarm, with a note for colleagues."""
+
+    note = forms.CharField(
+        label=_("Note"),
+        required=False,
+        max_length=500,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=_("What you know about it, or who is on their way. Optional."),
+    )
+
+
+class AssignForm(TablerForm):
+    """The form to assign an alarm to a member of the NOC, or to nobody."""
+
+    to = forms.CharField(label=_("Assigned to"), required=False, max_length=150, widget=forms.Select)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        people = [(person.username, _named(person)) for person in noc_staff().filter(is_active=True)]
+        self.fields["to"].widget.choices = [("", _("nobody")), *people]
+
+
+class SilenceForm(TablerForm):
+    """The form to silence an alarm for some time. "Tomorrow" is a day in the reader's time zone."""
+
+    HOUR, SHIFT, MORNING, TIME = "hour", "shift", "morning", "time"
+
+    lasting = forms.ChoiceField(
+        label=_("Silence it"),
+        choices=[
+            (HOUR, _("for 1 hour")),
+            (SHIFT, _("for 8 hours")),
+            (MORNING, _("until tomorrow, 08:00")),
+            (TIME, _("until a time that I choose")),
+        ],
+    )
+    until = MomentField(
+        label=_("Until"),
+        required=False,
+        help_text=_("Only with “until a time that I choose”; at most 30 days."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("lasting") == self.TIME and "until" in cleaned and cleaned["until"] is None:
+            self.add_error("until", _("Choose when the silence ends."))
+        return cleaned
+
+    def ends_at(self, now: datetime) -> datetime:
+        """Return the end of the silence. The form must be valid."""
+        chosen = self.cleaned_data["lasting"]
+        if chosen == self.HOUR:
+            return now + timedelta(hours=1)
+        if chosen == self.SHIFT:
+            return now + timedelta(hours=8)
+        if chosen == self.MORNING:
+            tomorrow = timezone.localtime(now).date() + timedelta(days=1)
+            return datetime.combine(tomorrow, _MORNING, tzinfo=timezone.get_current_timezone())
+        until: datetime = self.cleaned_data["until"]
+        return until
+
+
+class AlarmHistoryForm(TablerForm):
+    """The filters of the alarm history. An empty field does not filter."""
+
+    UP, CLEARED = "up", "cleared"
+
+    kind = forms.ChoiceField(label=_("Kind"), required=False, choices=[("", _("any")), *Kind.choices])
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[("", _("any")), (UP, _("active now")), (CLEARED, _("cleared"))],
+    )
+    router = LookupField(
+        label=_("Router"),
+        required=False,
+        max_length=63,
+        widget=forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false"}),
+    )
+    since = MomentField(label=_("Active after"), required=False)
+    until = MomentField(label=_("Active before"), required=False)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        since, until = cleaned.get("since"), cleaned.get("until")
+        if since and until and until <= since:
+            self.add_error("until", _("This is not after the other time. Choose a later one."))
+        if since and since > clock.now():
+            self.add_error("since", _("This is in the future. Choose an earlier time."))
+        return cleaned
+
+
+def _named(person: User) -> str:
+    return person.get_full_name() or person.username
+
 
 UNPROCESSABLE = 422
 BEFORE_SHOWN = 10
@@ -53,7 +159,7 @@ def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm, form = _alarm(alarm_id), AcknowledgeForm(request.POST)
     if not form.is_valid():
         return _page(request, alarm, acknowledging=form)
-    with result_message(request, done=_("The alarm is acknowledged.")):
+    with result_message(request, done=gettext("The alarm is acknowledged.")):
         note = form.cleaned_data["note"]
         operations.alarm_acknowledge(alarm=alarm, user=request.user, note=note, now=clock.now())
     return _back(request, alarm)
@@ -63,7 +169,7 @@ def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @require_POST
 def unacknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm = _alarm(alarm_id)
-    with result_message(request, done=_("The acknowledgement is undone.")):
+    with result_message(request, done=gettext("The acknowledgement is undone.")):
         operations.alarm_unacknowledge(alarm=alarm)
     return _back(request, alarm)
 
@@ -84,9 +190,9 @@ def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
             form.refuse(error)
         else:
             done = (
-                _("The alarm is assigned to %(name)s.") % {"name": to}
+                gettext("The alarm is assigned to %(name)s.") % {"name": to}
                 if to
-                else _("The alarm is no longer assigned to anybody.")
+                else gettext("The alarm is no longer assigned to anybody.")
             )
             messages.success(request, done)
             return _back(request, alarm)
@@ -110,7 +216,9 @@ def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
         except DomainError as error:
             form.refuse(error)
         else:
-            messages.success(request, _("The alarm is silent until %(at)s.") % {"at": moment_text(until)})
+            messages.success(
+                request, gettext("The alarm is silent until %(at)s.") % {"at": moment_text(until)}
+            )
             return _back(request, alarm)
     return _page(request, alarm, silencing=form)
 
@@ -119,7 +227,7 @@ def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @require_POST
 def unsilence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm = _alarm(alarm_id)
-    with result_message(request, done=_("The alarm is shown again.")):
+    with result_message(request, done=gettext("The alarm is shown again.")):
         operations.alarm_unsilence(alarm=alarm)
     return _back(request, alarm)
 

@@ -17,9 +17,9 @@ from portal.core.whole_number import WholeNumberField
 from portal.inventory import kinds
 from portal.inventory.kinds import KIND_OF, Field, InventoryKind, Type
 from portal.web.fields.autocomplete import AutocompleteField
+from portal.web.fields.base import VersionedForm
 from portal.web.fields.interface_choice import InterfaceField, PicksInterfaces
 from portal.web.fields.numbers import NumberField, SizeField, decimal_sign, shown
-from portal.web.page.versioned_save import VersionedForm
 
 _LARGEST = 2**53 - 1
 

@@ -27,11 +27,11 @@ from portal.inventory.search import RouterStatus, routers_with_status
 from portal.underlay.topology_cache import current_topology
 from portal.vll.link_facts import verified_link_mtus
 from portal.vll.order_waits import waits_of
+from portal.web.fields.base import VersionedForm
 from portal.web.noc.inventory import inventory_forms as forms
-from portal.web.noc.noc_tags import router_admin_status
-from portal.web.noc.routers.router_losses import LossRow, link_loss_rows
+from portal.web.noc.routers.router_losses import link_loss_rows
+from portal.web.page.badges import router_admin_status
 from portal.web.page.list_filters import Choice, at_site
-from portal.web.page.versioned_save import VersionedForm
 
 Text = str | Promise
 
@@ -72,7 +72,7 @@ class Kind:
     # Returns warnings about a row that was created. The argument is the form's values.
     doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
     # The losses of a row (portal.web.noc.routers.router_losses), which the page shows below the form.
-    losses: Callable[[Any, datetime], list[LossRow]] | None = None
+    losses: Callable[[Any, datetime], list[dict[str, Any]]] | None = None
 
 
 def _declared(of: InventoryKind, **more: Any) -> Kind:

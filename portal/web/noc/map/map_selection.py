@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
-from uuid import UUID
 
 from django.http import QueryDict
 from django.utils.functional import Promise
@@ -14,13 +13,13 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
 from portal.core.network.encapsulations import Family
+from portal.core.whole_number import row_id, uuid_of
 from portal.inventory.models import BackboneLink, Router
 from portal.underlay.topology import UsedLinks
 from portal.underlay.topology_cache import current_topology
 from portal.vll import queries
 from portal.vll.failure_impact import FailureImpact, Fate, HitLine, failure_impact
 from portal.vll.models import Vll
-from portal.web.page.row_id import row_id
 
 # The maximum number of lines that are listed for each effect. Further lines are only counted.
 _LINES_SHOWN = 20
@@ -136,7 +135,7 @@ def map_selection(user: User, query: QueryDict, *, now: datetime) -> MapSelectio
 
 
 def _line(user: User, value: str, keep: str, now: datetime) -> MapSelection:
-    line = queries.vlls(user).filter(pk__in=_uuids(value)).first()
+    line = queries.vlls(user).filter(pk=uuid_of(value)).first()
     if line is None:
         return MapSelection(keep, is_gone=True)
     a, z = (end.port.router for end in line.ends.all())
@@ -148,30 +147,16 @@ def _line(user: User, value: str, keep: str, now: datetime) -> MapSelection:
 
 
 def _link(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
-    link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk__in=_numbers(value)).first()
+    link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=row_id(value)).first()
     if link is None:
         return MapSelection(keep, is_gone=True)
     return MapSelection(keep, link=link, impact=failure_impact(link=link.pk, now=now, shown=_LINES_SHOWN))
 
 
 def _router(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
-    router = Router.objects.filter(pk__in=_numbers(value), retired_at=None).first()
+    router = Router.objects.filter(pk=row_id(value), retired_at=None).first()
     if router is None:
         return MapSelection(keep, is_gone=True)
     return MapSelection(
         keep, router=router, impact=failure_impact(router=router.pk, now=now, shown=_LINES_SHOWN)
     )
-
-
-def _uuids(text: str) -> list[UUID]:
-    """Return a list with the UUID in the text; an empty list if the text is not a UUID."""
-    try:
-        return [UUID(text)]
-    except ValueError:
-        return []
-
-
-def _numbers(text: str) -> list[int]:
-    """Return a list with the id in the text; an empty list if the text is not an id."""
-    number = row_id(text)
-    return [] if number is None else [number]

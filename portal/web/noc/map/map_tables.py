@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _
 from portal.core import units
 from portal.inventory.measured_link_traffic import LinkTraffic
 from portal.web.noc.map.network_map import LinkRow, RouterRow
-from portal.web.noc.noc_tags import core_meter
-from portal.web.page.badges import badge_markup
+from portal.web.page.badges import badge_markup, core_meter
 
 register = template.Library()
 

@@ -1,4 +1,4 @@
-"""The map of the backbone: tables of links and routers, and a drawing of both."""
+"""The page with the map of the backbone: a drawing, and tables of links and routers."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,15 +7,22 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Case, Q, QuerySet, When
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
+from portal.accounts import permissions
 from portal.alarms.router_alarms import NEARLY_FULL
 from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
+from portal.core import clock
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import FRESH, Router, Site
 from portal.inventory.queries import (
     interface_missing,
+    links_at,
+    links_with_observed_mtu,
     mtu_mismatch,
     reported_ip_mtu,
     routers_without_links,
@@ -24,8 +31,11 @@ from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
 from portal.vll.link_facts import LinkLoad, VerifiedMtu, link_loads, verified_link_mtus
 from portal.vll.models import TunnelPath
-from portal.web.noc.map.map_selection import MapSelection
-from portal.web.noc.map.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
+from portal.web.noc.inventory.inventory_kinds import LINKS
+from portal.web.noc.map.map_selection import MapSelection, map_selection
+from portal.web.noc.map.svg_map import NARROW, WIDTH, Join, Point, Sent, drawing_of
+from portal.web.page.list_filters import filtered
+from portal.web.page.page_guard import SignedInRequest, requires
 
 # The maximum number of links on the map. More links are slow to draw and hard to read. A search reduces them.
 LINKS_SHOWN = 120
@@ -77,38 +87,21 @@ class LinkRow:
         return self.link.in_service and not self.is_missing
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkMap:
-    """The map of the backbone.
+def network_map(
+    links: list[Any], *, unlinked: bool, chosen: MapSelection, query: str, now: datetime
+) -> dict[str, Any]:
+    """Return the map of these links and their routers.
+
+    ``links``: rows of ``links_with_observed_mtu``. ``unlinked``: whether to add the first ``LINKS_SHOWN``
+    routers without a link. ``chosen``: the selection. ``query``: the parameters to keep in the addresses of
+    the drawing. The result is the context of the template:
 
     * ``paths``: the first ``PATHS_SHOWN`` paths of lines: the paths of the selected router, or of all routers
       if none is selected. ``has_more_paths``: whether there are more paths.
     * ``narrow_drawing``: a drawing for narrow windows; None if there is none.
     * ``loads_at``: when the loads were calculated; None if there are too many paths to calculate them.
     * ``usual_mtu``: the IP MTU (bytes) of most links. The drawing shows only other values.
-    * ``unlocated``: the sites without coordinates, if other sites have coordinates. The drawing shows the
-      unlocated sites separately.
-    """
-
-    routers: list[RouterRow]
-    links: list[LinkRow]
-    paths: list[TunnelPath]
-    has_more_paths: bool
-    drawing: Drawing
-    narrow_drawing: Drawing | None
-    loads_at: datetime | None
-    usual_mtu: int | None
-    unlocated: list[Site]
-
-
-def network_map(
-    links: list[Any], *, unlinked: bool, chosen: MapSelection, query: str, now: datetime
-) -> NetworkMap:
-    """Return the map of these links and their routers.
-
-    ``links``: rows of ``links_with_observed_mtu``. ``unlinked``: whether to add the first ``LINKS_SHOWN``
-    routers without a link. ``chosen``: the selection. ``query``: the parameters to keep in the addresses of
-    the drawing.
+    * ``unlocated``: the sites without coordinates, if other sites have coordinates.
     """
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
@@ -131,17 +124,17 @@ def network_map(
     drawing = drawing_of(points, joins, width=WIDTH)
     narrow = None if drawing.compact else drawing_of(points, joins, width=NARROW)
     paths = list(_paths(ids, chosen.router)[: PATHS_SHOWN + 1])
-    return NetworkMap(
-        routers=router_rows,
-        links=link_rows,
-        paths=paths[:PATHS_SHOWN],
-        has_more_paths=len(paths) > PATHS_SHOWN,
-        drawing=drawing,
-        narrow_drawing=narrow,
-        loads_at=loads_at,
-        usual_mtu=usual_mtu,
-        unlocated=_unlocated(routers),
-    )
+    return {
+        "routers": router_rows,
+        "links": link_rows,
+        "paths": paths[:PATHS_SHOWN],
+        "has_more_paths": len(paths) > PATHS_SHOWN,
+        "drawing": drawing,
+        "narrow_drawing": narrow,
+        "loads_at": loads_at,
+        "usual_mtu": usual_mtu,
+        "unlocated": _unlocated(routers),
+    }
 
 
 def _unlocated(routers: list[Router]) -> list[Site]:
@@ -278,3 +271,34 @@ def _sent(traffic: LinkTraffic, bps: int | None) -> Sent:
         return Sent(measured_text(bps), "some")
     level = "full" if percent >= NEARLY_FULL * 100 else "busy" if percent >= BUSY * 100 else "low"
     return Sent(_("%(n)d %%") % {"n": percent}, level)
+
+
+@requires(permissions.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    """Show the first ``LINKS_SHOWN`` links that match the search and the filter.
+
+    Without a search or a filter, the map also shows routers without links. The selected line, link or router
+    is always shown.
+    """
+    now = clock.now()
+    chosen = map_selection(request.user, request.GET, now=now)
+    matching = filtered(links_with_observed_mtu(), request.GET, LINKS.choices)
+    links = list(matching.rows.order_by(*LINKS.by)[: LINKS_SHOWN + 1])
+    shown = {link.pk: link for link in links[:LINKS_SHOWN]}
+    if chosen.is_any:
+        others = links_with_observed_mtu().filter(links_at(chosen.link_ids, chosen.router))
+        shown |= {link.pk: link for link in others.exclude(pk__in=shown)[:LINKS_SHOWN]}
+    query = f"{matching.keep}&" if matching.keep else ""
+    context = {
+        "filtered": matching,
+        "map": network_map(
+            list(shown.values()), unlinked=not matching.is_filtered, chosen=chosen, query=query, now=now
+        ),
+        "chosen": chosen,
+        "query": query,
+        "shown": LINKS_SHOWN,
+        "more": len(links) > LINKS_SHOWN,
+    }
+    context["drawing"] = render_to_string("noc/_map_drawing.html", context, request)
+    context["facts"] = render_to_string("noc/_map_facts.html", context, request)
+    return render(request, "noc/_map.html" if request.htmx else "noc/map.html", context)

@@ -12,18 +12,16 @@ from typing import NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 
-from portal.web.noc.map.column_layout import column_layout
-from portal.web.noc.map.geographic_layout import (
+from portal.web.noc.map.map_geometry import Curve, Plane, Rect, Spot, caption_place, curves, label_places
+from portal.web.noc.map.router_layouts import (
     CAPTION,
     LocatedSite,
     Site,
     SitePlace,
+    column_layout,
     geographic_layout,
     rows_layout,
 )
-from portal.web.noc.map.label_layout import caption_place, label_places
-from portal.web.noc.map.link_curves import Curve, curves
-from portal.web.noc.map.map_geometry import Plane, Rect, Spot
 
 # The width of a drawing in a wide and in a narrow window, in CSS pixels.
 WIDTH, NARROW = 1160, 420

@@ -1,7 +1,5 @@
 """The page to drain a router: the lines that still end on it, and the actions."""
 
-from uuid import UUID
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -11,6 +9,7 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.core.whole_number import uuid_of
 from portal.inventory.models import Router
 from portal.vll import queries
 from portal.vll.errors import LinesAffected
@@ -23,8 +22,8 @@ from portal.vll.router_operations.drain import (
     drain_step,
     ends_to_drain,
 )
+from portal.web.page.list_filters import in_order
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import in_order
 
 CONFLICT = 409
 
@@ -74,18 +73,11 @@ def _do(request: SignedInRequest, router: Router) -> str | None:
                 "router": router
             }
         case "suspend":
-            vll = get_object_or_404(queries.vlls(request.user), pk=_uuid(request.POST.get("vll", "")))
+            vll = get_object_or_404(queries.vlls(request.user), pk=uuid_of(request.POST.get("vll", "")))
             order_suspend(user=request.user, vll=vll, now=clock.now())
             return _("The line is being suspended.")
         case _:
             return None
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def _page(
@@ -97,7 +89,7 @@ def _page(
         "router": router,
         "progress": progress,
         "stopped_count": progress.steps[DrainStep.STOPPED],
-        "ends": [{"end": end, "step": drain_step(end).value} for end in found.rows],
+        "ends": [(end, drain_step(end).value) for end in found.rows],
         "page": found,
         "refusal": refusal,
         "may_accept": may_accept,

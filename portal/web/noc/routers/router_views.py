@@ -1,8 +1,7 @@
 """The page of a router: state, contents, and the NOC's actions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
+from portal.allocation.cpu_core_bookings import core_use_of
 from portal.allocation.packet_capacity import calibration_of, transport_costs
 from portal.core import clock
 from portal.core.errors import DomainError
@@ -45,8 +44,8 @@ from portal.web.fields.base import TablerForm
 from portal.web.noc.routers.router_losses import router_loss_rows
 from portal.web.page.badges import END_COUNTS
 from portal.web.page.flash_messages import result_message
+from portal.web.page.list_filters import in_order
 from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.pagination import in_order
 
 _HOURS = (1, 2, 4, 8, 24, 72, 168)
 
@@ -89,47 +88,15 @@ class CalibrationForm(TablerForm):
 SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference between VPP and the state that the agent has set.
-
-    ``actual``: the value in VPP. ``desired``: the value that the agent has set. ``repairs``: the number of
-    repairs, if the difference comes back after each repair; otherwise 0.
-    """
-
-    end: VllEnd
-    object: str
-    field: str
-    desired: str
-    actual: str
-    repairs: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RouterContents:
-    """The ends on a router, and their problems.
+def contents_of(router: Router) -> dict[str, Any]:
+    """Return the context with the ends on ``router`` and their problems.
 
     * ``statuses``: for each answer (status), the number of ends with this newest answer.
     * ``ends``: the number of all ends.
     * ``leaving``: the number of removed or moved ends whose removal the router has not confirmed.
     * ``quarantined``: ends that the agent has created but that are not part of its intent.
-    """
-
-    statuses: list[tuple[str, int]]
-    ends: int
-    leaving: int
-    quarantined: list[dict[str, Any]]
-    answered_at: datetime | None
-    conflicts: list[VllEnd]
-    drift: list[Difference]
-    contested: list[Difference]
-    vlan_losses: list[VllEnd]
-    cores: CoreUse | None
-
-
-def contents_of(router: Router) -> RouterContents:
-    """Return the ends on ``router``. The caller should read the router with
-    ``select_related("observed")``.
+    * ``drift``: the differences between VPP and the state that the agent has set.
+    * ``contested``: differences that come back after each repair.
     """
     live = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     counted = dict(live.values_list("status").annotate(ends=Count("pk")).order_by("status"))
@@ -137,22 +104,22 @@ def contents_of(router: Router) -> RouterContents:
     # ends match.
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
-    return RouterContents(
-        statuses=[
+    return {
+        "statuses": [
             (gettext(END_COUNTS.get(str(status), str(status))), count) for status, count in counted.items()
         ],
-        ends=sum(counted.values()),
-        leaving=VllTombstone.objects.filter(router=router).exclude(status=VllEnd.Status.REMOVED).count(),
-        quarantined=_quarantined(answered),
-        answered_at=answered.finished_at if answered else None,
-        conflicts=list(shown.filter(status=VllEnd.Status.CONFLICT)[:SHOWN]),
-        drift=[_difference(end, each) for end in shown.exclude(drift=[])[:SHOWN] for each in end.drift],
-        contested=[
+        "ends": sum(counted.values()),
+        "leaving": VllTombstone.objects.filter(router=router).exclude(status=VllEnd.Status.REMOVED).count(),
+        "quarantined": _quarantined(answered),
+        "answered_at": answered.finished_at if answered else None,
+        "conflicts": list(shown.filter(status=VllEnd.Status.CONFLICT)[:SHOWN]),
+        "drift": [_difference(end, each) for end in shown.exclude(drift=[])[:SHOWN] for each in end.drift],
+        "contested": [
             _difference(end, each) for end in shown.exclude(contested=[])[:SHOWN] for each in end.contested
         ],
-        vlan_losses=list(shown.filter(vlan_loss__isnull=False)[:SHOWN]),
-        cores=core_use_of([router])[router.pk] if router.has_agent else None,
-    )
+        "vlan_losses": list(shown.filter(vlan_loss__isnull=False)[:SHOWN]),
+        "cores": core_use_of([router])[router.pk] if router.has_agent else None,
+    }
 
 
 def _quarantined(answered: Attempt | None) -> list[dict[str, Any]]:
@@ -160,11 +127,11 @@ def _quarantined(answered: Attempt | None) -> list[dict[str, Any]]:
     return list(answer.get("quarantined", []))[:SHOWN]
 
 
-def _difference(end: VllEnd, found: dict[str, Any]) -> Difference:
-    object_, field, desired, actual = (
-        str(found.get(name, "–")) for name in ("object", "field", "desired", "actual")
-    )
-    return Difference(end, object_, field, desired, actual, repairs=found.get("repairs", 0))
+def _difference(end: VllEnd, found: dict[str, Any]) -> dict[str, Any]:
+    """Return a difference. ``desired``: the value that the agent has set. ``actual``: the value in VPP."""
+    names = ("object", "field", "desired", "actual")
+    texts = {name: str(found.get(name, "–")) for name in names}
+    return {"end": end, "repairs": found.get("repairs", 0), **texts}
 
 
 ATTEMPTS_SHOWN = 10
