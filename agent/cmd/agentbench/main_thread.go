@@ -46,57 +46,33 @@ func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, 
 		return err
 	}
 	defer session.Close()
-	in, err := intent.NewDecoder(router).Decode(document(1, b.ends(vlls), nil))
-	if err != nil {
+	if err := put(ctx, engine, intent.NewDecoder(router), document(1, b.ends(vlls), nil)); err != nil {
 		return err
 	}
-	outcome, err := engine.Put(ctx, in, "")
-	if err != nil {
-		return err
-	}
-	if err := good(outcome); err != nil {
-		return err
-	}
+	in := engine.Status().Intent
 	other, err := vpp.Dialer{Socket: used.api, Timeout: 10 * time.Second}.Dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer other.Close()
-	idle, err := slowestReplies(ctx, other, rounds, func() error { time.Sleep(100 * time.Millisecond); return nil })
-	if err != nil {
-		return err
-	}
-	full, err := slowestReplies(ctx, other, rounds, func() error {
-		_, _, err := engine.Plan(ctx, in)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	quick, err := slowestReplies(ctx, other, rounds, func() error { engine.CheckDrift(ctx); return nil })
-	if err != nil {
-		return err
-	}
-	connects, err := slowestReplies(ctx, other, rounds, func() error {
-		return session.Dump(ctx, []api.Message{&l2.L2XconnectDump{}}, func(api.Message) {})
-	})
-	if err != nil {
-		return err
-	}
-	whole, err := slowestReplies(ctx, other, rounds, func() error {
-		return session.Dump(ctx, []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(^uint32(0))}}, func(api.Message) {})
-	})
-	if err != nil {
-		return err
+	dump := func(request api.Message) func() error {
+		return func() error { return session.Dump(ctx, []api.Message{request}, func(api.Message) {}) }
 	}
 	for _, figure := range []struct {
 		name string
-		ms   float64
+		read func() error
 	}{
-		{"main_thread_block_ms", full}, {"main_thread_block_quick_ms", quick}, {"main_thread_block_cross_connects_ms", connects},
-		{"main_thread_block_whole_dump_ms", whole}, {"main_thread_block_idle_ms", idle},
+		{"main_thread_block_ms", func() error { _, _, err := engine.Plan(ctx, in); return err }},
+		{"main_thread_block_quick_ms", func() error { engine.CheckDrift(ctx); return nil }},
+		{"main_thread_block_cross_connects_ms", dump(&l2.L2XconnectDump{})},
+		{"main_thread_block_whole_dump_ms", dump(&interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(^uint32(0))})},
+		{"main_thread_block_idle_ms", func() error { time.Sleep(100 * time.Millisecond); return nil }},
 	} {
-		fmt.Fprintf(stdout, "bench %s %.1f ms %s, %d VLL ends\n", figure.name, figure.ms, b.version, vlls)
+		ms, err := slowestReplies(ctx, other, rounds, figure.read)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "bench %s %.1f ms %s, %d VLL ends\n", figure.name, ms, b.version, vlls)
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// measuredVPP is the VPP under measurement.
 type measuredVPP struct {
 	api, stats string
 	restart    func(context.Context) error // nil if agentbench may not restart it

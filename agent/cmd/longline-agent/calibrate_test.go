@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"longline.dev/agent/internal/server"
 )
 
 func TestACalibrationInServiceIsRefusedAndChangesNothing(t *testing.T) {
@@ -49,7 +51,7 @@ func TestThePortalSetsMaintenanceForACalibration(t *testing.T) {
 }
 
 func TestACalibrationIsPrintedAsATable(t *testing.T) {
-	answer := &calibrationAnswer{}
+	answer := &server.CalibrationBody{}
 	text := `{"schema": 1, "router": "rhino", "measured_ms": 1790000020050, "vpp_version": "25.10-release", "agent_version": "0.1.0",
 		"cpu": "AMD EPYC", "clock_hz": 2500000000, "rounds": 41, "frames": 16384,
 		"figures": [{"transport": "l2xc", "clocks": 25, "least": 24, "most": 39.5, "nodes": [{"node": "l2-input", "clocks": 12.6}]},

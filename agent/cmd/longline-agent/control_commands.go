@@ -200,7 +200,6 @@ func openInput(path string) (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
-// readInput returns the content of the file of a command-line option.
 func readInput(path string) ([]byte, error) {
 	file, err := openInput(path)
 	if err != nil {

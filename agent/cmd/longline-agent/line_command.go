@@ -1,47 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
 	"slices"
 	"text/tabwriter"
+
+	"longline.dev/agent/internal/server"
 )
 
-type lineAnswer struct {
-	VLL  string
-	Ends []struct {
-		End, Port, Transport string
-		Revision             int32
-		AdminUp              bool `json:"admin_up"`
-		Testing              bool
-		UNILinkDown          bool `json:"uni_link_down"`
-		Local, Remote, Path  *string
-		Table                uint32
-		Key                  *uint32
-		Interfaces           []struct {
-			Kind, Name string
-			SwIfIndex  uint32 `json:"sw_if_index"`
-			AdminUp    bool   `json:"admin_up"`
-			LinkUp     bool   `json:"link_up"`
-		}
-		Reason *reason
-		Drift  []struct{ Object, Field, Desired, Actual string }
-		Rates  *struct {
-			InBPS     int64 `json:"in_bps"`
-			InFrames  int64 `json:"in_frames"`
-			OutBPS    int64 `json:"out_bps"`
-			OutFrames int64 `json:"out_frames"`
-		}
-	}
-	Portal *struct {
-		Description, Customer, Lifecycle, Verdict string
-		CIRBPS                                    int64 `json:"cir_bps"`
-		Checks                                    []struct{ Code, State, Evidence string }
-	}
-	PortalError string `json:"portal_error"`
+// portalView is the part of the portal's view of a line that is printed.
+type portalView struct {
+	Description, Customer, Lifecycle, Verdict string
+	CIRBPS                                    int64 `json:"cir_bps"`
+	Checks                                    []check
 }
+
+type check struct{ Code, State, Evidence string }
 
 // runLine shows the state of a line on this router, and what the portal knows about the line.
 func runLine(ctx context.Context, args []string, stdout io.Writer) error {
@@ -56,10 +35,11 @@ func runLine(ctx context.Context, args []string, stdout io.Writer) error {
 	return call(ctx, flags, "/v1/line?of="+url.QueryEscape(of), nil, stdout, printLine)
 }
 
-func printLine(w io.Writer, l *lineAnswer) {
+func printLine(w io.Writer, l *server.LineBody) {
 	fmt.Fprintf(w, "line     %s\n", l.VLL)
-	if p := l.Portal; p != nil {
-		fmt.Fprintf(w, "         %s, of %s, %s, %.10g Mbit/s\n%s\n", orDash(p.Description), p.Customer, p.Lifecycle, float64(p.CIRBPS)/1e6, p.Verdict)
+	var p *portalView
+	if err := json.Unmarshal(l.Portal, &p); err == nil && p != nil {
+		fmt.Fprintf(w, "         %s, of %s, %s, %.10g Mbit/s\n%s\n", cmp.Or(p.Description, "-"), p.Customer, p.Lifecycle, float64(p.CIRBPS)/1e6, p.Verdict)
 	} else {
 		fmt.Fprintf(w, "portal   %s\n", l.PortalError)
 	}
@@ -86,17 +66,14 @@ func printLine(w io.Writer, l *lineAnswer) {
 			fmt.Fprintf(w, "  differs: %s of %s is %q and not %q\n", d.Field, d.Object, d.Actual, d.Desired)
 		}
 	}
-	if l.Portal != nil {
-		printChecks(w, l)
+	if p != nil {
+		printChecks(w, p.Checks)
 	}
 }
 
 // printChecks lists the portal's checks. The failed checks come first.
-func printChecks(w io.Writer, l *lineAnswer) {
-	checks := slices.Clone(l.Portal.Checks)
-	slices.SortStableFunc(checks, func(x, y struct{ Code, State, Evidence string }) int {
-		return rank(x.State) - rank(y.State)
-	})
+func printChecks(w io.Writer, checks []check) {
+	slices.SortStableFunc(checks, func(x, y check) int { return rank(x.State) - rank(y.State) })
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range checks {
@@ -145,11 +122,4 @@ func upOrDown(up bool) string {
 		return "up"
 	}
 	return "down"
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

@@ -34,67 +34,49 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	var usage *usageError
-	var logged *loggedError
-	var partly *partlyNamedError
-	switch {
-	case errors.As(err, &usage):
-		fmt.Fprintln(os.Stderr, "longline-agent:", err, "(see longline-agent -help)")
-		os.Exit(2)
-	case errors.As(err, &partly):
-		fmt.Fprintln(os.Stderr, "longline-agent:", err)
-		os.Exit(3)
-	case errors.As(err, &logged):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "longline-agent:", err)
-		os.Exit(1)
+	if err != nil {
+		os.Exit(explain(err))
 	}
 }
 
-// usageError is the error of an invalid command line.
+// explain prints an error that has not been logged. It returns the exit status.
+func explain(err error) int {
+	if _, logged := errors.AsType[*loggedError](err); logged {
+		return 1
+	}
+	if _, usage := errors.AsType[*usageError](err); usage {
+		fmt.Fprintln(os.Stderr, "longline-agent:", err, "(see longline-agent -help)")
+		return 2
+	}
+	fmt.Fprintln(os.Stderr, "longline-agent:", err)
+	if _, partly := errors.AsType[*partlyNamedError](err); partly {
+		return 3
+	}
+	return 1
+}
+
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
-// loggedError is an error that has already been logged.
 type loggedError struct{ error }
+
+var commands = map[string]func(ctx context.Context, args []string, stdout io.Writer) error{
+	"plan": runPlan, "state": runState, "line": runLine, "trace": runTrace, "claim": runClaim, "release": runRelease, "rebuild": runRebuild,
+	"calibrate": runCalibrate, "freeze": runFreeze, "unfreeze": runUnfreeze, "vppcfg": runVppcfg, "health": runHealth, "enroll": runEnroll,
+}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if slices.ContainsFunc(args, isHelpFlag) {
 		printHelp(stdout)
 		return nil
 	}
-	if len(args) > 0 {
-		switch args[0] {
-		case "plan":
-			return runPlan(ctx, args[1:], stdout)
-		case "state":
-			return runState(ctx, args[1:], stdout)
-		case "claim", "release":
-			return runClaimOrRelease(ctx, args[0], args[1:], stdout)
-		case "rebuild":
-			return runRebuild(ctx, args[1:], stdout)
-		case "calibrate":
-			return runCalibrate(ctx, args[1:], stdout)
-		case "line":
-			return runLine(ctx, args[1:], stdout)
-		case "vppcfg":
-			return runVppcfg(ctx, args[1:], stdout)
-		case "trace":
-			return runTrace(ctx, args[1:], stdout)
-		case "freeze":
-			return runFreeze(ctx, args[1:], stdout)
-		case "unfreeze":
-			return runUnfreeze(ctx, args[1:], stdout)
-		case "health":
-			return runHealth(ctx, args[1:], stdout)
-		case "enroll":
-			return runEnroll(ctx, args[1:], stdout)
-		case "help":
-			printHelp(stdout)
-			return nil
-		}
+	if len(args) > 0 && args[0] == "help" {
+		printHelp(stdout)
+		return nil
+	}
+	if len(args) > 0 && commands[args[0]] != nil {
+		return commands[args[0]](ctx, args[1:], stdout)
 	}
 	flags := quietFlags()
 	path := flags.String("config", defaultConfig, "")

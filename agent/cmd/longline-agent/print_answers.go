@@ -6,71 +6,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"longline.dev/agent/internal/freeze"
+	"longline.dev/agent/internal/server"
 )
 
-// Those parts of the agent's responses that the commands read (docs/reference/agent-requests.md).
-type (
-	reason struct {
-		Code, Message string
-		Object        *string
-	}
-	planAnswer struct {
-		Generation int64
-		Operations []struct {
-			N                                  int
-			Stage, VLL, End, Message, CLI, Why string
-		}
-		Ends []struct {
-			VLL, End, Status string
-			Reason           *reason
-		}
-		Quarantined []quarantined
-	}
-	quarantined struct{ VLL, End, Interface string }
-	relabelled  struct {
-		VLL, End, Kind, Interface, Tag string
-		SwIfIndex                      uint32 `json:"sw_if_index"`
-	}
-	watchedPath struct {
-		Local, Remote, State, Detail string
-		Foreign                      bool
-		SinceMS                      int64 `json:"since_ms"`
-	}
-	stateAnswer struct {
-		Router string
-		VPP    struct {
-			Connected bool
-			Version   *string
-			BootMS    *int64 `json:"boot_ms"`
-		}
-		Stored *struct {
-			Generation int64
-			SHA256     string
-		} `json:"held"`
-		Applied *struct {
-			Generation int64
-			AtMS       int64 `json:"at_ms"`
-		}
-		Owned []struct {
-			VLL, End, Kind, Interface string
-			Revision                  int32
-			SwIfIndex                 uint32 `json:"sw_if_index"`
-		}
-		Conflicts []struct {
-			VLL, End string
-			Reason   *reason
-		}
-		Quarantined []quarantined
-		Relabelled  []relabelled
-		Drift       []struct{ VLL, End, Object, Field, Desired, Actual string }
-		SetAside    []struct{ File, Why string } `json:"set_aside"`
-		Paths       []watchedPath
-		Freeze      *freeze.Shown
-	}
-)
-
-func printPlan(w io.Writer, p *planAnswer) {
+func printPlan(w io.Writer, p *server.PlanBody) {
 	fmt.Fprintf(w, "generation %d: %d operations\n", p.Generation, len(p.Operations))
 	for _, op := range p.Operations {
 		fmt.Fprintf(w, "%5d  %-7s %s\n               # %s %s: %s (%s)\n", op.N, op.Stage, op.CLI, op.VLL, op.End, op.Why, op.Message)
@@ -84,7 +23,7 @@ func printPlan(w io.Writer, p *planAnswer) {
 	printQuarantined(w, p.Quarantined)
 }
 
-func printState(w io.Writer, s *stateAnswer) {
+func printState(w io.Writer, s *server.StateBody) {
 	fmt.Fprintf(w, "router   %s\n", s.Router)
 	switch {
 	case !s.VPP.Connected:
@@ -105,7 +44,7 @@ func printState(w io.Writer, s *stateAnswer) {
 		printFreeze(w, s.Freeze)
 	}
 	for _, aside := range s.SetAside {
-		fmt.Fprintf(w, "unread   %s: %s\n", aside.File, aside.Why)
+		fmt.Fprintf(w, "unread   %s: %s\n", aside.Path, aside.Why)
 	}
 	fmt.Fprintf(w, "\nowned: %d\n", len(s.Owned))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -124,15 +63,15 @@ func printState(w io.Writer, s *stateAnswer) {
 	printQuarantined(w, s.Quarantined)
 	fmt.Fprintf(w, "relabelled: %d\n", len(s.Relabelled))
 	for _, r := range s.Relabelled {
-		fmt.Fprintf(w, "  %s %s  %s (sw_if_index %d) has %s\n", r.VLL, r.End, r.Interface, r.SwIfIndex, r.tag())
+		fmt.Fprintf(w, "  %s %s  %s (sw_if_index %d) has %s\n", r.VLL, r.End, r.Interface, r.SwIfIndex, tag(r))
 	}
 	fmt.Fprintf(w, "watched paths: %d\n", len(s.Paths))
 	for _, p := range s.Paths {
-		fmt.Fprintf(w, "  %s to %s  %s since %s%s\n", p.Local, p.Remote, p.State, moment(p.SinceMS), p.remark())
+		fmt.Fprintf(w, "  %s to %s  %s since %s%s\n", p.Local, p.Remote, p.State, moment(p.SinceMS), remark(p))
 	}
 }
 
-func (p watchedPath) remark() string {
+func remark(p server.PathBody) string {
 	switch {
 	case p.Detail != "":
 		return ": " + p.Detail
@@ -142,28 +81,28 @@ func (p watchedPath) remark() string {
 	return ""
 }
 
-func (r relabelled) tag() string {
+func tag(r server.RelabelledBody) string {
 	if r.Tag == "" {
 		return "no tag"
 	}
 	return fmt.Sprintf("the tag %q", r.Tag)
 }
 
-func printQuarantined(w io.Writer, all []quarantined) {
+func printQuarantined(w io.Writer, all []server.QuarantinedBody) {
 	fmt.Fprintf(w, "quarantined: %d\n", len(all))
 	for _, q := range all {
 		fmt.Fprintf(w, "  %s %s  %s\n", q.VLL, q.End, q.Interface)
 	}
 }
 
-func storedGeneration(s *stateAnswer) string {
+func storedGeneration(s *server.StateBody) string {
 	if s.Stored == nil {
 		return "nothing"
 	}
 	return fmt.Sprintf("generation %d (sha256 %s)", s.Stored.Generation, s.Stored.SHA256)
 }
 
-func describe(r *reason) string {
+func describe(r *server.ReasonBody) string {
 	if r == nil {
 		return "no reason given"
 	}

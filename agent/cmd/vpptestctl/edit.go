@@ -47,19 +47,21 @@ func disconnect(index interface_types.InterfaceIndex) api.Message {
 	return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: index, Enable: false}
 }
 
-func edit(ctx context.Context, session *vpp.Session, name string, request change) error {
-	all, err := dumpInterfaces(ctx, session)
-	if err != nil {
-		return err
-	}
-	for _, i := range all {
-		if i.Name != name {
-			continue
+// edit returns the command that changes the interface with this name.
+func edit(name string, request change) func(context.Context, *vpp.Session) error {
+	return func(ctx context.Context, session *vpp.Session) error {
+		all, err := dumpInterfaces(ctx, session)
+		if err != nil {
+			return err
 		}
-		_, err := called(ctx, session, request(interface_types.InterfaceIndex(i.Index)))
-		return err
+		for _, i := range all {
+			if i.Name == name {
+				_, err := called(ctx, session, request(interface_types.InterfaceIndex(i.Index)))
+				return err
+			}
+		}
+		return fmt.Errorf("VPP has no interface %s", name)
 	}
-	return fmt.Errorf("VPP has no interface %s", name)
 }
 
 // addGRE returns the request for a GRE tunnel. VPP's command line cannot be used, because it may refuse
@@ -80,7 +82,6 @@ func addGRE(local, remote, instance string) (api.Message, error) {
 	}}, err
 }
 
-// deleteTunnel deletes the tunnel whose interface has this name.
 func deleteTunnel(ctx context.Context, session *vpp.Session, name string) error {
 	is, err := show(ctx, session)
 	if err != nil {

@@ -61,8 +61,15 @@ func run(args []string, stdout io.Writer) error {
 	return do(ctx, session)
 }
 
-func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Session) error, error) {
-	if len(args) == 1 && args[0] == "show" {
+// edits are the commands that change the interface that their only argument names.
+var edits = map[string]change{
+	"delete-sub": deleteSub, "untag": untag, "disconnect": disconnect,
+	"up": setAdmin(interface_types.IF_STATUS_API_FLAG_ADMIN_UP), "down": setAdmin(0),
+}
+
+func command(args []string, stdout io.Writer) (do func(context.Context, *vpp.Session) error, err error) {
+	switch command, n := args[0], len(args)-1; {
+	case n == 0 && command == "show":
 		return func(ctx context.Context, session *vpp.Session) error {
 			shown, err := show(ctx, session)
 			if err != nil {
@@ -70,45 +77,21 @@ func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Sessio
 			}
 			return json.NewEncoder(stdout).Encode(shown)
 		}, nil
-	}
-	if len(args) == 1 && args[0] == "walk-slowly" {
+	case n == 0 && command == "walk-slowly":
 		return walkSlowly, nil
-	}
-	if len(args) == 2 && args[0] == "delete-tunnel" {
+	case n == 1 && command == "delete-tunnel":
 		return func(ctx context.Context, session *vpp.Session) error { return deleteTunnel(ctx, session, args[1]) }, nil
-	}
-	if len(args) == 4 && args[0] == "add-gre" {
+	case n == 1 && edits[command] != nil:
+		return edit(args[1], edits[command]), nil
+	case n == 2 && command == "add-sub":
+		vlan, err := strconv.ParseUint(args[2], 10, 12)
+		return edit(args[1], addSub(uint16(vlan))), err
+	case n == 3 && command == "add-gre":
 		request, err := addGRE(args[1], args[2], args[3])
 		return func(ctx context.Context, session *vpp.Session) error {
 			_, err := called(ctx, session, request)
 			return err
 		}, err
-	}
-	request, err := changeOf(args)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, session *vpp.Session) error { return edit(ctx, session, args[1], request) }, nil
-}
-
-// changeOf parses a command that changes the interface in its arguments.
-func changeOf(args []string) (change, error) {
-	switch command := args[0]; {
-	case command == "add-sub" && len(args) == 3:
-		vlan, err := strconv.ParseUint(args[2], 10, 12)
-		return addSub(uint16(vlan)), err
-	case len(args) != 2:
-		return nil, errUsage
-	case command == "delete-sub":
-		return deleteSub, nil
-	case command == "untag":
-		return untag, nil
-	case command == "up":
-		return setAdmin(interface_types.IF_STATUS_API_FLAG_ADMIN_UP), nil
-	case command == "down":
-		return setAdmin(0), nil
-	case command == "disconnect":
-		return disconnect, nil
 	}
 	return nil, errUsage
 }

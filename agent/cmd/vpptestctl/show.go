@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/geneve"
@@ -116,7 +115,7 @@ func dumpInterfaces(ctx context.Context, session *vpp.Session) ([]iface, error) 
 			return
 		}
 		all = append(all, iface{
-			Index: uint32(m.SwIfIndex), Name: text(m.InterfaceName), Tag: text(m.Tag), Parent: m.SupSwIfIndex,
+			Index: uint32(m.SwIfIndex), Name: vpp.Text(m.InterfaceName), Tag: vpp.Text(m.Tag), Parent: m.SupSwIfIndex,
 			AdminUp: m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0,
 			Tags:    m.SubNumberOfTags, Outer: m.SubOuterVlanID, Inner: m.SubInnerVlanID,
 			Dot1ad:  m.SubIfFlags&interface_types.SUB_IF_API_FLAG_DOT1AD != 0,
@@ -125,12 +124,6 @@ func dumpInterfaces(ctx context.Context, session *vpp.Session) ([]iface, error) 
 		})
 	})
 	return all, err
-}
-
-// text returns a fixed-size string without its terminator and the bytes after it.
-func text(fixed string) string {
-	cut, _, _ := strings.Cut(fixed, "\x00")
-	return cut
 }
 
 // walkMs is the interval (ms) between VPP's searches for packets whose fragments have not all arrived in

@@ -67,7 +67,6 @@ func Tidy(ctx context.Context, session Session) error {
 	return err
 }
 
-// find returns the agent's generator, or nil.
 func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails, error) {
 	var found *interfaces.SwInterfaceDetails
 	named := &interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0), NameFilterValid: true, NameFilter: generatorName}
@@ -85,7 +84,6 @@ func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails,
 	return found, nil
 }
 
-// makeGenerator creates the generator and tags it.
 func makeGenerator(ctx context.Context, session Session) error {
 	reply, err := vpp.Do(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: generatorID})
 	if err != nil {

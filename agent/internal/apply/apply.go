@@ -1,3 +1,5 @@
+// Package apply carries out a plan stage by stage. The messages of a stage are pipelined. The failure of an
+// operation affects only the operation's end of a VLL.
 package apply
 
 import (
@@ -9,13 +11,11 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/classify"
-	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/policer"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
-	"longline.dev/agent/internal/tunnel"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -241,15 +241,16 @@ func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
 func (r *applying) send(ctx context.Context, batch []plan.Op) error {
 	sent, messages := make([]plan.Op, 0, len(batch)), make([]api.Message, 0, len(batch))
 	for _, op := range batch {
-		message := r.encode(op)
-		if session, leads := op.Action.(plan.SetSession); leads && !plan.Leads(r.policerOf(op.End, session.Index)) {
-			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: op.Action.Message(), Object: session.Policer,
+		created := r.createdFor(op.End)
+		message := op.Action.Encode(created)
+		name := message.GetMessageName()
+		if session, leads := op.Action.(plan.SetSession); leads && !session.Leads(created) {
+			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: name, Object: session.Policer,
 				Message: "VPP's classify tables lead to none of its policers beyond the first 65,536"})
 			continue
 		}
 		if !r.session.Has(message) {
-			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: op.Action.Message(),
-				Message: "this VPP has no message " + op.Action.Message()})
+			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: name, Message: "this VPP has no message " + name})
 			continue
 		}
 		sent, messages = append(sent, op), append(messages, message)
@@ -271,7 +272,7 @@ func (r *applying) note(op plan.Op, reply api.Message) {
 		r.fail(op, refused(op, retval))
 		return
 	}
-	if created, ok := createdIndex(reply); ok && op.Stage == plan.Create {
+	if created, ok := vpp.CreatedInterface(reply); ok && op.Stage == plan.Create {
 		r.Made[target.Made] = uint32(created)
 		r.guard.NoteMade(uint32(created), op.Action)
 		r.Untagged[target.Made] = true
@@ -299,38 +300,24 @@ func (r *applying) fail(op plan.Op, reason *plan.Reason) {
 	}
 }
 
-func (r *applying) indexOf(ref plan.Ref) index { return index(ref.At(r.Made)) }
-
-// policerOf returns the index of an existing policer, or of the policer that was created for the
-// end.
-func (r *applying) policerOf(end intent.Key, planned uint32) uint32 {
-	if made, ok := r.policers[end]; ok && planned == observe.NoIndex {
-		return made
+// createdFor returns the indices of the objects that earlier operations created, as an operation of this end needs
+// them.
+func (r *applying) createdFor(end intent.Key) plan.Created {
+	created := plan.Created{Interfaces: r.Made, Policer: observe.NoIndex, Table: observe.NoIndex}
+	if index, ok := r.policers[end]; ok {
+		created.Policer = index
 	}
-	return planned
-}
-
-// tableOf returns the index of an existing classify table, or of the table that was created for the
-// end.
-func (r *applying) tableOf(end intent.Key, planned plan.Table) uint32 {
-	if made, ok := r.tables[end]; ok && planned.Index == observe.NoIndex {
-		return made
+	if index, ok := r.tables[end]; ok {
+		created.Table = index
 	}
-	return planned.Index
+	return created
 }
 
 func refused(op plan.Op, retval int32) *plan.Reason {
 	text := api.RetvalToVPPApiError(retval).Error()
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "VPPApiError: "), fmt.Sprintf(" (%d)", retval))
 	return &plan.Reason{
-		Status: "failed", Code: "vpp_refused", Object: op.Action.Target().Name, Retval: retval, VPPMessage: op.Action.Message(),
-		Message: fmt.Sprintf("VPP refused %s: %s", op.Action.Message(), text),
+		Status: "failed", Code: "vpp_refused", Object: op.Action.Target().Name, Retval: retval, VPPMessage: op.Message(),
+		Message: fmt.Sprintf("VPP refused %s: %s", op.Message(), text),
 	}
-}
-
-func createdIndex(reply api.Message) (index, bool) {
-	if m, ok := reply.(*interfaces.CreateSubifReply); ok {
-		return m.SwIfIndex, true
-	}
-	return tunnel.Made(reply)
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/vxlan"
 
@@ -30,7 +31,7 @@ type session struct {
 	lacks    string
 	err      error
 	sent     []string
-	next     index
+	next     interface_types.InterfaceIndex
 	existing observe.Snapshot // in addition to the snapshot before
 	made     func()           // called after everything is created
 }

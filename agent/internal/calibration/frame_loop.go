@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/ethernet_types"
@@ -18,6 +19,8 @@ import (
 	"go.fd.io/govpp/binapi/pg"
 	"go.fd.io/govpp/binapi/vlib"
 
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/tunnel"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -76,7 +79,6 @@ var needed = []api.Message{
 	&interfaces.SwInterfaceSetTable{}, &interfaces.SwInterfaceAddDelAddress{}, &ip_neighbor.IPNeighborAddDel{}, &l2.SwInterfaceSetL2Xconnect{},
 }
 
-// loop is the path of the frames.
 type loop struct {
 	session                Session
 	source, port, underlay interface_types.InterfaceIndex
@@ -302,4 +304,79 @@ func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
 		return nil, fmt.Errorf("find tables: %w", err)
 	}
 	return own, foreign
+}
+
+// Lacks returns the name of the message that a VPP lacks for a transport, or "".
+func Lacks(transport Transport, has func(api.Message) bool) string {
+	if transport == L2XC {
+		return ""
+	}
+	return vpp.Missing(has, tunnel.Of(transport.encapsulation()).Needs...)
+}
+
+// tunnelOf returns the tunnel of a transport in the agent's table. As for a line, a GRE tunnel has
+// a key if this VPP supports keys.
+func tunnelOf(transport Transport, has func(api.Message) bool) intent.Tunnel {
+	t := intent.Tunnel{
+		Encapsulation: transport.encapsulation(), Local: near[transport.family()].Addr(), Remote: far[transport.family()], Table: tableID,
+	}
+	switch kind := t.Kind(); {
+	case kind.HasVNI:
+		t.VNI = vni
+	case kind.HasGREKey && tunnel.GREKeys(has):
+		t.GREKey = greKey
+	}
+	return t
+}
+
+// makeTunnel creates the tunnel of a transport in the agent's table.
+func makeTunnel(ctx context.Context, session Session, transport Transport) (interface_types.InterfaceIndex, error) {
+	wanted := tunnelOf(transport, session.Has)
+	kind := wanted.Kind()
+	if !kind.TableByCLI {
+		reply, err := vpp.Do(ctx, session, kind.AddDel(wanted, true))
+		if err != nil {
+			return 0, err
+		}
+		index, _ := vpp.CreatedInterface(reply)
+		return index, nil
+	}
+	line := kind.CLI(wanted, "")
+	text, _, err := vpp.RunCLI(ctx, session, line)
+	if err != nil {
+		return 0, err
+	}
+	name := strings.TrimSpace(text)
+	index := interface_types.InterfaceIndex(none)
+	named := &interfaces.SwInterfaceDump{SwIfIndex: index, NameFilterValid: true, NameFilter: kind.NamePrefix}
+	err = session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
+		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && vpp.Text(m.InterfaceName) == name {
+			index = m.SwIfIndex
+		}
+	})
+	if err == nil && index == interface_types.InterfaceIndex(none) {
+		err = &vpp.RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q answered %q", line, name)}
+	}
+	return index, err
+}
+
+func deleteTunnel(ctx context.Context, session Session, t intent.Tunnel) error {
+	if kind := t.Kind(); kind.TableByCLI {
+		return vpp.Order(ctx, session, kind.CLI(t, " del"))
+	}
+	_, err := vpp.Do(ctx, session, t.Kind().AddDel(t, false))
+	return err
+}
+
+// ownTunnels returns the existing tunnels in the agent's table. Only the agent has tunnels in this table.
+func ownTunnels(ctx context.Context, session Session) (existing []intent.Tunnel, err error) {
+	err = session.Dump(ctx, tunnel.Dumps(session.Has, interface_types.InterfaceIndex(none)), func(msg api.Message) {
+		if found := tunnel.FoundIn(msg); found != nil && found.Table == tableID {
+			existing = append(existing, found.Tunnel)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find tunnels: %w", err)
+	}
+	return existing, nil
 }

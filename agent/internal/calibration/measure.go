@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -66,16 +67,17 @@ var Usual = Options{Rounds: 41, Frames: 64 * 256}
 
 // Node is a node of VPP's graph that every frame passed.
 type Node struct {
-	Name   string
-	Clocks float64 // per frame, median of the rounds
+	Name   string  `json:"node"`
+	Clocks float64 `json:"clocks"` // per frame, median of the rounds
 }
 
 // Figure is the cost of a transport.
 type Figure struct {
-	Transport   Transport
-	Clocks      float64 // per frame, median of the rounds
-	Least, Most float64
-	Nodes       []Node // sorted by name
+	Transport Transport `json:"transport"`
+	Clocks    float64   `json:"clocks"` // per frame, median of the rounds
+	Least     float64   `json:"least"`
+	Most      float64   `json:"most"`
+	Nodes     []Node    `json:"nodes"` // sorted by name
 }
 
 // Result is the result of a calibration. Missing maps a transport to the message that this VPP
@@ -186,8 +188,7 @@ func (l *loop) rounds(ctx context.Context, options Options) (map[Transport][]sam
 			}
 			for {
 				taken, err := l.round(ctx, transport, options.Frames)
-				var disturbed *DisturbedError
-				if errors.As(err, &disturbed) && left > 0 {
+				if _, disturbed := errors.AsType[*DisturbedError](err); disturbed && left > 0 {
 					left--
 					continue
 				}
@@ -202,7 +203,6 @@ func (l *loop) rounds(ctx context.Context, options Options) (map[Transport][]sam
 	return samples, nil
 }
 
-// round sends the frames once.
 func (l *loop) round(ctx context.Context, transport Transport, frames int) (sample, error) {
 	if _, _, err := vpp.RunCLI(ctx, l.session, "clear runtime"); err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func enabled(text string) (running, exists bool) {
 }
 
 func figure(transport Transport, samples []sample) Figure {
-	f := Figure{Transport: transport}
+	f := Figure{Transport: transport, Nodes: []Node{}}
 	sums := make([]float64, 0, len(samples))
 	byNode := make(map[string][]float64)
 	for _, s := range samples {
@@ -288,12 +288,15 @@ func figure(transport Transport, samples []sample) Figure {
 			byNode[name] = append(byNode[name], clocks)
 		}
 	}
-	f.Clocks, f.Least, f.Most = median(sums), slices.Min(sums), slices.Max(sums)
+	f.Clocks, f.Least, f.Most = hundredths(median(sums)), hundredths(slices.Min(sums)), hundredths(slices.Max(sums))
 	for _, name := range slices.Sorted(maps.Keys(byNode)) {
-		f.Nodes = append(f.Nodes, Node{name, median(byNode[name])})
+		f.Nodes = append(f.Nodes, Node{name, hundredths(median(byNode[name]))})
 	}
 	return f
 }
+
+// hundredths rounds to two decimals, because VPP prints at most three digits for each node.
+func hundredths(clocks float64) float64 { return math.Round(clocks*100) / 100 }
 
 // median returns the middle value, or the smaller of the two middle values.
 func median(values []float64) float64 {
@@ -321,4 +324,54 @@ func machine(ctx context.Context, session Session) (rate float64, cpu string, er
 		cpu = strings.TrimSpace(m[1])
 	}
 	return rate, cpu, nil
+}
+
+// node contains VPP's runtime counters of a graph node, summed over all threads.
+type node struct {
+	vectors int     // frames that the node received
+	clocks  float64 // sum over all frames
+}
+
+// Fields of a row of show runtime (vlib/node_cli.c, format_vlib_node_stats). The fields are counted
+// from the end of the row, because a state may have two words.
+const (
+	vectorsField = 4
+	clocksField  = 2
+	figures      = 5
+)
+
+// clocksNames are the names of the column with the clocks: the name before VPP 26.02, and the name
+// since then.
+var clocksNames = []string{"Clocks", "Packet-Clocks"}
+
+// readRuntime parses the output of show runtime. For each thread, the output has a table of nodes
+// with the clocks per frame, rounded to three digits.
+func readRuntime(text string) (map[string]node, error) {
+	nodes := make(map[string]node)
+	headed := false
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) > 0 && fields[0] == "Name" {
+			if last := len(fields); last < figures || fields[last-vectorsField] != "Vectors" || !slices.Contains(clocksNames, fields[last-clocksField]) {
+				return nil, &CannotError{fmt.Sprintf("this VPP's show runtime has other columns: %q", strings.TrimSpace(line))}
+			}
+			headed = true
+			continue
+		}
+		last := len(fields)
+		if !headed || last < figures+2 {
+			continue
+		}
+		vectors, vectorsErr := strconv.Atoi(fields[last-vectorsField])
+		clocks, clocksErr := strconv.ParseFloat(fields[last-clocksField], 64)
+		if vectorsErr != nil || clocksErr != nil || vectors <= 0 {
+			continue // a heading of a thread, or a process with clocks per call
+		}
+		sum := nodes[fields[0]]
+		nodes[fields[0]] = node{sum.vectors + vectors, sum.clocks + clocks*float64(vectors)}
+	}
+	if !headed {
+		return nil, &CannotError{"this VPP's show runtime lists no nodes"}
+	}
+	return nodes, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,13 @@ func TestReadRuntimeRefusesAnotherFormat(t *testing.T) {
 				t.Errorf("read %v, %v", nodes, err)
 			}
 		})
+	}
+}
+
+func TestFiguresHaveTwoDecimals(t *testing.T) {
+	f := figure(L2XC, []sample{{"l2-input": 12.3456, "l2-output": 7}})
+	if want := (Figure{L2XC, 19.35, 19.35, 19.35, []Node{{"l2-input", 12.35}, {"l2-output", 7}}}); !reflect.DeepEqual(f, want) {
+		t.Errorf("got %+v, want %+v", f, want)
 	}
 }
 

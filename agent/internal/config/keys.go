@@ -73,12 +73,7 @@ var keys = []key{
 }
 
 func isSection(path string) bool {
-	for _, k := range keys {
-		if strings.HasPrefix(k.path, path+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(k key) bool { return strings.HasPrefix(k.path, path+".") })
 }
 
 // Reference writes all keys with their meanings and default values.

@@ -196,8 +196,7 @@ func (e *Engine) Status() Status {
 	defer e.mu.Unlock()
 	s.Applied, s.Refused, s.Absent, s.Statistics, s.ObservationNumber = e.applied, e.refused, e.absent, e.statistics.copied(), e.observed.number
 	if e.session != nil {
-		info := e.session.Info()
-		s.VPP = &info
+		s.VPP = new(e.session.Info())
 	}
 	return s
 }
@@ -243,8 +242,7 @@ func (e *Engine) Attach(session Session) {
 // Refused records the reason why VPP could not be used. A nil error means that VPP could be used.
 func (e *Engine) Refused(err error) {
 	absent, hangs := vpp.IsAbsent(err), errors.Is(err, vpp.ErrHangs)
-	var other *vpp.OtherAgentError
-	if !errors.As(err, &other) && !hangs {
+	if _, other := errors.AsType[*vpp.OtherAgentError](err); !other && !hangs {
 		err = nil
 	}
 	e.mu.Lock()

@@ -29,7 +29,6 @@ type ObservedState struct {
 	Made map[uint32]int64
 }
 
-// observed is the result of the last observation.
 type observed struct {
 	number             int64
 	snapshot           *observe.Snapshot // nil if nothing is known
@@ -97,7 +96,6 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	return p, nil
 }
 
-// knownState returns the existing observed state, or nil.
 func (e *Engine) knownState() *ObservedState {
 	stored, _ := e.store.Current()
 	e.mu.Lock()
@@ -138,20 +136,27 @@ func (e *Engine) LastSnapshot() *observe.Snapshot {
 // is set back.
 func (e *Engine) nextNumber() int64 { return max(e.observed.number+1, e.now().UnixMicro()) }
 
-// fullObservation reads all of VPP (observe.Full).
 func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	epoch := e.epoch(session)
 	e.takeEvents() // the observation reads all interfaces that the events name
 	snapshot, err := observe.Full(ctx, session, boot(session), e.claimedPorts(session)...)
+	return e.complete(ctx, session, snapshot, err, epoch, extentFull, ins)
+}
+
+// complete adds the uses of the ports to a snapshot, and stores the snapshot. If err is an error or the uses
+// cannot be read, the next observation is full: the events were taken, but their interfaces were not read.
+func (e *Engine) complete(
+	ctx context.Context, session Session, snapshot *observe.Snapshot, err error, epoch int64, extent extent, ins []*intent.Intent,
+) (*observe.Snapshot, error) {
 	if err == nil {
 		snapshot.Epoch = epoch
 		snapshot, err = e.readPortUses(ctx, session, snapshot, ins)
 	}
 	if err != nil {
-		e.forceFullObservation() // the events were taken, but their interfaces were not read
+		e.forceFullObservation()
 		return nil, err
 	}
-	e.remember(session, snapshot, extentFull)
+	e.remember(session, snapshot, extent)
 	return snapshot, nil
 }
 
@@ -171,20 +176,10 @@ func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*
 		return e.fullObservation(ctx, session, ins...)
 	}
 	snapshot, ok, err := observe.Quick(ctx, session, old, changed)
-	switch {
-	case err != nil:
-		e.forceFullObservation() // the events were taken, but their interfaces were not read
-		return nil, err
-	case !ok:
+	if err == nil && !ok {
 		return e.fullObservation(ctx, session, ins...)
 	}
-	snapshot.Epoch = epoch
-	if snapshot, err = e.readPortUses(ctx, session, snapshot, ins); err != nil {
-		e.forceFullObservation()
-		return nil, err
-	}
-	e.remember(session, snapshot, extentQuick)
-	return snapshot, nil
+	return e.complete(ctx, session, snapshot, err, epoch, extentQuick, ins)
 }
 
 // claimedPorts returns the names of the ports for which the journal has claims. The caller holds the mutex
@@ -219,20 +214,13 @@ func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*
 	epoch := e.epoch(session)
 	changed, _ := e.takeEvents()
 	snapshot, err := observe.Changed(ctx, session, old, changed)
-	if err != nil {
-		e.forceFullObservation()
-		return nil, err
+	if err == nil {
+		snapshot.Uses = nil
 	}
-	snapshot.Epoch, snapshot.Uses = epoch, nil
 	if e.eventsWaiting != nil && e.eventsWaiting() {
-		snapshot.Epoch = 0
+		epoch = 0
 	}
-	if snapshot, err = e.readPortUses(ctx, session, snapshot, ins); err != nil {
-		e.forceFullObservation()
-		return nil, err
-	}
-	e.remember(session, snapshot, extentPartial)
-	return snapshot, nil
+	return e.complete(ctx, session, snapshot, err, epoch, extentPartial, ins)
 }
 
 // noteEvent records that an interface must be read again. waiting is the number of further events that have
@@ -304,7 +292,6 @@ func (e *Engine) remember(session Session, snapshot *observe.Snapshot, extent ex
 	}
 }
 
-// extent is the part of VPP that was read.
 type extent int
 
 const (

@@ -50,7 +50,7 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 			return blocked
 		}
 		return &plan.Reason{
-			Status: "pending", Code: "verify_mismatch", Object: op.Drift.Object, VPPMessage: op.Action.Message(),
+			Status: "pending", Code: "verify_mismatch", Object: op.Drift.Object, VPPMessage: op.Message(),
 			Message: fmt.Sprintf("read back, %s of %s is %q and not %q", op.Drift.Field, op.Drift.Object, op.Drift.Actual, op.Drift.Desired),
 		}
 	}

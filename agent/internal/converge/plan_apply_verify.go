@@ -83,7 +83,6 @@ func (e *Engine) journalOf(s *observe.Snapshot, standing, creations []ownership.
 	return journal
 }
 
-// withoutFailed omits the operations of failed ends.
 func withoutFailed(ops []plan.Op, failed map[intent.Key]*plan.Reason) []plan.Op {
 	if len(failed) == 0 {
 		return ops

@@ -50,7 +50,7 @@ func planned(p *plan.Plan) (changes []change) {
 		case plan.DeleteTunnel, plan.AddTable, plan.SetSession: // they name a tunnel's key or a table, and no interface
 			index = observe.NoIndex
 		}
-		changes = append(changes, change{op.Action.Message(), index})
+		changes = append(changes, change{op.Message(), index})
 	}
 	return changes
 }

@@ -3,6 +3,7 @@ package converge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"longline.dev/agent/internal/freeze"
@@ -192,10 +193,7 @@ func (e *Engine) differs(ctx context.Context, stored *intent.Intent, read observ
 	if todo == nil || len(todo.Ops) > 0 {
 		return true
 	}
-	for _, end := range stored.Present {
-		if todo.Blocked[end.Key] != nil && e.settled.maybe(end.Key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(stored.Present, func(end intent.End) bool {
+		return todo.Blocked[end.Key] != nil && e.settled.maybe(end.Key)
+	})
 }

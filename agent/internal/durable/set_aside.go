@@ -15,7 +15,10 @@ import (
 const asideSuffix = ".set-aside"
 
 // SetAsideFile is an unusable file that was renamed to Path, where an operator can read it.
-type SetAsideFile struct{ Path, Why string }
+type SetAsideFile struct {
+	Path string `json:"file"`
+	Why  string `json:"why"`
+}
 
 // SetAside renames a file to keep it and to free its name. If the rename fails, Path is the old name.
 func SetAside(path string, why error) SetAsideFile {

@@ -76,14 +76,13 @@ func verifyBy(wanted []byte, host string, state tls.ConnectionState) error {
 
 // explain adds to an error what the operator can do about a portal that is not trusted.
 func (t Trust) explain(err error) error {
-	var unknown x509.UnknownAuthorityError
-	var verification *tls.CertificateVerificationError
-	switch {
-	case errors.Is(err, errFingerprint):
+	if errors.Is(err, errFingerprint) {
 		return fmt.Errorf("the portal is not trusted: %w (the token was not sent); compare it with the NOC's", errFingerprint)
-	case errors.As(err, &unknown):
+	}
+	if unknown, is := errors.AsType[x509.UnknownAuthorityError](err); is {
 		return fmt.Errorf("the portal is not trusted (the token was not sent): %w; name its CA with -ca or -ca-fingerprint", unknown)
-	case errors.As(err, &verification):
+	}
+	if verification, is := errors.AsType[*tls.CertificateVerificationError](err); is {
 		return fmt.Errorf("the portal is not trusted (the token was not sent): %w", verification.Err)
 	}
 	return err

@@ -106,8 +106,7 @@ func (f *File) Current() *Freeze {
 	if f.current == nil {
 		return nil
 	}
-	current := *f.current
-	return &current
+	return new(*f.current)
 }
 
 // Begin freezes the router from now on until the given time, or changes the end of the same freeze. A freeze

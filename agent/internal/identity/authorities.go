@@ -1,13 +1,17 @@
 package identity
 
 import (
+	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -20,12 +24,6 @@ type authorities struct {
 	text   []byte
 	pool   *x509.CertPool
 	logged string
-}
-
-func loadAuthorities(path string) (*authorities, error) {
-	a := &authorities{path: path}
-	_, err := a.read()
-	return a, err
 }
 
 // read returns true if the file has changed. If the file is not valid, read returns an error and does not
@@ -46,7 +44,6 @@ func (a *authorities) read() (changed bool, err error) {
 	return true, nil
 }
 
-// now returns the current CAs.
 func (a *authorities) now(log *slog.Logger) *x509.CertPool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,4 +80,46 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 		return nil, errors.New("a certificate in it is cut off")
 	}
 	return pool, nil
+}
+
+// ErrRevoked says that a certificate is in the list of revoked certificates.
+var ErrRevoked = errors.New("identity: the certificate has been revoked")
+
+// Valid returns an error for a certificate that tls.revoked lists. While the list cannot be read, Valid
+// refuses every certificate, because the loss of the file must not make a stolen key valid again. Each call
+// reads the list again.
+func (f *Files) Valid(certificate *x509.Certificate) error {
+	if f.paths.Revoked == "" {
+		return nil
+	}
+	list, err := os.ReadFile(f.paths.Revoked)
+	if err != nil {
+		return fmt.Errorf("identity: the list of revoked certificates: %w", err)
+	}
+	fingerprints, err := parseFingerprints(list)
+	if err != nil {
+		return fmt.Errorf("identity: %s: %w", f.paths.Revoked, err)
+	}
+	if fingerprints[sha256.Sum256(certificate.Raw)] {
+		return ErrRevoked
+	}
+	return nil
+}
+
+func parseFingerprints(list []byte) (map[[sha256.Size]byte]bool, error) {
+	found := make(map[[sha256.Size]byte]bool)
+	lines := bufio.NewScanner(bytes.NewReader(list))
+	for number := 1; lines.Scan(); number++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		text = strings.ReplaceAll(strings.TrimSpace(text), ":", "")
+		if text == "" {
+			continue
+		}
+		fingerprint, err := hex.DecodeString(text)
+		if err != nil || len(fingerprint) != sha256.Size {
+			return nil, fmt.Errorf("line %d is not a SHA-256 fingerprint (64 hexadecimal digits, colons allowed)", number)
+		}
+		found[[sha256.Size]byte(fingerprint)] = true
+	}
+	return found, lines.Err()
 }

@@ -45,11 +45,11 @@ func Load(paths config.TLS, router string) (*Files, error) {
 	if err := Finish(paths); err != nil {
 		return nil, err
 	}
-	authorities, err := loadAuthorities(paths.CA)
-	if err != nil {
+	trusted := &authorities{path: paths.CA}
+	if _, err := trusted.read(); err != nil {
 		return nil, err
 	}
-	f := &Files{Log: slog.New(slog.DiscardHandler), paths: paths, authorities: authorities}
+	f := &Files{Log: slog.New(slog.DiscardHandler), paths: paths, authorities: trusted}
 	own, err := f.own()
 	if err != nil {
 		return nil, err

@@ -19,8 +19,7 @@ const (
 // DecodeTestFrames decodes a request to send test frames. The error is a *MalformedError or an
 // *InvalidError.
 func DecodeTestFrames(data []byte) (*TestFrames, error) {
-	requested := &TestFrames{}
-	err := decodeRequest(data, func(f *fields) {
+	return decodeRequest(data, func(f *fields, requested *TestFrames) {
 		requested.Key, requested.Revision, _ = decodeKey(f)
 		frame, _ := f.integer("frame", minTestFrame, maxTestFrame)
 		count, counted := f.integer("count", 0, maxTestCount)
@@ -30,10 +29,6 @@ func DecodeTestFrames(data []byte) (*TestFrames, error) {
 		}
 		requested.Frame, requested.Count, requested.Rate = int(frame), int(count), int(rate)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return requested, nil
 }
 
 // RoundTrip is a request to measure the round-trip time between the two endpoints of an end's tunnel.
@@ -45,30 +40,26 @@ type RoundTrip struct {
 // DecodeRoundTrip decodes a request to measure round-trip times. The error is a *MalformedError or an
 // *InvalidError.
 func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
-	requested := &RoundTrip{}
-	err := decodeRequest(data, func(f *fields) { requested.Key, requested.Revision, _ = decodeKey(f) })
-	if err != nil {
-		return nil, err
-	}
-	return requested, nil
+	return decodeRequest(data, func(f *fields, requested *RoundTrip) { requested.Key, requested.Revision, _ = decodeKey(f) })
 }
 
 // decodeRequest decodes a small request about one end. The body must be an object with schema 1 and exactly
 // the members that the function read uses.
-func decodeRequest(data []byte, read func(*fields)) error {
+func decodeRequest[T any](data []byte, read func(*fields, *T)) (*T, error) {
 	tree, err := parse(data, nil)
 	if err != nil {
-		return &MalformedError{Detail: err.Error()}
+		return nil, &MalformedError{Detail: err.Error()}
 	}
 	var errors []Error
 	f := &fields{object: tree, errors: &errors}
 	if schema, ok := f.integer("schema", -1<<31, 1<<31); ok && schema != 1 {
 		f.fail("schema", "unknown_value", "this agent reads schema 1")
 	}
-	read(f)
+	requested := new(T)
+	read(f, requested)
 	f.refuseUnknown()
 	if len(errors) > 0 {
-		return &InvalidError{Errors: errors}
+		return nil, &InvalidError{Errors: errors}
 	}
-	return nil
+	return requested, nil
 }

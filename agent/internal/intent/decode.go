@@ -192,7 +192,6 @@ func decodeLabel(f *fields) string {
 	return ""
 }
 
-// decodeTesting reads whether the end is being tested.
 func decodeTesting(f *fields, encapsulation Encapsulation) bool {
 	testing := f.optionalBoolean("testing")
 	if testing && encapsulation == L2XC {
@@ -288,7 +287,6 @@ func decodeVLAN(f *fields, name string, wanted bool, tagging Tagging) uint16 {
 	return uint16(vlan)
 }
 
-// encapsulations are the values of the member encapsulation.
 var encapsulations = func() (names []string) {
 	for _, kind := range tunnel.Kinds {
 		names = append(names, string(kind.Encapsulation))

@@ -101,7 +101,6 @@ func (r *reader) object() (any, error) {
 	return object{members: members}, err
 }
 
-// begin reads the token that begins an object or an array.
 func (r *reader) begin() error {
 	if r.above+r.StackDepth() >= maxDepth {
 		return fmt.Errorf("nested more than %d deep", maxDepth)

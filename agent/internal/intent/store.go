@@ -67,8 +67,7 @@ func OpenStore(folder, router string) *Store {
 		}
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		aside := durable.SetAside(s.path, firstError(err))
-		s.setAside = &aside
+		s.setAside = new(durable.SetAside(s.path, firstError(err)))
 	}
 	s.least = generationSetAside(folder)
 	return s
@@ -76,8 +75,8 @@ func OpenStore(folder, router string) *Store {
 
 // firstError returns err with the details of the document's first error.
 func firstError(err error) error {
-	var invalid *InvalidError
-	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 {
+	invalid, is := errors.AsType[*InvalidError](err)
+	if !is || len(invalid.Errors) == 0 {
 		return err
 	}
 	first := invalid.Errors[0]

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"go.fd.io/govpp/api"
@@ -51,7 +50,7 @@ func (s *Snapshot) takeBonds(ctx context.Context, session Session) error {
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("bonds: %w", err)
+		return err
 	}
 	for _, members := range s.Bonds.Members {
 		slices.Sort(members)

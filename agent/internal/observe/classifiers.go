@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"go.fd.io/govpp/api"
@@ -31,6 +30,14 @@ type Classifiers struct {
 // policer's token bucket without a lock. In addition, the clocks of threads differ, and VPP fills the bucket
 // if the time seems to go backwards (docs/adr/0032).
 func (c *Classifiers) ReceivedByOne(port uint32) bool { return c.Workers <= 1 || c.OneWorker[port] }
+
+// BoundTable returns the table of the agent that is bound to an interface, or nil if there is none.
+func (c *Classifiers) BoundTable(index uint32) *ClassifyTable {
+	if table, bound := c.Bound[index]; bound {
+		return c.Tables[table]
+	}
+	return nil
+}
 
 // ClassifyTable is one of the agent's classify tables.
 type ClassifyTable struct {
@@ -86,10 +93,7 @@ func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known m
 	if err == nil {
 		err = s.takeWorkers(ctx, session)
 	}
-	if err != nil {
-		return fmt.Errorf("classifiers: %w", err)
-	}
-	return nil
+	return err
 }
 
 // takeTables reads the classify tables. It queries only tables that VPP lists, because VPP fills an error
@@ -152,7 +156,7 @@ func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*In
 	for _, i := range of {
 		delete(s.Classified, i.Index)
 		delete(s.ClassifiedUnknown, i.Index)
-		if table, isBound := s.Bound[i.Index]; isBound && s.Tables[table] != nil {
+		if s.BoundTable(i.Index) != nil {
 			bound = append(bound, i)
 		}
 	}

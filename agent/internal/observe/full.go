@@ -46,35 +46,37 @@ func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...
 		Policing: policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool), PolicedUnknown: make(map[uint32]bool),
 		Classified: make(map[uint32]bool), ClassifiedUnknown: make(map[uint32]bool),
 	}
-	if err := dumpInterfaces(ctx, session, s.add); err != nil {
-		return nil, fmt.Errorf("observe: %w", err)
-	}
-	if err := session.Dump(ctx, connectionDumps(), s.add); err != nil {
-		return nil, fmt.Errorf("observe cross-connects and bridges: %w", err)
-	}
-	if err := s.dumpTunnels(ctx, session); err != nil {
-		return nil, fmt.Errorf("observe tunnels: %w", err)
-	}
-	if err := s.takeLCP(ctx, session); err != nil {
-		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
-	}
-	s.Index()
-	if err := s.takeBonds(ctx, session); err != nil {
-		return nil, fmt.Errorf("observe %w", err)
-	}
-	if err := session.Dump(ctx, addressDumps(s.addressed(s.Interfaces)), s.add); err != nil {
-		return nil, fmt.Errorf("observe addresses: %w", err)
-	}
-	if err := s.takeIPTables(ctx, session, nil); err != nil {
-		return nil, fmt.Errorf("observe tables: %w", err)
-	}
-	if err := s.takePolicers(ctx, session, nil, s.usedByLines(s.Interfaces, claimed)); err != nil {
-		return nil, fmt.Errorf("observe %w", err)
-	}
-	if err := s.takeClassifiers(ctx, session, nil, s.Interfaces); err != nil {
-		return nil, fmt.Errorf("observe %w", err)
+	err := inOrder(
+		step{"observe", func() error { return dumpInterfaces(ctx, session, s.add) }},
+		step{"observe cross-connects and bridges", func() error { return session.Dump(ctx, connectionDumps(), s.add) }},
+		step{"observe tunnels", func() error { return s.dumpTunnels(ctx, session) }},
+		step{"observe Linux CP pairs", func() error { return s.takeLCP(ctx, session) }},
+		step{"observe bonds", func() error { return s.Index().takeBonds(ctx, session) }},
+		step{"observe addresses", func() error { return session.Dump(ctx, addressDumps(s.addressed(s.Interfaces)), s.add) }},
+		step{"observe tables", func() error { return s.takeIPTables(ctx, session, nil) }},
+		step{"observe policers", func() error { return s.takePolicers(ctx, session, nil, s.usedByLines(s.Interfaces, claimed)) }},
+		step{"observe classifiers", func() error { return s.takeClassifiers(ctx, session, nil, s.Interfaces) }},
+	)
+	if err != nil {
+		return nil, err
 	}
 	return s.takeAddresses(), nil
+}
+
+// step is a part of an observation. name is the beginning of its errors.
+type step struct {
+	name string
+	read func() error
+}
+
+// inOrder carries out the steps until one of them fails.
+func inOrder(steps ...step) error {
+	for _, s := range steps {
+		if err := s.read(); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
 }
 
 func capabilities(session Session) map[Capability]bool {

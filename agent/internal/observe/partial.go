@@ -18,19 +18,13 @@ import (
 // VPP lists these only as a whole. It takes the rest of the snapshot from old. This is enough to verify
 // changes of a few lines on a router with thousands of lines.
 func Partial(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
-	s := &Snapshot{
-		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,
-		Supported: old.Supported, Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
-		PolicedUnknown: maps.Clone(old.PolicedUnknown), Classified: maps.Clone(old.Classified), ClassifiedUnknown: maps.Clone(old.ClassifiedUnknown),
-		Uses: old.Uses, prefixes: make(map[uint32][]netip.Prefix),
-	}
+	s := old.successor()
+	s.Uses = old.Uses
 	for _, i := range old.Interfaces {
 		if !touched[i.Index] {
 			s.Interfaces = append(s.Interfaces, i)
 		} else {
-			for _, known := range []map[uint32]bool{s.Policed, s.PolicedUnknown, s.Classified, s.ClassifiedUnknown} {
-				delete(known, i.Index)
-			}
+			s.forgetPolicing(i.Index)
 		}
 	}
 	for _, t := range old.Tunnels {
@@ -39,25 +33,21 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 		}
 	}
 	kept := len(s.Interfaces)
-	if err := session.Dump(ctx, dumpsOf(session.Has, touched), s.add); err != nil {
-		return nil, fmt.Errorf("read back: %w", err)
-	}
-	again := slices.Clone(s.Interfaces[kept:]) // Index sorts the interfaces
-	s.Index()
-	if err := s.takeBonds(ctx, session); err != nil {
-		return nil, fmt.Errorf("read back %w", err)
-	}
-	if err := session.Dump(ctx, addressDumps(s.addressed(again)), s.add); err != nil {
-		return nil, fmt.Errorf("read back addresses: %w", err)
-	}
-	if err := s.takeIPTables(ctx, session, old); err != nil {
-		return nil, fmt.Errorf("read back tables: %w", err)
-	}
-	if err := s.takePolicers(ctx, session, old.Policers, s.usedByLines(again, nil)); err != nil {
-		return nil, fmt.Errorf("read back %w", err)
-	}
-	if err := s.takeClassifiers(ctx, session, old.Tables, again); err != nil {
-		return nil, fmt.Errorf("read back %w", err)
+	var again []*Interface
+	err := inOrder(
+		step{"read back", func() error {
+			err := session.Dump(ctx, dumpsOf(session.Has, touched), s.add)
+			again = slices.Clone(s.Interfaces[kept:]) // Index sorts the interfaces
+			return err
+		}},
+		step{"read back bonds", func() error { return s.Index().takeBonds(ctx, session) }},
+		step{"read back addresses", func() error { return session.Dump(ctx, addressDumps(s.addressed(again)), s.add) }},
+		step{"read back tables", func() error { return s.takeIPTables(ctx, session, old) }},
+		step{"read back policers", func() error { return s.takePolicers(ctx, session, old.Policers, s.usedByLines(again, nil)) }},
+		step{"read back classifiers", func() error { return s.takeClassifiers(ctx, session, old.Tables, again) }},
+	)
+	if err != nil {
+		return nil, err
 	}
 	return s.takeAddresses(), nil
 }
@@ -75,6 +65,24 @@ func Changed(ctx context.Context, session Session, old *Snapshot, changed map[ui
 		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
 	}
 	return s, nil
+}
+
+// successor returns a snapshot without interfaces and tunnels, with the rest of s that an observation does not read
+// as a whole.
+func (s *Snapshot) successor() *Snapshot {
+	return &Snapshot{
+		Boot: s.Boot, Connects: make(map[uint32]uint32, len(s.Connects)), Bridged: make(map[uint32]uint32), LCP: s.LCP,
+		Supported: s.Supported, Policing: s.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(s.Policed),
+		PolicedUnknown: maps.Clone(s.PolicedUnknown), Classified: maps.Clone(s.Classified), ClassifiedUnknown: maps.Clone(s.ClassifiedUnknown),
+		prefixes: make(map[uint32][]netip.Prefix),
+	}
+}
+
+// forgetPolicing removes what is known about the policing of an interface.
+func (s *Snapshot) forgetPolicing(index uint32) {
+	for _, known := range []map[uint32]bool{s.Policed, s.PolicedUnknown, s.Classified, s.ClassifiedUnknown} {
+		delete(known, index)
+	}
 }
 
 func dumpsOf(has tunnel.Has, touched map[uint32]bool) []api.Message {

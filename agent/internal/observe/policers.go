@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -172,10 +171,7 @@ func (s *Snapshot) takePolicersBy(
 	if err == nil {
 		err = s.takePoliced(ctx, session, of)
 	}
-	if err != nil {
-		return fmt.Errorf("policers: %w", err)
-	}
-	return nil
+	return err
 }
 
 func configOf(m *policer.PolicerDetails) policer_types.PolicerConfig {

@@ -2,9 +2,7 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"go.fd.io/govpp/api"
@@ -33,39 +31,28 @@ import (
 // Full also makes VPP stop its workers for every kind of tunnel. The more tunnels there are, the longer VPP
 // stops its workers (docs/routers/how-the-agent-reads-vpp.md).
 func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (s *Snapshot, ok bool, err error) {
-	s = &Snapshot{
-		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32),
-		LCP: old.LCP, Supported: old.Supported,
-		Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
-		PolicedUnknown: maps.Clone(old.PolicedUnknown), Classified: maps.Clone(old.Classified), ClassifiedUnknown: maps.Clone(old.ClassifiedUnknown),
-		prefixes: make(map[uint32][]netip.Prefix),
-	}
-	if err := dumpInterfaces(ctx, session, s.add); err != nil {
-		return nil, false, fmt.Errorf("quick observation: %w", err)
-	}
+	s = old.successor()
 	read := old.addressed(old.Interfaces)
-	if err := session.Dump(ctx, append(connectionDumps(), addressDumps(read)...), s.add); err != nil {
-		return nil, false, fmt.Errorf("quick observation: %w", err)
+	err = inOrder(
+		step{"quick observation", func() error { return dumpInterfaces(ctx, session, s.add) }},
+		step{"quick observation", func() error { return session.Dump(ctx, append(connectionDumps(), addressDumps(read)...), s.add) }},
+	)
+	if err != nil {
+		return nil, false, err
 	}
 	changed := changedInterfaces(old, s, touched)
 	if len(changed) > fewChanged {
 		return nil, false, nil
 	}
-	if err := s.readChanged(ctx, session, old, changed); err != nil {
+	err = inOrder(
+		step{"quick observation of changed interfaces", func() error { return s.readChanged(ctx, session, old, changed) }},
+		step{"quick observation of bonds", func() error { return s.Index().takeBonds(ctx, session) }},
+		step{"quick observation of addresses", func() error { return session.Dump(ctx, addressDumps(s.addressedAndNotRead(changed, read)), s.add) }},
+		step{"quick observation of tables", func() error { return s.takeIPTables(ctx, session, old) }},
+		step{"quick observation of policers", func() error { return s.readPolicersQuickly(ctx, session, old, changed) }},
+	)
+	if err != nil {
 		return nil, false, err
-	}
-	s.Index()
-	if err := s.takeBonds(ctx, session); err != nil {
-		return nil, false, fmt.Errorf("quick observation of %w", err)
-	}
-	if err := session.Dump(ctx, addressDumps(s.addressedAndNotRead(changed, read)), s.add); err != nil {
-		return nil, false, fmt.Errorf("quick observation of addresses: %w", err)
-	}
-	if err := s.takeIPTables(ctx, session, old); err != nil {
-		return nil, false, fmt.Errorf("quick observation of tables: %w", err)
-	}
-	if err := s.readPolicersQuickly(ctx, session, old, changed); err != nil {
-		return nil, false, fmt.Errorf("quick observation of %w", err)
 	}
 	return s.takeAddresses(), true, nil
 }
@@ -84,8 +71,8 @@ func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapsh
 	if len(changed) == 0 {
 		return nil
 	}
-	for _, known := range []map[uint32]bool{s.Policed, s.PolicedUnknown, s.Classified, s.ClassifiedUnknown} {
-		maps.DeleteFunc(known, func(index uint32, _ bool) bool { return changed[index] })
+	for index := range changed {
+		s.forgetPolicing(index)
 	}
 	var dumps []api.Message
 	for _, i := range s.Interfaces {
@@ -94,13 +81,10 @@ func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapsh
 		}
 	}
 	if err := session.Dump(ctx, dumps, s.add); err != nil {
-		return fmt.Errorf("quick observation of changed interfaces: %w", err)
+		return err
 	}
 	s.LCP = make(map[uint32]string)
-	if err := s.takeLCP(ctx, session); err != nil {
-		return fmt.Errorf("quick observation of Linux CP pairs: %w", err)
-	}
-	return nil
+	return s.takeLCP(ctx, session)
 }
 
 // addressedAndNotRead returns the changed interfaces that may have addresses and are not in read. The

@@ -91,8 +91,7 @@ func Capture(ctx context.Context, session vpp.Caller, request Request) (result *
 		return nil, err
 	}
 	defer func() {
-		var cannot *CannotError
-		if errors.As(err, &cannot) {
+		if _, cannot := errors.AsType[*CannotError](err); cannot {
 			return // the tracer was not started
 		}
 		if left := clearTracer(context.WithoutCancel(ctx), session); left != nil {

@@ -8,16 +8,16 @@ import (
 
 // Packet is one captured packet: where it entered, and what each node of VPP's graph printed about it.
 type Packet struct {
-	At    string // time since VPP's start, "00:12:33:904691"
-	From  string // the line's interface on which it entered
-	Nodes []Node
+	At    string `json:"at"`   // time since VPP's start, "00:12:33:904691"
+	From  string `json:"from"` // the line's interface on which it entered
+	Nodes []Node `json:"nodes"`
 }
 
 // Node is a node with the headers that it printed. Payload bytes are removed, because they are the
 // customer's data.
 type Node struct {
-	Name string
-	Says []string
+	Name string   `json:"node"`
+	Says []string `json:"says"`
 }
 
 // tracedPacket is a packet with the complete output of the tracer.

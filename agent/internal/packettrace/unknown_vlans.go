@@ -84,8 +84,7 @@ func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropp
 	for _, outer := range outerTags(search.VLANs) {
 		line := fmt.Sprintf("classify filter trace mask hex %s match hex 000000000000000000000000%s", outerTagMask, outer)
 		if err := vpp.Order(ctx, session, line); err != nil {
-			var no *vpp.RefusedError
-			if errors.As(err, &no) {
+			if no, refused := errors.AsType[*vpp.RefusedError](err); refused {
 				err = &CannotError{"this VPP cannot filter what it traces: " + no.Why}
 			}
 			return nil, err

@@ -103,5 +103,4 @@ func hopOf(path fib_types.FibPath) hop {
 	return at
 }
 
-// leads reports whether the hop leads to an interface.
 func (h hop) leads() bool { return h.kind == fib_types.FIB_API_PATH_TYPE_NORMAL && h.via != ^uint32(0) }

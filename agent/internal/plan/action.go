@@ -3,6 +3,11 @@ package plan
 import (
 	"fmt"
 
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+
 	"longline.dev/agent/internal/intent"
 )
 
@@ -12,17 +17,40 @@ const (
 	PopTwo = 4
 )
 
-// Action is the change that an operation makes. Message returns the name of VPP's API message, and CLI the
-// equivalent CLI command.
+// Action is the change that an operation makes. Encode returns VPP's API message, and CLI the equivalent CLI command.
 type Action interface {
-	Message() string
+	Encode(Created) api.Message
 	CLI() string
 	// Target returns the interface that the action changes or creates.
 	Target() Ref
-	// Names returns the interfaces that must not have changed since the plan was made. These are the
-	// interfaces that the message names by index. For a deletion by key, Names also returns the interface
-	// with that key.
-	Names() []Ref
+}
+
+// Created has the indices of objects that earlier operations created.
+type Created struct {
+	Interfaces map[Made]uint32
+	// Policer and Table are the indices of the end's policer and classify table, or observe.NoIndex.
+	Policer, Table uint32
+}
+
+type swIfIndex = interface_types.InterfaceIndex
+
+func (c Created) at(ref Ref) swIfIndex { return swIfIndex(ref.At(c.Interfaces)) }
+
+// Message returns the name of the operation's API message.
+func (op Op) Message() string { return op.Action.Encode(Created{}).GetMessageName() }
+
+// names returns the interfaces that must not have changed since the plan was made. These are the interfaces that
+// the message names by index. For a deletion by key, names also returns the interface with that key.
+func (op Op) names() []Ref {
+	switch a := op.Action.(type) {
+	case CreateSub:
+		return []Ref{a.Port}
+	case SetConnect:
+		return []Ref{a.From, a.To}
+	case CreateTunnel, AddPolicer, UpdatePolicer, DeletePolicer, AddTable, DeleteTable, SetSession:
+		return nil
+	}
+	return []Ref{op.Action.Target()}
 }
 
 type (
@@ -72,21 +100,6 @@ type (
 	}
 )
 
-func (a CreateSub) Message() string { return "create_subif" }
-func (a DeleteSub) Message() string { return "delete_subif" }
-func (a CreateTunnel) Message() string {
-	return a.Tunnel.Kind().AddDel(a.Tunnel, true).GetMessageName()
-}
-func (a DeleteTunnel) Message() string {
-	return a.Tunnel.Kind().AddDel(a.Tunnel, false).GetMessageName()
-}
-func (a SetTag) Message() string       { return "sw_interface_tag_add_del" }
-func (a SetMTU) Message() string       { return "sw_interface_set_mtu" }
-func (a SetRewrite) Message() string   { return "l2_interface_vlan_tag_rewrite" }
-func (a SetConnect) Message() string   { return "sw_interface_set_l2_xconnect" }
-func (a ClearConnect) Message() string { return "sw_interface_set_l2_xconnect" }
-func (a SetAdmin) Message() string     { return "sw_interface_set_flags" }
-
 func (a CreateSub) Target() Ref    { return a.Sub }
 func (a DeleteSub) Target() Ref    { return a.Sub }
 func (a CreateTunnel) Target() Ref { return a.Interface }
@@ -98,16 +111,21 @@ func (a SetConnect) Target() Ref   { return a.From }
 func (a ClearConnect) Target() Ref { return a.From }
 func (a SetAdmin) Target() Ref     { return a.Interface }
 
-func (a CreateSub) Names() []Ref    { return []Ref{a.Port} }
-func (a DeleteSub) Names() []Ref    { return []Ref{a.Sub} }
-func (a CreateTunnel) Names() []Ref { return nil }
-func (a DeleteTunnel) Names() []Ref { return []Ref{a.Interface} }
-func (a SetTag) Names() []Ref       { return []Ref{a.Interface} }
-func (a SetMTU) Names() []Ref       { return []Ref{a.Interface} }
-func (a SetRewrite) Names() []Ref   { return []Ref{a.Interface} }
-func (a SetConnect) Names() []Ref   { return []Ref{a.From, a.To} }
-func (a ClearConnect) Names() []Ref { return []Ref{a.From} }
-func (a SetAdmin) Names() []Ref     { return []Ref{a.Interface} }
+func (a CreateSub) Encode(c Created) api.Message {
+	flags := interface_types.SUB_IF_API_FLAG_ONE_TAG
+	if a.Access.Tagging.Tags() == 2 {
+		flags = interface_types.SUB_IF_API_FLAG_TWO_TAGS
+	}
+	if a.Access.Tagging == intent.Dot1ad {
+		flags |= interface_types.SUB_IF_API_FLAG_DOT1AD
+	}
+	if a.Access.Exact {
+		flags |= interface_types.SUB_IF_API_FLAG_EXACT_MATCH
+	}
+	return &interfaces.CreateSubif{
+		SwIfIndex: c.at(a.Port), SubID: a.ID, SubIfFlags: flags, OuterVlanID: a.Access.Outer, InnerVlanID: a.Access.Inner,
+	}
+}
 
 func (a CreateSub) CLI() string {
 	tags := fmt.Sprintf("dot1q %d", a.Access.Outer)
@@ -123,10 +141,21 @@ func (a CreateSub) CLI() string {
 	return fmt.Sprintf("create sub-interfaces %s %d %s", a.Port.Name, a.ID, tags)
 }
 
+func (a DeleteSub) Encode(c Created) api.Message {
+	return &interfaces.DeleteSubif{SwIfIndex: c.at(a.Sub)}
+}
+
 func (a DeleteSub) CLI() string { return "delete sub-interface " + a.Sub.Name }
+
+func (a CreateTunnel) Encode(Created) api.Message { return a.Tunnel.Kind().AddDel(a.Tunnel, true) }
+func (a DeleteTunnel) Encode(Created) api.Message { return a.Tunnel.Kind().AddDel(a.Tunnel, false) }
 
 func (a CreateTunnel) CLI() string { return a.Tunnel.Kind().CLI(a.Tunnel, "") }
 func (a DeleteTunnel) CLI() string { return a.Tunnel.Kind().CLI(a.Tunnel, " del") }
+
+func (a SetTag) Encode(c Created) api.Message {
+	return &interfaces.SwInterfaceTagAddDel{IsAdd: a.Tag != "", SwIfIndex: c.at(a.Interface), Tag: a.Tag}
+}
 
 func (a SetTag) CLI() string {
 	if a.Tag == "" {
@@ -135,8 +164,16 @@ func (a SetTag) CLI() string {
 	return fmt.Sprintf("set interface tag %s %s", a.Interface.Name, a.Tag)
 }
 
+func (a SetMTU) Encode(c Created) api.Message {
+	return &interfaces.SwInterfaceSetMtu{SwIfIndex: c.at(a.Interface), Mtu: []uint32{a.MTU, 0, 0, 0}}
+}
+
 func (a SetMTU) CLI() string {
 	return fmt.Sprintf("set interface mtu packet %d %s", a.MTU, a.Interface.Name)
+}
+
+func (a SetRewrite) Encode(c Created) api.Message {
+	return &l2.L2InterfaceVlanTagRewrite{SwIfIndex: c.at(a.Interface), VtrOp: a.Pop}
 }
 
 func (a SetRewrite) CLI() string {
@@ -146,11 +183,27 @@ func (a SetRewrite) CLI() string {
 	return fmt.Sprintf("set interface l2 tag-rewrite %s pop %d", a.Interface.Name, a.Pop-PopOne+1)
 }
 
+func (a SetConnect) Encode(c Created) api.Message {
+	return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: c.at(a.From), TxSwIfIndex: c.at(a.To), Enable: true}
+}
+
 func (a SetConnect) CLI() string {
 	return fmt.Sprintf("set interface l2 xconnect %s %s", a.From.Name, a.To.Name)
 }
 
+func (a ClearConnect) Encode(c Created) api.Message {
+	return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: c.at(a.From), TxSwIfIndex: swIfIndex(a.To.Index)}
+}
+
 func (a ClearConnect) CLI() string { return "set interface l3 " + a.From.Name }
+
+func (a SetAdmin) Encode(c Created) api.Message {
+	state := interface_types.IfStatusFlags(0)
+	if a.Up {
+		state = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
+	}
+	return &interfaces.SwInterfaceSetFlags{SwIfIndex: c.at(a.Interface), Flags: state}
+}
 
 func (a SetAdmin) CLI() string {
 	state := "down"

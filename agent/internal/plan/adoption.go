@@ -135,16 +135,11 @@ func (d *differ) accessAt(end intent.End) *observe.Interface {
 
 // candidate returns i if it belongs to the end or to no end and is not relabelled, otherwise nil.
 func (d *differ) candidate(end intent.Key, i *observe.Interface) *observe.Interface {
-	if i == nil {
+	if i == nil || slices.ContainsFunc(d.relabelled, func(h *EndInterface) bool { return h.Interface == i }) {
 		return nil
 	}
 	if h := d.byIndex[i.Index]; h != nil && h.End != end {
 		return nil
-	}
-	for _, h := range d.relabelled {
-		if h.Interface == i {
-			return nil
-		}
 	}
 	return i
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
@@ -56,12 +58,7 @@ func (d *differ) keepsMemberDown(claim ownership.Claim) bool {
 	if !present || !d.in.Present[at].UNILinkDown || !d.wantsDown(claim.Key()) {
 		return false
 	}
-	for _, member := range d.membersOf(d.in.Present[at]) {
-		if member.Name == claim.Member {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.membersOf(d.in.Present[at]), func(member *observe.Interface) bool { return member.Name == claim.Member })
 }
 
 // memberClaims returns claims to the bond members that the agent has set down, or that this plan sets down,
@@ -74,7 +71,8 @@ func (d *differ) memberClaims(in *intent.Intent) []ownership.Claim {
 			continue
 		}
 		for _, member := range d.membersOf(end) {
-			if member.AdminUp || d.isClaimedMember(member.Name) { // a member that another user has shut stays unclaimed
+			isMember := func(claim ownership.Claim) bool { return claim.Member == member.Name }
+			if member.AdminUp || slices.ContainsFunc(d.members, isMember) { // a member that another user has shut stays unclaimed
 				claimed[member.Name] = true
 				claims = append(claims, ownership.Claim{
 					VLL: end.VLL, End: end.End, Revision: end.Revision, Member: member.Name, WasUp: true, LinkLoss: true,
@@ -88,13 +86,4 @@ func (d *differ) memberClaims(in *intent.Intent) []ownership.Claim {
 		}
 	}
 	return claims
-}
-
-func (d *differ) isClaimedMember(name string) bool {
-	for _, claim := range d.members {
-		if claim.Member == name {
-			return true
-		}
-	}
-	return false
 }

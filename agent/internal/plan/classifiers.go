@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/classify"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
@@ -64,20 +67,10 @@ type (
 	DeleteTable struct{ Table Table }
 )
 
-func (a AddTable) Message() string      { return "classify_add_del_table" }
-func (a SetSession) Message() string    { return "classify_add_del_session" }
-func (a SetClassifier) Message() string { return "policer_classify_set_interface" }
-func (a DeleteTable) Message() string   { return "classify_add_del_table" }
-
 func (a AddTable) Target() Ref      { return a.Access }
 func (a SetSession) Target() Ref    { return a.Access }
 func (a SetClassifier) Target() Ref { return a.Interface }
 func (a DeleteTable) Target() Ref   { return tableRef(a.Table) }
-
-func (a AddTable) Names() []Ref      { return nil }
-func (a SetSession) Names() []Ref    { return nil }
-func (a SetClassifier) Names() []Ref { return []Ref{a.Interface} }
-func (a DeleteTable) Names() []Ref   { return nil }
 
 // tableRef returns a Ref with a name for the table. The Ref has no index, because a table is not an
 // interface.
@@ -85,12 +78,46 @@ func tableRef(t Table) Ref {
 	return Ref{Index: observe.NoIndex, Name: "classify table " + t.String()}
 }
 
+// tableMemory is the size of the heap of a classify table (bytes of address space). VPP's default of 2 MB is
+// meant for many sessions.
+const tableMemory = 16 << 10
+
+// Encode uses observe.NoIndex for "not used". Go's zero value would mean node drop or table 0.
+func (a AddTable) Encode(Created) api.Message {
+	return &classify.ClassifyAddDelTable{
+		IsAdd: true, TableIndex: observe.NoIndex, Nbuckets: observe.TableBuckets, MemorySize: tableMemory, MatchNVectors: 1,
+		NextTableIndex: observe.NoIndex, MissNextIndex: a.Mark, MaskLen: uint32(len(observe.GroupBit)), Mask: observe.GroupBit,
+	}
+}
+
 func (a AddTable) CLI() string {
 	return fmt.Sprintf("classify table mask hex %x buckets %d memory-size 1M miss-next %d", observe.GroupBit, observe.TableBuckets, a.Mark)
 }
 
+func (a SetSession) Encode(c Created) api.Message {
+	return &classify.ClassifyAddDelSession{
+		IsAdd: true, TableIndex: existing(a.Table.Index, c.Table), HitNextIndex: existing(a.Index, c.Policer), OpaqueIndex: observe.NoIndex,
+		MatchLen: uint32(len(observe.GroupBit)), Match: a.Match(),
+	}
+}
+
+// existing returns the index of an object that existed before the plan, or of the object that the plan created.
+func existing(planned, created uint32) uint32 {
+	if planned == observe.NoIndex {
+		return created
+	}
+	return planned
+}
+
 func (a SetSession) CLI() string {
 	return fmt.Sprintf("classify session policer-hit-next %s table-index %s match hex %x", a.Policer, a.Table, a.Match())
+}
+
+func (a SetClassifier) Encode(c Created) api.Message {
+	return &classify.PolicerClassifySetInterface{
+		SwIfIndex: c.at(a.Interface), IP4TableIndex: observe.NoIndex, IP6TableIndex: observe.NoIndex,
+		L2TableIndex: existing(a.Table.Index, c.Table), IsAdd: a.On,
+	}
 }
 
 func (a SetClassifier) CLI() string {
@@ -99,6 +126,13 @@ func (a SetClassifier) CLI() string {
 		line += " del"
 	}
 	return line
+}
+
+func (a DeleteTable) Encode(Created) api.Message {
+	return &classify.ClassifyAddDelTable{
+		TableIndex: a.Table.Index, MatchNVectors: 1, NextTableIndex: observe.NoIndex, MissNextIndex: observe.NoIndex,
+		MaskLen: uint32(len(observe.GroupBit)), Mask: observe.GroupBit,
+	}
 }
 
 func (a DeleteTable) CLI() string { return fmt.Sprintf("classify table del table %s", a.Table) }
@@ -116,8 +150,8 @@ func (a SetSession) Match() []byte {
 // index.
 const mostHit = 1<<16 - 1
 
-// Leads reports whether a session can lead to the policer with this index.
-func Leads(policer uint32) bool { return policer <= mostHit }
+// Leads reports whether VPP can lead the session to its policer.
+func (a SetSession) Leads(c Created) bool { return existing(a.Index, c.Policer) <= mostHit }
 
 // findTables builds two indexes: the classify tables by mark, and the interfaces by the table that is bound
 // to them.
@@ -206,10 +240,8 @@ func policerAt(index uint32) string {
 // tableFor returns the end's table. This is the table that is bound to the end's access, or otherwise a table
 // that no other interface of the agent uses.
 func (b *operationBuilder) tableFor(end intent.Key, access uint32) *observe.ClassifyTable {
-	if table, bound := b.Bound[access]; bound {
-		if t := b.Tables[table]; t != nil && t.Mark == ownership.TableMark(end) {
-			return t
-		}
+	if t := b.BoundTable(access); t != nil && t.Mark == ownership.TableMark(end) {
+		return t
 	}
 	for _, t := range b.tablesOf(end) {
 		return t
@@ -232,21 +264,13 @@ func (d *differ) tablesOf(end intent.Key) (tables []*observe.ClassifyTable) {
 
 // takeTableOff removes the binding of a table of the agent from an interface.
 func (b *operationBuilder) takeTableOff(end intent.Key, i *observe.Interface, why string) {
-	t := b.Tables[b.boundAt(i.Index)]
+	t := b.BoundTable(i.Index)
 	if t == nil || b.unbound[i.Index] {
 		return
 	}
 	b.unbound[i.Index] = true
 	b.add(end, Detach, -1, SetClassifier{tableAt(t), RefTo(i), false},
 		Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
-}
-
-// boundAt returns the index of the table that is bound to an interface, or observe.NoIndex if none is bound.
-func (d *differ) boundAt(index uint32) uint32 {
-	if table, bound := d.Bound[index]; bound {
-		return table
-	}
-	return observe.NoIndex
 }
 
 // removeTables unbinds and deletes the end's tables, except the table with the given index. It keeps a table

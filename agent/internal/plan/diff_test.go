@@ -81,7 +81,7 @@ func TestAChangedKeyRecreatesOnlyItsOwnObject(t *testing.T) {
 			var deletes []string
 			for _, op := range p.Ops {
 				if op.Stage == Delete {
-					deletes = append(deletes, op.Action.Message())
+					deletes = append(deletes, op.Message())
 				}
 			}
 			if !slices.Equal(deletes, []string{c.deletes}) {

@@ -20,8 +20,7 @@ func (d *differ) creationClaims(ops []Op) []ownership.Claim {
 				Outer: a.Access.Outer, Inner: a.Access.Inner,
 			}, nil)
 		case CreateTunnel:
-			tunnel := ownership.TunnelOf(a.Tunnel)
-			claim(op.End, nil, &tunnel)
+			claim(op.End, nil, new(ownership.TunnelOf(a.Tunnel)))
 		}
 	}
 	return claims

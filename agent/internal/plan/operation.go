@@ -4,6 +4,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"longline.dev/agent/internal/intent"
@@ -85,7 +86,10 @@ type Op struct {
 
 // Drift is one field of one object whose actual value differs from the intended value.
 type Drift struct {
-	Object, Field, Desired, Actual string
+	Object  string `json:"object"`
+	Field   string `json:"field"`
+	Desired string `json:"desired"`
+	Actual  string `json:"actual"`
 }
 
 // order sorts the operations by stage, rank and end, so that plans are reproducible. Operations are large in
@@ -107,4 +111,31 @@ func order(ops []Op) []Op {
 		ordered = append(ordered, ops[n])
 	}
 	return ordered
+}
+
+// Reason says why an end is not as intended. The values of Status and Code are described in
+// docs/reference/agent-api.md.
+type Reason struct {
+	Status     string
+	Code       string
+	Message    string
+	Object     string // "" if there is none
+	Retval     int32  // 0 if no request was sent to VPP
+	VPPMessage string
+	// Drift is a setting of another user's object that an operator has to correct, or nil if there is no such
+	// setting.
+	Drift *Drift
+}
+
+func pending(code, object, format string, args ...any) *Reason {
+	return &Reason{Status: "pending", Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
+}
+
+func conflict(code, object, format string, args ...any) *Reason {
+	return &Reason{Status: "conflict", Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
+}
+
+// Describe returns the name and the index of an interface, for messages.
+func Describe(i *observe.Interface) string {
+	return fmt.Sprintf("%s (sw_if_index %d)", i.Name, i.Index)
 }

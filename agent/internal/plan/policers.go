@@ -3,6 +3,9 @@ package plan
 import (
 	"fmt"
 
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/policer"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
@@ -37,27 +40,25 @@ type (
 	}
 )
 
-func (a AddPolicer) Message() string    { return "policer_add" }
-func (a UpdatePolicer) Message() string { return "policer_update" }
-func (a DeletePolicer) Message() string { return "policer_del" }
-func (a SetPolicing) Message() string   { return "policer_input" }
-
 func (a AddPolicer) Target() Ref    { return policerRef(a.Name) }
 func (a UpdatePolicer) Target() Ref { return policerRef(a.Name) }
 func (a DeletePolicer) Target() Ref { return policerRef(a.Name) }
 func (a SetPolicing) Target() Ref   { return a.Interface }
 
-func (a AddPolicer) Names() []Ref    { return nil }
-func (a UpdatePolicer) Names() []Ref { return nil }
-func (a DeletePolicer) Names() []Ref { return nil }
-func (a SetPolicing) Names() []Ref   { return []Ref{a.Interface} }
-
 // policerRef returns a Ref with the policer's name. The Ref has no index, because a policer is not an
 // interface.
 func policerRef(name string) Ref { return Ref{Index: observe.NoIndex, Name: name} }
 
+func (a AddPolicer) Encode(Created) api.Message {
+	return &policer.PolicerAdd{Name: a.Name, Infos: observe.PolicerConfig(a.Bandwidth)}
+}
+
 func (a AddPolicer) CLI() string {
 	return fmt.Sprintf("policer add name %s %s", a.Name, policerCLI(a.Bandwidth))
+}
+
+func (a UpdatePolicer) Encode(Created) api.Message {
+	return &policer.PolicerUpdate{PolicerIndex: a.Index, Infos: observe.PolicerConfig(a.Bandwidth)}
 }
 
 func (a UpdatePolicer) CLI() string {
@@ -73,7 +74,14 @@ func policerCLI(b intent.Bandwidth) string {
 	return rates + " conform-action transmit exceed-action transmit violate-action drop"
 }
 
+func (a DeletePolicer) Encode(Created) api.Message { return &policer.PolicerDel{PolicerIndex: a.Index} }
+
 func (a DeletePolicer) CLI() string { return fmt.Sprintf("policer del index %d", a.Index) }
+
+// Encode uses the variant by name, because VPP's replies to the variants by index have the number of another message.
+func (a SetPolicing) Encode(c Created) api.Message {
+	return &policer.PolicerInput{Name: a.Policer, SwIfIndex: c.at(a.Interface), Apply: a.On}
+}
 
 func (a SetPolicing) CLI() string {
 	if a.On {

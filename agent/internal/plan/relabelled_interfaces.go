@@ -167,28 +167,17 @@ func (h *EndInterface) Reclaim() Op {
 // the interface. policed must be true if a policer works on the interface. needed is false if there is
 // nothing to stop.
 func (h *EndInterface) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
-	name, i := ownership.PolicerName(h.End), h.Interface
-	if op, needed := h.takeTableOff(s); needed {
-		return op, true
-	}
-	if !policed || s.Policers[name] == nil {
+	i, name := h.Interface, ownership.PolicerName(h.End)
+	var stop Action
+	if t := s.BoundTable(i.Index); t != nil {
+		stop = SetClassifier{tableAt(t), RefTo(i), false}
+	} else if policed && s.Policers[name] != nil {
+		stop = SetPolicing{name, RefTo(i), false}
+	} else {
 		return Op{}, false
 	}
 	return Op{
-		Stage: Detach, End: h.End, Action: SetPolicing{name, RefTo(i), false}, Why: "an operator released it",
+		Stage: Detach, End: h.End, Action: stop, Why: "an operator released it",
 		Drift: Drift{Object: i.Name, Field: "policed", Desired: "false", Actual: "true"},
-	}, true
-}
-
-// takeTableOff does the same as TakePolicerOff for an interface with a classify table.
-func (h *EndInterface) takeTableOff(s *observe.Snapshot) (op Op, needed bool) {
-	table, bound := s.Bound[h.Interface.Index]
-	t := s.Tables[table]
-	if !bound || t == nil {
-		return Op{}, false
-	}
-	return Op{
-		Stage: Detach, End: h.End, Action: SetClassifier{tableAt(t), RefTo(h.Interface), false}, Why: "an operator released it",
-		Drift: Drift{Object: h.Interface.Name, Field: "policed", Desired: "false", Actual: "true"},
 	}, true
 }

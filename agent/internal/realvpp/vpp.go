@@ -163,7 +163,6 @@ func (v *VPP) awaitReady(ctx context.Context) error {
 	}
 }
 
-// printed returns the output of VPP, for an error message.
 func (v *VPP) printed() string {
 	output, _ := os.ReadFile(v.path("output"))
 	return string(output)

@@ -56,8 +56,7 @@ func circuitsOf(s *observe.Snapshot, todo *plan.Plan) []circuitBody {
 	for _, c := range foundlines.Circuits(s, todo) {
 		body := circuitBody{Near: sideOf(s, c.Near), Out: c.Out, In: c.In}
 		if c.Far.Interface != nil {
-			far := sideOf(s, c.Far)
-			body.Far = &far
+			body.Far = new(sideOf(s, c.Far))
 		}
 		bodies = append(bodies, body)
 	}

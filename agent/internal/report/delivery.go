@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -48,7 +49,6 @@ type deliverer struct {
 	taken atomic.Int64
 }
 
-// run delivers records until ctx ends.
 func (d *deliverer) run(ctx context.Context) {
 	wait := firstPause
 	for ctx.Err() == nil {
@@ -86,13 +86,13 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 	}
 	var answer struct{} // the agent does not use the response, which contains the number of new records
 	err = d.to.Post(ctx, d.kind, report, &answer)
-	var refused *RefusedError
+	_, refused := errors.AsType[*RefusedError](err)
 	switch {
-	case errors.As(err, &refused) && n > 1:
+	case refused && n > 1:
 		d.log.Warn("report refused; its halves are sent", "kind", d.kind, "records", n, "error", err)
 		d.most = n / 2
 		return true, nil
-	case errors.As(err, &refused):
+	case refused:
 		d.log.Error("record refused permanently and dropped", "kind", d.kind, "error", err)
 	case err != nil:
 		if isTimeout(err) {
@@ -103,7 +103,7 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 		d.taken.Store(d.now().UnixMilli())
 	}
 	d.most = min(2*cmp.Or(d.most, batch), batch)
-	d.take(records[:n], refused != nil)
+	d.take(records[:n], refused)
 	return true, nil
 }
 
@@ -111,9 +111,9 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 // slow.
 func isTimeout(err error) bool {
 	var slow interface{ Timeout() bool }
-	var status *statusError
+	status, is := errors.AsType[*statusError](err)
 	return errors.As(err, &slow) && slow.Timeout() ||
-		errors.As(err, &status) && slices.Contains([]int{http.StatusRequestTimeout, http.StatusGatewayTimeout}, status.Status)
+		is && slices.Contains([]int{http.StatusRequestTimeout, http.StatusGatewayTimeout}, status.Status)
 }
 
 // take removes delivered or refused records from the spool. If the removal cannot be recorded on disk, the
@@ -127,4 +127,39 @@ func (d *deliverer) take(records []spool.Record, refused bool) {
 		d.log.Info("deliveries are recorded on disk again", "kind", d.kind)
 	}
 	d.unnoted = err != nil
+}
+
+// Dropped returns the numbers of samples and of events that the portal will never receive. It returns nil if
+// there is no portal.
+func (r *Reporter) Dropped() map[string]int64 {
+	return r.ofEach(func(d *deliverer) int64 { return d.spool.Dropped() })
+}
+
+// Waiting returns the numbers of samples and of events that the portal has not accepted yet. It returns nil
+// if there is no portal.
+func (r *Reporter) Waiting() map[string]int64 {
+	return r.ofEach(func(d *deliverer) int64 { return d.spool.Waiting() })
+}
+
+func (r *Reporter) ofEach(figure func(*deliverer) int64) map[string]int64 {
+	if r.client == nil {
+		return nil
+	}
+	return map[string]int64{r.counters.kind: figure(r.counters), r.events.kind: figure(r.events)}
+}
+
+// Taken returns the time when the portal last accepted a report of each kind. It has no entry for a kind of
+// which the portal has not accepted any report. It returns nil if there is no portal.
+func (r *Reporter) Taken() map[string]time.Time {
+	if r.client == nil {
+		return nil
+	}
+	ms := r.ofEach(func(d *deliverer) int64 { return d.taken.Load() })
+	ms["observed"] = r.observedTaken.Load()
+	maps.DeleteFunc(ms, func(_ string, at int64) bool { return at == 0 })
+	taken := make(map[string]time.Time, len(ms))
+	for kind, at := range ms {
+		taken[kind] = time.UnixMilli(at)
+	}
+	return taken
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+
+	"longline.dev/agent/internal/intent"
 )
 
 // nameGiver responds as the portal does: it recognizes lists by the names that it assigned to them.
@@ -57,7 +59,7 @@ func (p *nameGiver) isNamed(part string) bool {
 }
 
 func reportOf(up bool) observedBody {
-	return observedBody{Routes: []routeBody{{"10.255.0.2", true}}, Ends: []endBody{{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a", LinkUp: up}}}
+	return observedBody{Routes: []routeBody{{"10.255.0.2", true}}, Ends: []endBody{{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, LinkUp: up}}}
 }
 
 func mustPost(t *testing.T, e *etags, to Poster, report observedBody) *observedAnswer {

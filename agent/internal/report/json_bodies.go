@@ -1,9 +1,14 @@
 package report
 
 import (
+	"strings"
+	"unicode"
+
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
 )
 
 // These structures are described in docs/reference/agent-reports.md. A member that may be null is a pointer
@@ -30,19 +35,8 @@ type sampleBody struct {
 	ToUptimeMS   int64           `json:"to_uptime_ms"`
 	Ends         []endCountsBody `json:"ends"`
 	// Interfaces are interfaces that the agent did not create: ports, and sub-interfaces with addresses.
-	Interfaces []portCountsBody  `json:"interfaces"`
+	Interfaces []PortCount       `json:"interfaces"`
 	Router     *routerCountsBody `json:"router"`
-}
-
-type portCountsBody struct {
-	Name       string `json:"name"`
-	RxPackets  uint64 `json:"rx_packets"`
-	TxPackets  uint64 `json:"tx_packets"`
-	Drops      uint64 `json:"drops"`
-	RxMiss     uint64 `json:"rx_miss"`
-	RxErrors   uint64 `json:"rx_errors"`
-	RxNoBuffer uint64 `json:"rx_no_buffer"`
-	TxErrors   uint64 `json:"tx_errors"`
 }
 
 // routerCountsBody has null for values that VPP does not count.
@@ -69,8 +63,7 @@ func routerCountsBodyOf(r *RouterCount) *routerCountsBody {
 }
 
 type endCountsBody struct {
-	VLL        string `json:"vll"`
-	End        string `json:"end"`
+	intent.Key
 	InBytes    uint64 `json:"in_bytes"`
 	InPackets  uint64 `json:"in_packets"`
 	OutBytes   uint64 `json:"out_bytes"`
@@ -102,16 +95,13 @@ func policerBodyOf(c *Colours) *policerBody {
 
 func sampleOf(s Sample) sampleBody {
 	body := sampleBody{
-		s.Seq, s.FromMS, s.ToMS, s.FromUptimeMS, s.ToUptimeMS, []endCountsBody{}, []portCountsBody{}, routerCountsBodyOf(s.Router),
+		s.Seq, s.FromMS, s.ToMS, s.FromUptimeMS, s.ToUptimeMS, []endCountsBody{}, append([]PortCount{}, s.Ports...), routerCountsBodyOf(s.Router),
 	}
 	for _, e := range s.Ends {
 		body.Ends = append(body.Ends, endCountsBody{
-			e.Key.VLL, e.Key.End, e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets, policerBodyOf(e.Policed),
+			e.Key, e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets, policerBodyOf(e.Policed),
 			e.Dropped.In, e.Dropped.Out,
 		})
-	}
-	for _, p := range s.Ports {
-		body.Interfaces = append(body.Interfaces, portCountsBody{p.Name, p.Rx, p.Tx, p.Drops, p.RxMiss, p.RxErrors, p.RxNoBuffer, p.TxErrors})
 	}
 	return body
 }
@@ -161,25 +151,20 @@ type observedBody struct {
 	// Circuits are cross-connects and tunnels that the agent did not create.
 	Circuits []circuitBody `json:"circuits"`
 	// SetAside are files that the agent could not use, each with the reason.
-	SetAside []setAsideBody `json:"set_aside"`
-	Freezes  bool           `json:"freezes"` // this agent supports freezes
+	SetAside []durable.SetAsideFile `json:"set_aside"`
+	Freezes  bool                   `json:"freezes"` // this agent supports freezes
 	// LinkLossForwarding means that this agent can shut a port down because of the far end's link.
 	LinkLossForwarding bool `json:"link_loss_forwarding"`
 	// Freeze is null if the router is not frozen.
 	Freeze *freeze.Shown `json:"freeze"`
 }
 
-type setAsideBody struct {
-	File string `json:"file"`
-	Why  string `json:"why"`
-}
-
-func setAsideOf(status converge.Status) []setAsideBody {
-	bodies := []setAsideBody{}
+func setAsideOf(status converge.Status) []durable.SetAsideFile {
+	files := []durable.SetAsideFile{}
 	for _, aside := range status.SetAside {
-		bodies = append(bodies, setAsideBody{printable(aside.Path), printable(aside.Why)})
+		files = append(files, durable.SetAsideFile{Path: printable(aside.Path), Why: printable(aside.Why)})
 	}
-	return bodies
+	return files
 }
 
 type vppBody struct {
@@ -205,8 +190,8 @@ func vppOf(status converge.Status) vppBody {
 	if status.VPP == nil {
 		return awayOf(status)
 	}
-	info, simulated := *status.VPP, status.VPP.Simulated()
-	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: &simulated, Workers: &info.Workers, Plugins: info.Plugins}
+	info := *status.VPP
+	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: new(info.Simulated()), Workers: &info.Workers, Plugins: info.Plugins}
 	if info.BootMS != 0 {
 		body.BootMS = &info.BootMS
 	}
@@ -305,17 +290,16 @@ type endPathBody struct {
 }
 
 type endBody struct {
-	VLL       string `json:"vll"`
-	End       string `json:"end"`
-	Revision  int32  `json:"revision"`
-	LinkUp    bool   `json:"link_up"`
-	ShutDown  bool   `json:"held_down"` // the agent keeps the port shut down because of the far end's link
-	Reachable *bool  `json:"reachable"`
-	InSync    bool   `json:"in_sync"`
-	Policed   bool   `json:"policed"`
+	intent.Key
+	Revision  int32 `json:"revision"`
+	LinkUp    bool  `json:"link_up"`
+	ShutDown  bool  `json:"held_down"` // the agent keeps the port shut down because of the far end's link
+	Reachable *bool `json:"reachable"`
+	InSync    bool  `json:"in_sync"`
+	Policed   bool  `json:"policed"`
 	// Path is the state of the tunnel's path, or null if the path is not watched.
 	Path  *endPathBody `json:"path"`
-	Drift []driftBody  `json:"drift"`
+	Drift []plan.Drift `json:"drift"`
 	// Contested are settings that other clients change again after each repair.
 	Contested []contestedBody `json:"contested"`
 	// VLANLoss is present only if VPP may drop the end's frames as frames of an unknown VLAN.
@@ -328,15 +312,33 @@ type vlanLossBody struct {
 	Detail  string `json:"detail"`
 }
 
-type driftBody struct {
-	Object  string `json:"object"`
-	Field   string `json:"field"`
-	Desired string `json:"desired"`
-	Actual  string `json:"actual"`
-}
-
 type contestedBody struct {
-	driftBody
+	plan.Drift
 	SinceMS int64 `json:"since_ms"` // time of the first repair
 	Repairs int   `json:"repairs"`
+}
+
+// printable replaces unprintable characters in a text by U+FFFD, because the portal stores no control
+// characters. The text may come from any client of VPP. The number of characters stays the same.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+// printableOr does the same as printable for a text that may be nil.
+func printableOr(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	return new(printable(*text))
+}
+
+// nameable reports whether the portal can refer to an interface with this name. In the portal, names of ports
+// and links consist of visible ASCII characters.
+func nameable(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }

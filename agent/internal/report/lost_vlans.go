@@ -104,7 +104,7 @@ func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (susp
 	unknownGrew := *unknown > l.unknown
 	before := l.ends
 	l.ends, l.unknown = make(map[intent.Key]*vlanFrames, len(view.Accesses)), *unknown
-	ports := newPortDrops(reading, view)
+	ports := &portDrops{reading, view, make(map[Port]ownDrops)}
 	for _, access := range view.Accesses {
 		now, known := ports.read(access, at)
 		if !known {
@@ -263,7 +263,6 @@ func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, events *vl
 	}
 }
 
-// losses returns the known losses by end.
 func (l *lostVLANs) losses() map[intent.Key]VLANLoss {
 	losses := make(map[intent.Key]VLANLoss)
 	for key, frames := range l.ends {
@@ -303,10 +302,6 @@ type portDrops struct {
 type ownDrops struct {
 	count uint64
 	known bool
-}
-
-func newPortDrops(reading statseg.Reading, view View) *portDrops {
-	return &portDrops{reading, view, make(map[Port]ownDrops)}
 }
 
 // read returns the counters of an end. It returns false for a whole port, and if the counters are not

@@ -54,16 +54,16 @@ func (b *observedBody) fill(
 	for _, to := range watched {
 		b.Routes = append(b.Routes, routeBody{to.Address.String(), reachable[to]})
 	}
-	drift := make(map[intent.Key][]driftBody)
+	drift := make(map[intent.Key][]plan.Drift)
 	for _, op := range todo.Ops {
 		drift[op.End] = append(drift[op.End], driftOf(op.Drift))
 	}
 	kept := todo.ShutDown()
 	for _, e := range p.Intent.Present {
-		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
+		end := endBody{Key: e.Key, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
 		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
 		if end.Drift == nil {
-			end.Drift = []driftBody{}
+			end.Drift = []plan.Drift{}
 			if reason := todo.Blocked[e.Key]; reason != nil && reason.Drift != nil {
 				end.Drift = append(end.Drift, driftOf(*reason.Drift))
 			}
@@ -78,8 +78,7 @@ func (b *observedBody) fill(
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
 			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without the local address no frames of the far router arrive
-			up := near != nil && near.AdminUp && reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}]
-			end.Reachable = &up
+			end.Reachable = new(near != nil && near.AdminUp && reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}])
 			path, _ := e.Tunnel.Path()
 			end.Path = states[path]
 		}
@@ -133,8 +132,8 @@ func interfaceOf(i, port *observe.Interface) interfaceBody {
 	return body
 }
 
-func driftOf(d plan.Drift) driftBody {
-	return driftBody{printable(d.Object), printable(d.Field), printable(d.Desired), printable(d.Actual)}
+func driftOf(d plan.Drift) plan.Drift {
+	return plan.Drift{Object: printable(d.Object), Field: printable(d.Field), Desired: printable(d.Desired), Actual: printable(d.Actual)}
 }
 
 func contestedOf(fields []converge.Contested) []contestedBody {
@@ -236,4 +235,34 @@ func policerOf(end intent.Key, p *converge.ObservedState) Policer {
 		return Policer{}
 	}
 	return Policer{true, policer.Index, policer.Config}
+}
+
+// EndState is the state of an end in the last observation of VPP.
+type EndState struct {
+	Key            intent.Key
+	InSync, LinkUp bool
+	ShutDown       bool  // the port is down because of the far end's link
+	PathUp         *bool // nil if the tunnel's path is not watched
+}
+
+// Ends returns the states of all ends. It returns none while VPP cannot be read.
+func (r *Reporter) Ends() []EndState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ends
+}
+
+// noteEnds replaces the states that Ends returns.
+func (r *Reporter) noteEnds(bodies []endBody) {
+	ends := make([]EndState, 0, len(bodies))
+	for _, b := range bodies {
+		state := EndState{Key: b.Key, InSync: b.InSync, LinkUp: b.LinkUp, ShutDown: b.ShutDown}
+		if b.Path != nil {
+			state.PathUp = new(b.Path.State == string(pathwatch.Up))
+		}
+		ends = append(ends, state)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends = ends
 }

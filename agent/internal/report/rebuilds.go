@@ -66,8 +66,7 @@ func openRebuilds(folder string, log *slog.Logger) (*rebuilds, *durable.SetAside
 	}
 	if err != nil {
 		r.kept = rebuildsFile{}
-		aside := durable.SetAside(r.path, fmt.Errorf("rebuilds: %w", err))
-		return r, &aside
+		return r, new(durable.SetAside(r.path, fmt.Errorf("rebuilds: %w", err)))
 	}
 	for n := range r.kept.Ends {
 		if r.kept.Ends[n].RebuiltMS == 0 {
@@ -83,8 +82,7 @@ func (r *rebuilds) of(key intent.Key) *rebuild {
 	if at < 0 {
 		return nil
 	}
-	found := r.kept.Ends[at]
-	return &found
+	return new(r.kept.Ends[at])
 }
 
 // begin records a rebuild on disk before the rebuild is carried out. If begin returns an error of the disk,
@@ -106,7 +104,6 @@ func (r *rebuilds) replace(changed rebuild) {
 	r.writeOrLog()
 }
 
-// forget deletes the record of an end.
 func (r *rebuilds) forget(key intent.Key) {
 	r.kept.Ends = r.without(key)
 	r.writeOrLog()

@@ -55,8 +55,8 @@ func (s *storedSample) marshal() ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(len(s.Ports)))
 	for _, p := range s.Ports {
 		b = append(binary.AppendUvarint(b, uint64(len(p.Name))), p.Name...)
-		for _, n := range []uint64{p.Rx, p.Tx, p.Drops, p.RxMiss, p.RxErrors, p.RxNoBuffer, p.TxErrors} {
-			b = binary.AppendUvarint(b, n)
+		for _, n := range p.counters() {
+			b = binary.AppendUvarint(b, *n)
 		}
 	}
 	b = append(b, flag(s.Router != nil))
@@ -171,8 +171,7 @@ func (r *reader) known() *uint64 {
 	if r.byte() != 1 {
 		return nil
 	}
-	n := r.number()
-	return &n
+	return new(r.number())
 }
 
 // text reads a text with its length. It allocates no more memory than the remaining input needs.

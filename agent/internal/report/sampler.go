@@ -2,10 +2,15 @@
 package report
 
 import (
+	"os"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.fd.io/govpp/binapi/policer_types"
+	"golang.org/x/sys/unix"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/packettrace"
@@ -173,8 +178,7 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 			}
 			if others > 0 && others <= *count.Dropped.Out {
 				apart[tunnel] = others
-				customers := *count.Dropped.Out - others
-				count.Dropped.Out = &customers
+				count.Dropped.Out = new(*count.Dropped.Out - others)
 			}
 		}
 		place := access
@@ -280,4 +284,30 @@ func (c Colours) until(now Colours) *Colours {
 func difference(before, now statseg.Count) (statseg.Count, bool) {
 	ok := now.Packets >= before.Packets && now.Bytes >= before.Bytes
 	return statseg.Count{Packets: now.Packets - before.Packets, Bytes: now.Bytes - before.Bytes}, ok
+}
+
+// kernelBoot returns the ID of the current run of the router's kernel.
+var kernelBoot = sync.OnceValue(readKernelBoot)
+
+// readKernelBoot reads the ID from the environment, because the systemd unit hides the kernel's file, or from the
+// file. If both fail, it returns uuid.Nil, and the portal uses the wall-clock times of the samples.
+func readKernelBoot() uuid.UUID {
+	text := os.Getenv("LONGLINE_KERNEL_BOOT_ID")
+	if text == "" {
+		data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+		text = strings.TrimSpace(string(data))
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
+}
+
+// uptimeAt returns the router's uptime at the time at (CLOCK_BOOTTIME in ms). Nobody can set this clock, and it
+// continues while the machine is suspended.
+func uptimeAt(at time.Time) int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // every kernel since 2.6.39 has this clock
+	return (time.Duration(now.Nano()) - time.Since(at)).Milliseconds()
 }

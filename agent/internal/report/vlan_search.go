@@ -109,8 +109,7 @@ func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packett
 			"vlans", len(vlans))
 		return nil
 	})
-	var left *packettrace.LeftError
-	if begun && !errors.As(err, &left) {
+	if _, left := errors.AsType[*packettrace.LeftError](err); begun && !left {
 		if noted := r.noteTracing(0); noted != nil {
 			r.log.Warn("the end of a search cannot be recorded on disk", "error", noted)
 		}

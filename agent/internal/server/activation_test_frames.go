@@ -8,7 +8,6 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/roundtrip"
-	"longline.dev/agent/internal/vpp"
 )
 
 type testCountersBody struct {
@@ -20,10 +19,9 @@ type testCountersBody struct {
 }
 
 type testFramesBody struct {
-	Schema       int              `json:"schema"`
-	Router       string           `json:"router"`
-	VLL          string           `json:"vll"`
-	End          string           `json:"end"`
+	Schema int    `json:"schema"`
+	Router string `json:"router"`
+	intent.Key
 	Revision     int32            `json:"revision"`
 	Sent         int              `json:"sent"`
 	Counters     testCountersBody `json:"counters"`
@@ -40,25 +38,20 @@ func testDecoder[T any](decode func([]byte) (*T, error)) func([]byte) (*T, *prob
 	return func(body []byte) (*T, *problem) {
 		requested, err := decode(body)
 		if err != nil {
-			refusal := invalidTest(err)
-			return nil, &refusal
+			return nil, new(invalidTest(err))
 		}
 		return requested, nil
 	}
 }
 
-// invalidTest returns the response to a request that cannot be decoded.
 func invalidTest(err error) problem {
-	refusal := problem{Type: "invalid-test", Title: "The test is not valid", Status: http.StatusUnprocessableEntity, Detail: "nothing was sent"}
-	var malformed *intent.MalformedError
-	var invalid *intent.InvalidError
-	switch {
-	case errors.As(err, &malformed):
+	refusal := unprocessable("invalid-test", "The test is not valid", "nothing was sent")
+	if malformed, is := errors.AsType[*intent.MalformedError](err); is {
 		refusal.Errors = []intent.Error{{Code: "malformed_json", Detail: malformed.Detail}}
-	case errors.As(err, &invalid):
+	} else if invalid, is := errors.AsType[*intent.InvalidError](err); is {
 		refusal.Errors = invalid.Errors
 	}
-	return refusal
+	return *refusal
 }
 
 func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, requested *intent.TestFrames) {
@@ -71,49 +64,31 @@ func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, requeste
 	}
 	c := result.Counters
 	writeJSON(w, testFramesBody{
-		1, s.router, requested.VLL, requested.End, requested.Revision, result.Sent,
+		1, s.router, requested.Key, requested.Revision, result.Sent,
 		testCountersBody{result.AtMS, c.Rx, c.Tx, c.Fragmented, c.Reassembled}, result.VPP.Version, s.version,
 	})
 }
 
-// failedTest returns the response to a request that could not be carried out.
 func failedTest(err error) problem {
-	var notTesting *converge.NotTestingError
-	var tooLong *converge.FrameTooLongError
-	var cannotSend *activationtest.CannotError
-	var cannotTime *roundtrip.CannotError
-	var refused *vpp.RefusedError
-	var frozen *converge.FrozenError
-	conflict := func(code, title string) problem { return conflictOf(err, code, title) }
-	switch {
-	case errors.As(err, &frozen):
-		return frozenProblem(frozen)
-	case errors.As(err, &tooLong):
+	if _, tooLong := errors.AsType[*converge.FrameTooLongError](err); tooLong {
 		return invalidTest(&intent.InvalidError{Errors: []intent.Error{{Pointer: "/frame", Code: "out_of_range", Detail: err.Error()}}})
-	case errors.As(err, &notTesting):
-		return conflict("not-testing", "The line is not being tested here")
-	case errors.As(err, &cannotSend):
-		return conflict("cannot-test", "This VPP sends no test frames")
-	case errors.As(err, &cannotTime):
-		return conflict("cannot-test", "This VPP measures no round trips")
-	case errors.As(err, &refused):
-		return conflict("vpp-refused", "VPP did not do it")
-	default:
-		return unavailable(err)
 	}
+	return problemOf(err, frozen, vppRefused,
+		conflictBy[*converge.NotTestingError]("not-testing", "The line is not being tested here"),
+		conflictBy[*activationtest.CannotError]("cannot-test", "This VPP sends no test frames"),
+		conflictBy[*roundtrip.CannotError]("cannot-test", "This VPP measures no round trips"))
 }
 
 type roundTripsBody struct {
-	Schema   int    `json:"schema"`
-	Router   string `json:"router"`
-	VLL      string `json:"vll"`
-	End      string `json:"end"`
-	Revision int32  `json:"revision"`
-	Sent     int    `json:"sent"`
-	Received int    `json:"received"`
-	MinUS    int64  `json:"min_us"`
-	AvgUS    int64  `json:"avg_us"`
-	MaxUS    int64  `json:"max_us"`
+	Schema int    `json:"schema"`
+	Router string `json:"router"`
+	intent.Key
+	Revision int32 `json:"revision"`
+	Sent     int   `json:"sent"`
+	Received int   `json:"received"`
+	MinUS    int64 `json:"min_us"`
+	AvgUS    int64 `json:"avg_us"`
+	MaxUS    int64 `json:"max_us"`
 }
 
 func (s *Server) postRoundTrips(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +102,7 @@ func (s *Server) measureRoundTrip(w http.ResponseWriter, r *http.Request, reques
 		return
 	}
 	writeJSON(w, roundTripsBody{
-		1, s.router, requested.VLL, requested.End, requested.Revision, times.Sent, times.Received,
+		1, s.router, requested.Key, requested.Revision, times.Sent, times.Received,
 		times.Min.Microseconds(), times.Avg.Microseconds(), times.Max.Microseconds(),
 	})
 }

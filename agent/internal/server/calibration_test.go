@@ -34,7 +34,7 @@ func TestACalibrationReturnsItsMeasurements(t *testing.T) {
 		AtMS: 1790000020050, VPP: vpp.Info{Version: "25.10-release"},
 		Result: &calibration.Result{
 			Options: calibration.Options{Rounds: 41, Frames: 16384}, ClockRate: 2595768139.32, CPU: "AMD EPYC",
-			Figures: []calibration.Figure{{Transport: calibration.L2XC, Clocks: 24.123, Least: 24, Most: 31.5, Nodes: []calibration.Node{{Name: "l2-input", Clocks: 12.6}}}},
+			Figures: []calibration.Figure{{Transport: calibration.L2XC, Clocks: 24.12, Least: 24, Most: 31.5, Nodes: []calibration.Node{{Name: "l2-input", Clocks: 12.6}}}},
 			Missing: map[calibration.Transport]string{"gre6": "gre_tunnel_add_del"},
 		},
 	}}

@@ -18,20 +18,17 @@ const acknowledgedHeader = "Longline-Freeze-Looked"
 // decode decodes a document, or returns the response for an invalid document.
 func (s *Server) decode(body []byte) (*intent.Intent, *problem) {
 	in, err := s.intents.Decode(body)
-	var malformed *intent.MalformedError
-	var invalid *intent.InvalidError
-	refusal := problem{Type: "invalid-intent", Title: "The intent is not valid"}
-	switch {
-	case errors.As(err, &malformed):
+	refusal := unprocessable("invalid-intent", "The intent is not valid", "")
+	if malformed, is := errors.AsType[*intent.MalformedError](err); is {
 		refusal.Status, refusal.Detail = http.StatusBadRequest, "the body is not one JSON object; nothing was changed"
 		refusal.Errors = []intent.Error{{Pointer: "", Code: "malformed_json", Detail: malformed.Detail}}
-	case errors.As(err, &invalid):
-		refusal.Status, refusal.Errors = http.StatusUnprocessableEntity, invalid.Errors
-		refusal.Detail = fmt.Sprintf("%d errors; nothing was changed", len(invalid.Errors))
-	default:
-		return in, nil
+		return nil, refusal
 	}
-	return nil, &refusal
+	if invalid, is := errors.AsType[*intent.InvalidError](err); is {
+		refusal.Errors, refusal.Detail = invalid.Errors, fmt.Sprintf("%d errors; nothing was changed", len(invalid.Errors))
+		return nil, refusal
+	}
+	return in, nil
 }
 
 func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
@@ -44,16 +41,16 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 	// requests.
 	s.log.Info("intent", "generation", in.Generation, "present", len(in.Present), "removed", len(in.Removed), "request_ids", ids)
 	outcome, err := s.engine.Put(r.Context(), in, r.Header.Get(acknowledgedHeader))
-	var old *intent.OldGenerationError
-	var reused *intent.GenerationReusedError
-	var frozen *converge.FrozenError
+	refusal := conflictOf(err, frozen)
+	old, isOld := errors.AsType[*intent.OldGenerationError](err)
+	reused, isReused := errors.AsType[*intent.GenerationReusedError](err)
 	switch {
-	case errors.As(err, &frozen):
-		frozenProblem(frozen).write(w)
-	case errors.As(err, &old):
+	case refusal != nil:
+		refusal.write(w)
+	case isOld:
 		problem{Type: "old-generation", Title: "An older generation", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("generation %d is stored", old.Stored), Stored: old.Stored, Generation: old.Generation}.write(w)
-	case errors.As(err, &reused):
+	case isReused:
 		problem{Type: "generation-reused", Title: "A generation used twice", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("generation %d is stored with other content", reused.Generation),
 			Stored: reused.Generation, Generation: reused.Generation}.write(w)
@@ -61,8 +58,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 		unavailable(err).write(w)
 	case err != nil:
 		s.log.Error("intent not stored", "error", err)
-		problem{Type: "storage", Title: "The intent could not be stored", Status: http.StatusInternalServerError,
-			Detail: "nothing was changed: " + err.Error()}.write(w)
+		internalError("storage", "The intent could not be stored", "nothing was changed: "+err.Error()).write(w)
 	default:
 		writeJSON(w, appliedOf(s.router, outcome))
 	}

@@ -8,7 +8,8 @@ import (
 
 // The structures of docs/reference/agent-api.md. Members that may be null are pointers.
 
-type reasonBody struct {
+// ReasonBody says why an end is not as intended.
+type ReasonBody struct {
 	Code       string  `json:"code"`
 	Message    string  `json:"message"`
 	Object     *string `json:"object"`
@@ -16,11 +17,11 @@ type reasonBody struct {
 	VPPMessage *string `json:"vpp_message"`
 }
 
-func reasonOf(r *plan.Reason) *reasonBody {
+func reasonOf(r *plan.Reason) *ReasonBody {
 	if r == nil {
 		return nil
 	}
-	return &reasonBody{r.Code, r.Message, orNull(r.Object), orNull(r.Retval), orNull(r.VPPMessage)}
+	return &ReasonBody{r.Code, r.Message, orNull(r.Object), orNull(r.Retval), orNull(r.VPPMessage)}
 }
 
 func orNull[T comparable](value T) *T {
@@ -32,24 +33,23 @@ func orNull[T comparable](value T) *T {
 }
 
 type endBody struct {
-	VLL      string      `json:"vll"`
-	End      string      `json:"end"`
+	intent.Key
 	Revision int32       `json:"revision"`
 	Status   string      `json:"status"`
 	Policed  bool        `json:"policed"`
-	Reason   *reasonBody `json:"reason"`
+	Reason   *ReasonBody `json:"reason"`
 }
 
-type quarantinedBody struct {
-	VLL       string `json:"vll"`
-	End       string `json:"end"`
+// QuarantinedBody is an interface of the agent whose end the intent does not name.
+type QuarantinedBody struct {
+	intent.Key
 	Interface string `json:"interface"`
 }
 
-func quarantinedOf(interfaces []*plan.EndInterface) []quarantinedBody {
-	bodies := []quarantinedBody{}
+func quarantinedOf(interfaces []*plan.EndInterface) []QuarantinedBody {
+	bodies := []QuarantinedBody{}
 	for _, h := range interfaces {
-		bodies = append(bodies, quarantinedBody{h.End.VLL, h.End.End, h.Interface.Name})
+		bodies = append(bodies, QuarantinedBody{h.End, h.Interface.Name})
 	}
 	return bodies
 }
@@ -61,46 +61,46 @@ type appliedBody struct {
 	ObservationNumber int64             `json:"look"`
 	Applied           bool              `json:"applied"`
 	Ends              []endBody         `json:"ends"`
-	Quarantined       []quarantinedBody `json:"quarantined"`
+	Quarantined       []QuarantinedBody `json:"quarantined"`
 }
 
 func appliedOf(router string, o *converge.Outcome) appliedBody {
 	ends := []endBody{}
 	for _, e := range o.Ends {
-		ends = append(ends, endBody{e.VLL, e.Key.End, e.Revision, e.Status, e.Policed, reasonOf(e.Reason)})
+		ends = append(ends, endBody{e.Key, e.Revision, e.Status, e.Policed, reasonOf(e.Reason)})
 	}
 	return appliedBody{1, router, o.Generation, o.ObservationNumber, o.Applied, ends, quarantinedOf(o.Quarantined)}
 }
 
 type operationBody struct {
-	N       int    `json:"n"`
-	Stage   string `json:"stage"`
-	VLL     string `json:"vll"`
-	End     string `json:"end"`
+	N     int    `json:"n"`
+	Stage string `json:"stage"`
+	intent.Key
 	Message string `json:"message"`
 	CLI     string `json:"cli"`
 	Why     string `json:"why"`
 }
 
-type planBody struct {
+// PlanBody is the response to POST /v1/plan.
+type PlanBody struct {
 	Schema      int               `json:"schema"`
 	Router      string            `json:"router"`
 	Generation  int64             `json:"generation"`
 	Operations  []operationBody   `json:"operations"`
 	Ends        []endBody         `json:"ends"`
-	Quarantined []quarantinedBody `json:"quarantined"`
+	Quarantined []QuarantinedBody `json:"quarantined"`
 }
 
-func planOf(in *intent.Intent, p *plan.Plan) planBody {
-	body := planBody{1, in.Router, in.Generation, []operationBody{}, []endBody{}, quarantinedOf(p.Quarantined)}
+func planOf(in *intent.Intent, p *plan.Plan) PlanBody {
+	body := PlanBody{1, in.Router, in.Generation, []operationBody{}, []endBody{}, quarantinedOf(p.Quarantined)}
 	for i, op := range p.Ops {
 		body.Operations = append(body.Operations, operationBody{
-			i + 1, op.Stage.String(), op.End.VLL, op.End.End, op.Action.Message(), op.Action.CLI(), op.Why,
+			i + 1, op.Stage.String(), op.End, op.Message(), op.Action.CLI(), op.Why,
 		})
 	}
 	add := func(key intent.Key, revision int32) {
 		if reason := p.Blocked[key]; reason != nil {
-			body.Ends = append(body.Ends, endBody{key.VLL, key.End, revision, reason.Status, false, reasonOf(reason)})
+			body.Ends = append(body.Ends, endBody{key, revision, reason.Status, false, reasonOf(reason)})
 		}
 	}
 	for _, e := range in.Present {

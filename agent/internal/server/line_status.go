@@ -52,13 +52,14 @@ type lineEndBody struct {
 	Key         *uint32             `json:"key"`
 	Transport   string              `json:"transport"`
 	Interfaces  []lineInterfaceBody `json:"interfaces"`
-	Reason      *reasonBody         `json:"reason"`
+	Reason      *ReasonBody         `json:"reason"`
 	Drift       []driftBody         `json:"drift"`
 	Path        *string             `json:"path"`  // state of the path, null if it is not watched
 	Rates       *ratesBody          `json:"rates"` // null if VPP provides no counters
 }
 
-type lineBody struct {
+// LineBody is the response to GET /v1/line.
+type LineBody struct {
 	Schema int           `json:"schema"`
 	Router string        `json:"router"`
 	VLL    string        `json:"vll"`
@@ -120,7 +121,7 @@ func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
 		unknown.write(w)
 		return
 	}
-	body := lineBody{
+	body := LineBody{
 		Schema: 1, Router: s.router, VLL: named.vll, Ends: []lineEndBody{}, Portal: named.portal, PortalError: named.portalError,
 	}
 	s.fillLine(r.Context(), &body)
@@ -153,7 +154,7 @@ func (s *Server) queryPortal(ctx context.Context, line string) (json.RawMessage,
 
 // fillLine adds the line's ends in the stored intent, with their state in VPP. If VPP cannot be read, the
 // ends have no interfaces, no reasons, no drift and no rates.
-func (s *Server) fillLine(ctx context.Context, body *lineBody) {
+func (s *Server) fillLine(ctx context.Context, body *LineBody) {
 	status := s.engine.Status()
 	if status.Intent == nil {
 		return
@@ -187,8 +188,7 @@ func endOfLine(end *intent.End) lineEndBody {
 		Transport: string(end.Tunnel.Encapsulation), Table: end.Tunnel.Table, Interfaces: []lineInterfaceBody{}, Drift: []driftBody{},
 	}
 	if end.Tunnel.Encapsulation != intent.L2XC {
-		local, remote := end.Tunnel.Local.String(), end.Tunnel.Remote.String()
-		shown.Local, shown.Remote = &local, &remote
+		shown.Local, shown.Remote = new(end.Tunnel.Local.String()), new(end.Tunnel.Remote.String())
 	}
 	shown.Key = orNull(end.Tunnel.Number())
 	return shown
@@ -210,7 +210,7 @@ func (b *lineEndBody) fill(end *intent.End, todo *plan.Plan, before, after *stat
 	}
 	for _, op := range todo.Ops {
 		if op.End == end.Key {
-			b.Drift = append(b.Drift, driftBody{op.End.VLL, op.End.End, op.Drift.Object, op.Drift.Field, op.Drift.Desired, op.Drift.Actual})
+			b.Drift = append(b.Drift, driftBody{op.End, op.Drift})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/plan"
@@ -32,45 +33,35 @@ type appliedAtBody struct {
 }
 
 type ownedBody struct {
-	VLL       string `json:"vll"`
-	End       string `json:"end"`
+	intent.Key
 	Revision  int32  `json:"revision"`
 	Kind      string `json:"kind"`
 	Interface string `json:"interface"`
 	SwIfIndex uint32 `json:"sw_if_index"`
-	// Key is the VNI or the GRE key of a tunnel.
-	Key *uint32 `json:"key"`
+	// TunnelKey is the VNI or the GRE key of a tunnel.
+	TunnelKey *uint32 `json:"key"`
 }
 
 func ownedOf(h *plan.EndInterface) ownedBody {
-	body := ownedBody{h.End.VLL, h.End.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index, nil}
+	body := ownedBody{h.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index, nil}
 	if h.Tunnel != nil {
-		body.Key = orNull(h.Tunnel.Number())
+		body.TunnelKey = orNull(h.Tunnel.Number())
 	}
 	return body
 }
 
 type conflictBody struct {
-	VLL    string      `json:"vll"`
-	End    string      `json:"end"`
-	Reason *reasonBody `json:"reason"`
+	intent.Key
+	Reason *ReasonBody `json:"reason"`
 }
 
 type driftBody struct {
-	VLL     string `json:"vll"`
-	End     string `json:"end"`
-	Object  string `json:"object"`
-	Field   string `json:"field"`
-	Desired string `json:"desired"`
-	Actual  string `json:"actual"`
+	intent.Key
+	plan.Drift
 }
 
-type setAsideBody struct {
-	File string `json:"file"`
-	Why  string `json:"why"`
-}
-
-type pathBody struct {
+// PathBody is the state of a watched path.
+type PathBody struct {
 	Local   string `json:"local"`
 	Remote  string `json:"remote"`
 	State   string `json:"state"`
@@ -79,37 +70,35 @@ type pathBody struct {
 	Detail  string `json:"detail"`
 }
 
-type stateBody struct {
-	Schema       int               `json:"schema"`
-	Router       string            `json:"router"`
-	AgentVersion string            `json:"agent_version"`
-	VPP          vppBody           `json:"vpp"`
-	Stored       *storedBody       `json:"held"`
-	Applied      *appliedAtBody    `json:"applied"`
-	Owned        []ownedBody       `json:"owned"`
-	Conflicts    []conflictBody    `json:"conflicts"`
-	Quarantined  []quarantinedBody `json:"quarantined"`
-	Relabelled   []relabelledBody  `json:"relabelled"`
-	Drift        []driftBody       `json:"drift"`
-	SetAside     []setAsideBody    `json:"set_aside"`
-	Paths        []pathBody        `json:"paths"`
-	Freeze       *freeze.Shown     `json:"freeze"`
+// StateBody is the response to GET /v1/state.
+type StateBody struct {
+	Schema       int                    `json:"schema"`
+	Router       string                 `json:"router"`
+	AgentVersion string                 `json:"agent_version"`
+	VPP          vppBody                `json:"vpp"`
+	Stored       *storedBody            `json:"held"`
+	Applied      *appliedAtBody         `json:"applied"`
+	Owned        []ownedBody            `json:"owned"`
+	Conflicts    []conflictBody         `json:"conflicts"`
+	Quarantined  []QuarantinedBody      `json:"quarantined"`
+	Relabelled   []RelabelledBody       `json:"relabelled"`
+	Drift        []driftBody            `json:"drift"`
+	SetAside     []durable.SetAsideFile `json:"set_aside"`
+	Paths        []PathBody             `json:"paths"`
+	Freeze       *freeze.Shown          `json:"freeze"`
 }
 
 // stateOf compares VPP with the stored intent and returns the result. If VPP cannot be read, the members that
 // come from VPP are empty.
-func (s *Server) stateOf(ctx context.Context) stateBody {
+func (s *Server) stateOf(ctx context.Context) StateBody {
 	status := s.engine.Status()
-	body := stateBody{
+	body := StateBody{
 		Schema: 1, Router: s.router, AgentVersion: s.version, VPP: vppOf(status),
-		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []quarantinedBody{}, Relabelled: []relabelledBody{}, Drift: []driftBody{},
-		SetAside: []setAsideBody{}, Paths: []pathBody{}, Freeze: status.Freeze.Shown(time.Now()),
+		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []QuarantinedBody{}, Relabelled: []RelabelledBody{}, Drift: []driftBody{},
+		SetAside: append([]durable.SetAsideFile{}, status.SetAside...), Paths: []PathBody{}, Freeze: status.Freeze.Shown(time.Now()),
 	}
 	for _, w := range status.Paths {
-		body.Paths = append(body.Paths, pathBody{w.Local.String(), w.Remote.String(), string(w.State), w.Since.UnixMilli(), w.Foreign, w.Detail})
-	}
-	for _, aside := range status.SetAside {
-		body.SetAside = append(body.SetAside, setAsideBody{aside.Path, aside.Why})
+		body.Paths = append(body.Paths, PathBody{w.Local.String(), w.Remote.String(), string(w.State), w.Since.UnixMilli(), w.Foreign, w.Detail})
 	}
 	stored := status.Intent
 	if stored != nil {
@@ -130,24 +119,21 @@ func vppOf(status converge.Status) vppBody {
 	if status.VPP == nil {
 		return vppBody{}
 	}
-	simulated := status.VPP.Simulated()
-	return vppBody{true, &status.VPP.Version, orNull(status.VPP.BootMS), &simulated}
+	return vppBody{true, &status.VPP.Version, orNull(status.VPP.BootMS), new(status.VPP.Simulated())}
 }
 
-func (b *stateBody) fill(todo *plan.Plan) {
+func (b *StateBody) fill(todo *plan.Plan) {
 	for _, h := range todo.Owned {
 		b.Owned = append(b.Owned, ownedOf(h))
 	}
 	for key, reason := range todo.Blocked {
 		if reason.Status == "conflict" {
-			b.Conflicts = append(b.Conflicts, conflictBody{key.VLL, key.End, reasonOf(reason)})
+			b.Conflicts = append(b.Conflicts, conflictBody{key, reasonOf(reason)})
 		}
 	}
-	slices.SortFunc(b.Conflicts, func(x, y conflictBody) int {
-		return intent.Key{VLL: x.VLL, End: x.End}.Compare(intent.Key{VLL: y.VLL, End: y.End})
-	})
+	slices.SortFunc(b.Conflicts, func(x, y conflictBody) int { return x.Compare(y.Key) })
 	for _, op := range todo.Ops {
-		b.Drift = append(b.Drift, driftBody{op.End.VLL, op.End.End, op.Drift.Object, op.Drift.Field, op.Drift.Desired, op.Drift.Actual})
+		b.Drift = append(b.Drift, driftBody{op.End, op.Drift})
 	}
 	b.Quarantined, b.Relabelled = quarantinedOf(todo.Quarantined), relabelledOf(todo.Relabelled)
 }

@@ -33,8 +33,7 @@ func (s *Spool) loadPosition() (p positionFile) {
 		err = errors.New("numbers below 0")
 	}
 	if err != nil {
-		aside := durable.SetAside(path, err)
-		s.setAside = &aside
+		s.setAside = new(durable.SetAside(path, err))
 		return positionFile{}
 	}
 	return p

@@ -202,7 +202,6 @@ func (s *Spool) first() error {
 	return nil
 }
 
-// put writes a record after the existing records.
 func (s *Spool) put(data []byte) error {
 	if s.writing == nil {
 		if err := s.begin(); err != nil {
@@ -271,7 +270,6 @@ func (s *Spool) dropOldest() bool {
 	return true
 }
 
-// drop counts lost records.
 func (s *Spool) drop(n int64) {
 	s.dropped.Add(n)
 	s.noted = s.noted && n == 0
@@ -346,7 +344,6 @@ func (s *Spool) Take(records []Record, refused bool) error {
 	return nil
 }
 
-// before reports whether p is before other.
 func (p Position) before(other Position) bool {
 	return p.segment < other.segment || p.segment == other.segment && p.offset < other.offset
 }

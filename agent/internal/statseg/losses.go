@@ -37,12 +37,6 @@ type RouterErrors struct {
 type Buffers struct{ Total, Free uint64 }
 
 const (
-	dropsEntry      = "/if/drops"
-	rxMissEntry     = "/if/rx-miss"
-	rxErrorsEntry   = "/if/rx-error"
-	rxNoBufferEntry = "/if/rx-no-buf"
-	txErrorsEntry   = "/if/tx-error"
-
 	// poolsFolder contains three entries for each pool. The pools' names depend on the machine
 	// (vlib/buffer.c).
 	poolsFolder  = "/buffer-pools/"
@@ -95,7 +89,7 @@ func reassemblyFailures() (names []string) {
 // lossEntries returns the names of the entries for losses, except the buffer pools, whose names depend on the
 // machine.
 func lossEntries() []string {
-	names := []string{dropsEntry, rxMissEntry, rxErrorsEntry, rxNoBufferEntry, txErrorsEntry}
+	names := []string{"/if/drops", "/if/rx-miss", "/if/rx-error", "/if/rx-no-buf", "/if/tx-error"}
 	for _, group := range errorGroups {
 		names = append(names, group.names...)
 	}
@@ -104,28 +98,23 @@ func lossEntries() []string {
 
 // addSimple adds a vector of single counters to the reading.
 func (r *Reading) addSimple(name string, threads adapter.SimpleCounterStat) {
-	switch name {
-	case dropsEntry:
-		r.Losses.Drops = perIndex(threads)
-	case rxMissEntry:
-		r.Losses.RxMiss = perIndex(threads)
-	case rxErrorsEntry:
-		r.Losses.RxErrors = perIndex(threads)
-	case rxNoBufferEntry:
-		r.Losses.RxNoBuffer = perIndex(threads)
-	case txErrorsEntry:
-		r.Losses.TxErrors = perIndex(threads)
-	default:
-		if place, known := groupOf[name]; known {
-			sum := errorGroups[place].field(&r.Errors)
-			if *sum == nil {
-				*sum = new(uint64)
-			}
-			for _, count := range perIndex(threads) {
-				**sum += count
-			}
+	if counters := r.Losses.named(name); counters != nil {
+		*counters = perIndex(threads)
+	} else if place, known := groupOf[name]; known {
+		sum := errorGroups[place].field(&r.Errors)
+		if *sum == nil {
+			*sum = new(uint64)
+		}
+		for _, count := range perIndex(threads) {
+			**sum += count
 		}
 	}
+}
+
+func (l *InterfaceLosses) named(entry string) *[]uint64 {
+	return map[string]*[]uint64{
+		"/if/drops": &l.Drops, "/if/rx-miss": &l.RxMiss, "/if/rx-error": &l.RxErrors, "/if/rx-no-buf": &l.RxNoBuffer, "/if/tx-error": &l.TxErrors,
+	}[entry]
 }
 
 // addPool adds one figure of a buffer pool. Buffers in the caches of threads count as free.

@@ -65,10 +65,4 @@ var geneveKind = &Kind{
 			Default: m.EncapVrfID == 0 || m.DstAddress.Af == ip_types.ADDRESS_IP4,
 		}
 	},
-	made: func(reply api.Message) (interface_types.InterfaceIndex, bool) {
-		if m, ok := reply.(*geneve.GeneveAddDelTunnel2Reply); ok {
-			return m.SwIfIndex, true
-		}
-		return 0, false
-	},
 }

@@ -89,15 +89,6 @@ var greKind = &Kind{
 			Default: t.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
 		}
 	},
-	made: func(reply api.Message) (interface_types.InterfaceIndex, bool) {
-		switch m := reply.(type) {
-		case *gre.GreTunnelAddDelReply:
-			return m.SwIfIndex, true
-		case *gre.GreTunnelAddDelV2Reply:
-			return m.SwIfIndex, true
-		}
-		return 0, false
-	},
 }
 
 // GREKeys reports whether this VPP can have several GRE tunnels between two addresses, distinguished by keys.

@@ -10,6 +10,7 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
 )
 
 // none means "VPP chooses" or "not used". Go's zero value would mean interface 0 or instance 0.
@@ -135,8 +136,6 @@ type Kind struct {
 	// found returns the tunnel that an answer to Dump describes. It returns nil for answers about other
 	// interfaces, and for tunnels that cannot carry a line.
 	found func(details api.Message) *Found
-	// If reply answers a message of AddDel, made returns the interface that VPP has created.
-	made func(reply api.Message) (index interface_types.InterfaceIndex, ok bool)
 }
 
 // Vppcfg is the form of a tunnel in vppcfg's file (version 0.0.7).
@@ -198,20 +197,17 @@ func FoundIn(details api.Message) *Found {
 	return nil
 }
 
-// If reply answers a request to create a tunnel of any kind, Made returns the interface of the tunnel.
-func Made(reply api.Message) (index interface_types.InterfaceIndex, ok bool) {
-	for _, kind := range tunnelKinds {
-		if index, ok = kind.made(reply); ok {
-			return index, true
-		}
-	}
-	return 0, false
-}
-
 // inTable returns the option that names the underlay table in a CLI command. Table 0 needs no option.
 func inTable(option string, table uint32) string {
 	if table == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" %s %d", option, table)
+}
+
+// l2xcKind is a local cross-connect: both ends are on this router, and no tunnel connects them.
+var l2xcKind = &Kind{
+	Encapsulation: L2XC,
+	Needs:         []api.Message{&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}},
+	key:           allFields,
 }

@@ -55,7 +55,7 @@ func TestVPPListsATunnelAsItWasCreated(t *testing.T) {
 			if want := (&Found{Tunnel: wanted, Index: 5, Default: true}); !reflect.DeepEqual(FoundIn(details), want) {
 				t.Errorf("found %+v, want %+v", FoundIn(details), want)
 			}
-			if index, ok := Made(reply); !ok || index != 5 {
+			if index, ok := vpp.CreatedInterface(reply); !ok || index != 5 {
 				t.Errorf("made %d, %v", index, ok)
 			}
 		})

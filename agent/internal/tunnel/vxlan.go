@@ -58,10 +58,4 @@ var vxlanKind = &Kind{
 			Default: m.DstPort == vxlanPort || m.DstPort == 0,
 		}
 	},
-	made: func(reply api.Message) (interface_types.InterfaceIndex, bool) {
-		if m, ok := reply.(*vxlan.VxlanAddDelTunnelV3Reply); ok {
-			return m.SwIfIndex, true
-		}
-		return 0, false
-	},
 }

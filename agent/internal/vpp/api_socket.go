@@ -133,7 +133,6 @@ func (a *apiSocket) write(data []byte) error {
 	return err
 }
 
-// flush sends the buffered requests.
 func (a *apiSocket) flush() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/memclnt"
 )
 
@@ -124,22 +126,101 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 
 // Retval returns the return code of a reply; 0 is success.
 func Retval(reply api.Message) int32 {
-	value := reflect.ValueOf(reply).Elem()
-	at, known := retvals.Load(value.Type())
-	if !known {
-		field, has := value.Type().FieldByName("Retval")
-		at = -1
-		if has {
-			at = field.Index[0]
-		}
-		retvals.Store(value.Type(), at)
+	if field, has := retval(reply); has {
+		return int32(field.Int())
 	}
-	if at.(int) < 0 {
-		return 0
-	}
-	return int32(value.Field(at.(int)).Int())
+	return 0
 }
 
-// retvals caches the position of the field with the return code for each type of reply, because finding a
-// field by its name is slow. The position is -1 if a type has no such field.
-var retvals sync.Map
+// CreatedInterface returns the index of the interface that VPP created for a request. ok is false if the reply has
+// no such index.
+func CreatedInterface(reply api.Message) (index interface_types.InterfaceIndex, ok bool) {
+	field, has := swIfIndex(reply)
+	if !has {
+		return 0, false
+	}
+	return interface_types.InterfaceIndex(field.Uint()), true
+}
+
+var retval, swIfIndex = fieldNamed("Retval"), fieldNamed("SwIfIndex")
+
+// fieldNamed returns a function that returns a field of a reply, or false if the reply has no such field. It caches
+// the position of the field for each type of reply, because finding a field by its name is slow.
+func fieldNamed(name string) func(api.Message) (reflect.Value, bool) {
+	var positions sync.Map // -1 if a type has no such field
+	return func(reply api.Message) (reflect.Value, bool) {
+		value := reflect.ValueOf(reply).Elem()
+		at, known := positions.Load(value.Type())
+		if !known {
+			at = -1
+			if field, has := value.Type().FieldByName(name); has {
+				at = field.Index[0]
+			}
+			positions.Store(value.Type(), at)
+		}
+		if at.(int) < 0 {
+			return reflect.Value{}, false
+		}
+		return value.Field(at.(int)), true
+	}
+}
+
+// pendingCall is a call that waits for replies. Each reply shows that VPP is alive, but only the last
+// necessary reply wakes the waiting goroutine. With thousands of replies, a wake-up for each reply would take
+// longer than the replies themselves. All fields except the channel are protected by the session's lock.
+type pendingCall struct {
+	received int  // number of replies received
+	until    int  // number of replies to wait for, 0 for all
+	over     bool // the last reply has arrived
+
+	enough chan struct{} // receives a token when enough replies have arrived
+}
+
+func newPendingCall() *pendingCall { return &pendingCall{enough: make(chan struct{}, 1)} }
+
+// noteAnswer counts a reply. last means that no other reply follows.
+func (p *pendingCall) noteAnswer(last bool) {
+	p.received++
+	p.over = p.over || last
+	if p.received == p.until || p.over {
+		select {
+		case p.enough <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// await waits until the given number of replies has arrived since the call began. If until is 0, await waits
+// for the last reply. If no reply arrives for longer than the session's timeout, await ends the session and
+// returns ErrTimeout, at the latest after twice the timeout.
+func (s *Session) await(ctx context.Context, p *pendingCall, until int) error {
+	s.mu.Lock()
+	p.until = until
+	received, enough := p.received, p.over || until > 0 && p.received >= until
+	s.mu.Unlock()
+	if enough {
+		return nil
+	}
+	timer := time.NewTimer(s.timeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.enough:
+			return nil
+		case <-s.done:
+			return s.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		before := received
+		s.mu.Lock()
+		received = p.received
+		s.mu.Unlock()
+		if received == before {
+			s.fail(ErrTimeout)
+			return ErrTimeout
+		}
+		timer.Reset(s.timeout)
+	}
+}

@@ -30,7 +30,6 @@ const (
 	iterationsUntilRemoved = 3
 )
 
-// client is a client in VPP's list.
 type client struct {
 	name       string
 	descriptor int

@@ -213,7 +213,6 @@ func (s *Session) forget(givenUp bool, contexts ...uint32) {
 	}
 }
 
-// receiveAll receives messages until the connection ends.
 func (s *Session) receiveAll() {
 	defer close(s.silent)
 	for {

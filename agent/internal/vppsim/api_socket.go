@@ -2,10 +2,21 @@ package vppsim
 
 import (
 	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
+	"sync"
+	"syscall"
 
 	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/codec"
+
+	"longline.dev/agent/internal/arraylength"
 )
 
 // listen listens on a socket. As VPP does, it replaces the socket that a crashed run has left. The socket's
@@ -47,7 +58,8 @@ func (v *vpp) attach(conn net.Conn) *client {
 		return nil
 	}
 	v.lastClient++
-	c := newClient(conn, v.lastClient, v)
+	c := &client{index: v.lastClient, conn: conn, vpp: v}
+	c.wake = sync.NewCond(&c.mu)
 	v.clients[c] = true
 	return c
 }
@@ -94,4 +106,162 @@ func (v *vpp) detach(c *client) {
 	delete(v.clients, c)
 	delete(v.watchers, c)
 	delete(v.bfd.watchers, c)
+}
+
+const (
+	frameHeader = 16      // the frame header of VPP (msgbuf_t): u64 queue pointer, u32 data length, u32 gc mark
+	maxRequest  = 1 << 20 // bytes; far more than any request has
+	maxBacklog  = 64 << 20
+)
+
+// client is a connection to the API socket. A separate goroutine sends the queued replies, so that a client
+// that does not read cannot block the other clients.
+type client struct {
+	index uint32
+	name  string // the name that the client sent; protected by the lock of the VPP
+	conn  net.Conn
+	vpp   *vpp
+
+	mu      sync.Mutex
+	wake    *sync.Cond
+	backlog []byte
+	closed  bool
+}
+
+// call is a request in progress: its client, and the context that its replies must contain.
+type call struct {
+	client  *client
+	context uint32
+}
+
+func (c *call) reply(m api.Message) { c.client.send(m, c.context) }
+
+// send queues a reply. The caller must have locked the VPP.
+func (c *client) send(m api.Message, context uint32) {
+	id, known := c.vpp.table.id(m)
+	if !known {
+		return
+	}
+	data, err := codec.EncodeMsg(m, id)
+	if err != nil {
+		panic(fmt.Sprintf("vppsim: encoding its own %s: %v", m.GetMessageName(), err))
+	}
+	at := 2
+	if m.GetMessageType() == api.RequestMessage { // feature_is_enabled_reply has the layout of a request, not of a reply
+		at = 6
+	}
+	binary.BigEndian.PutUint32(data[at:at+4], context)
+	var header [frameHeader]byte
+	binary.BigEndian.PutUint32(header[8:12], uint32(len(data)))
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.backlog = append(append(c.backlog, header[:]...), data...)
+	if len(c.backlog) > socketBuffer {
+		c.vpp.setErrno(syscall.EAGAIN)
+	}
+	if len(c.backlog) > maxBacklog {
+		c.closed = true
+		c.conn.Close()
+	}
+	c.wake.Signal()
+}
+
+// write sends the queued replies. It returns when the client is closed and the queue is empty.
+func (c *client) write() {
+	for {
+		c.mu.Lock()
+		for len(c.backlog) == 0 && !c.closed {
+			c.wake.Wait()
+		}
+		pending := c.backlog
+		c.backlog = nil
+		c.mu.Unlock()
+		if len(pending) == 0 {
+			c.conn.Close()
+			return
+		}
+		if _, err := c.conn.Write(pending); err != nil {
+			c.vpp.failed(err)
+			c.close()
+		}
+	}
+}
+
+func (c *client) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.wake.Signal()
+}
+
+var errFrame = errors.New("frame length out of range")
+
+// readFrame reads a message and returns it without its frame header.
+func readFrame(r io.Reader) ([]byte, error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(header[8:12])
+	if length < 6 || length > maxRequest {
+		return nil, errFrame
+	}
+	data := make([]byte, length)
+	_, err := io.ReadFull(r, data)
+	return data, err
+}
+
+// request decodes a message and finds its operation. It returns false for messages that are unknown or
+// cannot be decoded. VPP ignores such messages too.
+func (c *client) request(data []byte) (operation, *call, api.Message, bool) {
+	op, known := c.vpp.table.serving[binary.BigEndian.Uint16(data)]
+	if !known {
+		return operation{}, nil, nil, false
+	}
+	message := newLike(op.request)
+	offset := 6
+	if message.GetMessageType() == api.RequestMessage {
+		offset = 10
+	}
+	if len(data) < offset {
+		return operation{}, nil, nil, false
+	}
+	if arraylength.Check(data, offset, message) != nil || codec.DecodeMsg(data, message) != nil {
+		return operation{}, nil, nil, false
+	}
+	context := binary.BigEndian.Uint32(data[offset-4 : offset])
+	return op, &call{client: c, context: context}, message, true
+}
+
+// wantInterfaceEvents registers a client for events. It refuses a second registration of the client, and
+// the removal of a registration that does not exist.
+func (v *vpp) wantInterfaceEvents(c *call, m *interfaces.WantInterfaceEvents) {
+	reply := &interfaces.WantInterfaceEventsReply{}
+	_, watching := v.watchers[c.client]
+	switch wanted := m.EnableDisable != 0; {
+	case wanted == watching:
+		reply.Retval = retvalInvalidRegistration
+	case wanted:
+		v.watchers[c.client] = m.PID
+	default:
+		delete(v.watchers, c.client)
+	}
+	c.reply(reply)
+}
+
+// announce sends the state of the interface to all clients that have registered for events.
+func (v *vpp) announce(i *iface, deleted bool) {
+	flags := interface_types.IfStatusFlags(0)
+	if !deleted {
+		flags = v.flags(i)
+	}
+	for c, pid := range v.watchers {
+		c.send(&interfaces.SwInterfaceEvent{
+			PID: pid, SwIfIndex: interface_types.InterfaceIndex(i.index), Flags: flags, Deleted: deleted,
+		}, c.index)
+	}
 }

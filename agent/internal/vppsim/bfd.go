@@ -3,9 +3,9 @@ package vppsim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"time"
 
@@ -14,18 +14,6 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 )
-
-func bfdOperations() []operation {
-	return []operation{
-		on((*vpp).bfdEnableMultihop, &bfd.BfdUDPEnableMultihopReply{}),
-		on((*vpp).bfdAdd, &bfd.BfdUDPAddReply{}),
-		on((*vpp).bfdMod, &bfd.BfdUDPModReply{}),
-		on((*vpp).bfdDel, &bfd.BfdUDPDelReply{}),
-		on((*vpp).bfdDump, &bfd.BfdUDPSessionDetails{}),
-		on((*vpp).bfdSetFlags, &bfd.BfdUDPSessionSetFlagsReply{}),
-		on((*vpp).wantBFDEvents, &bfd.WantBfdEventsReply{}, &bfd.BfdUDPSessionEvent{}),
-	}
-}
 
 // bfdEvery is the pause between two checks. A check finds out whether BFD sessions and their peers can reach
 // each other.
@@ -57,9 +45,9 @@ type bfdSession struct {
 	socket     *net.UnixConn // nil if the session does not send, or if its packets would not arrive
 }
 
-func (v *vpp) bfdEnableMultihop(c *call, _ *bfd.BfdUDPEnableMultihop) {
+func (v *vpp) bfdEnableMultihop(*bfd.BfdUDPEnableMultihop) int32 {
 	v.bfd.multihop = true
-	c.reply(&bfd.BfdUDPEnableMultihopReply{})
+	return 0
 }
 
 // bfdAt finds a session by the fields with which messages identify it. The session is nil if it does not
@@ -75,7 +63,7 @@ func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.A
 	return key, v.bfd.byKey[key], 0
 }
 
-// existingBFD does the same as bfdAt, but returns an error code if the session does not exist.
+// existingBFD returns an error code if the session does not exist.
 func (v *vpp) existingBFD(index interface_types.InterfaceIndex, local, peer ip_types.Address) (*bfdSession, int32) {
 	_, session, retval := v.bfdAt(index, local, peer)
 	if retval == 0 && session == nil {
@@ -84,58 +72,46 @@ func (v *vpp) existingBFD(index interface_types.InterfaceIndex, local, peer ip_t
 	return session, retval
 }
 
-func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
-	reply := &bfd.BfdUDPAddReply{}
-	defer c.reply(reply)
+func (v *vpp) bfdAdd(m *bfd.BfdUDPAdd) int32 {
 	key, session, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
-		reply.Retval = retval
+		return retval
 	case m.DetectMult < 1 || m.DesiredMinTx < 1:
-		reply.Retval = retvalInvalidArgument
+		return retvalInvalidArgument
 	case session != nil:
-		reply.Retval = retvalBFDExists
+		return retvalBFDExists
 	case m.IsAuthenticated: // authentication is refused, because the stand-in has no keys
-		reply.Retval = retvalBFDNoSuchEntry
-	default:
-		v.bfd.byKey[key] = &bfdSession{ // VPP sends no event about a new session
-			bfdKey: key, interval: [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, multiplier: m.DetectMult, state: bfd.BFD_STATE_API_DOWN,
-		}
+		return retvalBFDNoSuchEntry
 	}
+	v.bfd.byKey[key] = &bfdSession{ // VPP sends no event about a new session
+		bfdKey: key, interval: [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, multiplier: m.DetectMult, state: bfd.BFD_STATE_API_DOWN,
+	}
+	return 0
 }
 
-func (v *vpp) bfdMod(c *call, m *bfd.BfdUDPMod) {
-	reply := &bfd.BfdUDPModReply{}
-	defer c.reply(reply)
+// bfdMod accepts all values: VPP checks them only for new sessions.
+func (v *vpp) bfdMod(m *bfd.BfdUDPMod) int32 {
 	session, retval := v.existingBFD(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
-	switch {
-	case retval != 0:
-		reply.Retval = retval
-	default: // all values are accepted: VPP checks them only for new sessions
+	if retval == 0 {
 		session.interval, session.multiplier = [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, m.DetectMult
 	}
+	return retval
 }
 
-func (v *vpp) bfdDel(c *call, m *bfd.BfdUDPDel) {
-	reply := &bfd.BfdUDPDelReply{}
-	defer c.reply(reply)
+func (v *vpp) bfdDel(m *bfd.BfdUDPDel) int32 {
 	session, retval := v.existingBFD(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
-	switch {
-	case retval != 0:
-		reply.Retval = retval
-	default:
+	if retval == 0 {
 		v.bfdSilence(session)
 		delete(v.bfd.byKey, session.bfdKey)
 	}
+	return retval
 }
 
-func (v *vpp) bfdSetFlags(c *call, m *bfd.BfdUDPSessionSetFlags) {
-	reply := &bfd.BfdUDPSessionSetFlagsReply{}
-	defer c.reply(reply)
+func (v *vpp) bfdSetFlags(m *bfd.BfdUDPSessionSetFlags) int32 {
 	session, retval := v.existingBFD(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
-		reply.Retval = retval
 	case m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP == 0:
 		session.shut = true
 		v.bfdSilence(session)
@@ -144,25 +120,22 @@ func (v *vpp) bfdSetFlags(c *call, m *bfd.BfdUDPSessionSetFlags) {
 		session.shut = false
 		v.bfdTurn(session, bfd.BFD_STATE_API_DOWN)
 	}
+	return retval
 }
 
-func (v *vpp) bfdDump(c *call, _ *bfd.BfdUDPSessionDump) {
+func (v *vpp) bfdDump(_ *bfd.BfdUDPSessionDump, send func(*bfd.BfdUDPSessionDetails)) {
 	for _, s := range v.bfd.sorted() {
-		c.reply(&bfd.BfdUDPSessionDetails{
+		send(&bfd.BfdUDPSessionDetails{
 			SwIfIndex: s.index, LocalAddr: vppAddress(s.local), PeerAddr: vppAddress(s.peer), State: s.state,
 			DesiredMinTx: s.interval[0], RequiredMinRx: s.interval[1], DetectMult: s.multiplier,
 		})
 	}
 }
 
-func (b *bfdSessions) sorted() (all []*bfdSession) {
-	for _, s := range b.byKey {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(x, y *bfdSession) int {
+func (b *bfdSessions) sorted() []*bfdSession {
+	return slices.SortedFunc(maps.Values(b.byKey), func(x, y *bfdSession) int {
 		return cmp.Or(cmp.Compare(x.index, y.index), x.local.Compare(y.local), x.peer.Compare(y.peer))
 	})
-	return all
 }
 
 func (v *vpp) wantBFDEvents(c *call, m *bfd.WantBfdEvents) {
@@ -174,25 +147,20 @@ func (v *vpp) wantBFDEvents(c *call, m *bfd.WantBfdEvents) {
 	c.reply(reply)
 }
 
+// bfdTurn changes the state of a session and sends events to clients. As in VPP, the events do not contain the
+// process ID with which the client registered.
 func (v *vpp) bfdTurn(s *bfdSession, state bfd.BfdState) {
 	if s.state == state {
 		return
 	}
 	s.state = state
-	v.bfdNotify(s)
-}
-
-// bfdNotify sends events to clients. As in VPP, the events do not contain the process ID with which the
-// client registered.
-func (v *vpp) bfdNotify(s *bfdSession) {
 	for c, watching := range v.bfd.watchers {
-		if !watching {
-			continue
+		if watching {
+			c.send(&bfd.BfdUDPSessionEvent{
+				SwIfIndex: s.index, LocalAddr: vppAddress(s.local), PeerAddr: vppAddress(s.peer), State: s.state,
+				DesiredMinTx: s.interval[0], RequiredMinRx: s.interval[1], DetectMult: s.multiplier,
+			}, c.index)
 		}
-		c.send(&bfd.BfdUDPSessionEvent{
-			SwIfIndex: s.index, LocalAddr: vppAddress(s.local), PeerAddr: vppAddress(s.peer), State: s.state,
-			DesiredMinTx: s.interval[0], RequiredMinRx: s.interval[1], DetectMult: s.multiplier,
-		}, c.index)
 	}
 }
 
@@ -212,8 +180,7 @@ func (v *vpp) bfdTick(now time.Time) {
 		if !speaks {
 			v.bfdSilence(s)
 		} else if s.socket == nil {
-			os.Remove(v.bfdSocket(s.local, s.peer).Name) // removes the socket of a process that was killed
-			s.socket, _ = net.ListenUnixgram("unixgram", v.bfdSocket(s.local, s.peer))
+			s.socket, _ = v.underlay.listen(bfdSocket(s.local, s.peer))
 		}
 		switch {
 		case s.shut:
@@ -226,14 +193,11 @@ func (v *vpp) bfdTick(now time.Time) {
 	}
 }
 
-// bfdSocket returns the address of a socket. The socket exists while the session from local to peer
-// sends.
-func (v *vpp) bfdSocket(local, peer netip.Addr) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/bfd-%s-%s", v.underlay.folder.Fd(), local, peer)}
-}
+// bfdSocket returns the name of a socket. The socket exists while the session from local to peer sends.
+func bfdSocket(local, peer netip.Addr) string { return fmt.Sprintf("bfd-%s-%s", local, peer) }
 
 func (v *vpp) bfdReceives(s *bfdSession) bool {
-	socket, err := net.DialUnix("unixgram", nil, v.bfdSocket(s.peer, s.local))
+	socket, err := net.DialUnix("unixgram", nil, v.underlay.socket(bfdSocket(s.peer, s.local)))
 	if err != nil {
 		return false
 	}
@@ -242,10 +206,8 @@ func (v *vpp) bfdReceives(s *bfdSession) bool {
 }
 
 func (v *vpp) bfdSilence(s *bfdSession) {
-	if s.socket == nil {
-		return
+	if s.socket != nil {
+		leave(s.socket)
+		s.socket = nil
 	}
-	os.Remove(v.bfdSocket(s.local, s.peer).Name)
-	s.socket.Close()
-	s.socket = nil
 }

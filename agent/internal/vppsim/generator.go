@@ -3,6 +3,7 @@ package vppsim
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,7 +11,6 @@ import (
 
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/pg"
-	"go.fd.io/govpp/binapi/vlib"
 )
 
 // stream is a stream of a packet generator. Each time the stream is enabled, the generator sends a number of
@@ -25,119 +25,86 @@ type stream struct {
 	frame       []byte // the frame that the generator's interface receives; nil if a node sends the stream
 }
 
-func generatorOperations() []operation {
-	return []operation{
-		on((*vpp).generatorCreate, &pg.PgCreateInterfaceV3Reply{}),
-		on((*vpp).generatorDelete, &pg.PgDeleteInterfaceReply{}),
-	}
-}
-
-func (v *vpp) generatorCreate(c *call, m *pg.PgCreateInterfaceV3) {
-	i := v.generator(uint32(m.InterfaceID))
-	c.reply(&pg.PgCreateInterfaceV3Reply{SwIfIndex: interface_types.InterfaceIndex(i.index)})
+func (v *vpp) generatorCreate(m *pg.PgCreateInterfaceV3, reply *pg.PgCreateInterfaceV3Reply) {
+	reply.SwIfIndex = interface_types.InterfaceIndex(v.generator(uint32(m.InterfaceID)).index)
 }
 
 // generator returns the generator's interface with this ID, and creates it if necessary. As in VPP, every ID
 // is valid.
 func (v *vpp) generator(id uint32) *iface {
-	if index, found := v.generators[id]; found {
-		return v.interfaces[index]
+	if i := v.generators[id]; i != nil {
+		return i
 	}
 	i := v.insert(&iface{
 		name: fmt.Sprintf("pg%d", int32(id)), device: "pg", ethernet: true, mac: portMAC(fmt.Sprint("pg", id)),
 		mtu: [4]uint32{defaultMTU}, linkMTU: defaultMTU,
 	})
-	v.generators[id] = i.index
+	v.generators[id] = i
 	return i
 }
 
-func (v *vpp) generatorDelete(c *call, m *pg.PgDeleteInterface) {
-	reply := &pg.PgDeleteInterfaceReply{}
-	if i := v.at(m.SwIfIndex); i == nil || i.device != "pg" {
-		reply.Retval = retvalInvalidInterface
-	} else {
-		for id, index := range v.generators {
-			if index == i.index {
-				delete(v.generators, id)
-			}
-		}
-		v.setAdmin(i, false)
-		v.removeSubinterfaces(i)
-		v.remove(i)
+func (v *vpp) generatorDelete(i *iface, _ *pg.PgDeleteInterface) int32 {
+	if i.device != "pg" {
+		return retvalInvalidInterface
 	}
-	c.reply(reply)
+	maps.DeleteFunc(v.generators, func(_ uint32, of *iface) bool { return of == i })
+	v.setAdmin(i, false)
+	v.removeSubinterfaces(i)
+	v.remove(i)
+	return 0
 }
 
-// newStream is the only supported form of a stream that is sent to an interface.
-var newStream = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) rate (\d+) size (\d+)-(\d+)(?: source pg(\d+))? node (\S+) data \{ hex 0x[0-9a-f]+ \} \}$`)
-
-// newReceived is the only supported form of a stream that a generator's interface receives, as if from a
-// cable.
-var newReceived = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) size (\d+)-(\d+) interface pg(\d+) node ethernet-input data \{ hex 0x([0-9a-f]+) \} \}$`)
+// newStream is the only supported form of a new stream. A stream with a source is sent to the interface that node
+// names. A stream with an interface is received by that interface, as if from a cable.
+var newStream = regexp.MustCompile(`^new \{ name (\S+) limit (\d+)(?: rate (\d+))? size (\d+)-(\d+)(?: source pg(\d+)| interface pg(\d+))? ` +
+	`node (\S+) data \{ hex 0x([0-9a-f]+) \} \}$`)
 
 // packetGenerator executes a command of vnet/pg/cli.c. As in VPP, a refusal is a text in the output.
-func (v *vpp) packetGenerator(line string) *vlib.CliInbandReply {
+func (v *vpp) packetGenerator(line string) (output string, retval int32) {
 	if m := newStream.FindStringSubmatch(line); m != nil {
 		return v.addStream(m)
-	}
-	if m := newReceived.FindStringSubmatch(line); m != nil {
-		return v.addReceived(m)
 	}
 	command, name, _ := strings.Cut(line, " ")
 	at := slices.IndexFunc(v.streams, func(s *stream) bool { return s.name == name })
 	switch {
 	case command == "enable-stream" && at >= 0:
 		v.generate(v.streams[at])
-		return &vlib.CliInbandReply{}
 	case command == "enable-stream":
-		return generatorRefusal("packet-generator enable-stream: unknown input `" + name + "'")
-	case command == "disable-stream" && at >= 0:
-		return &vlib.CliInbandReply{} // it has sent all at once
+		return "packet-generator enable-stream: unknown input `" + name + "'", retvalUnspecified
+	case command == "disable-stream" && at >= 0: // it has sent all at once
 	case command == "delete" && at >= 0:
 		v.streams = slices.Delete(v.streams, at, at+1)
-		return &vlib.CliInbandReply{}
 	case command == "delete":
-		return generatorRefusal("packet-generator delete: expected stream name `" + name + "'")
+		return "packet-generator delete: expected stream name `" + name + "'", retvalUnspecified
+	default:
+		return "packet-generator: unknown input `" + line + "'", retvalUnspecified
 	}
-	return generatorRefusal("packet-generator: unknown input `" + line + "'")
-}
-
-func generatorRefusal(text string) *vlib.CliInbandReply {
-	return &vlib.CliInbandReply{Retval: retvalUnspecified, Reply: text}
+	return "", 0
 }
 
 // addStream replaces a stream with the same name. Without a source, VPP creates an interface pg-1 for it.
-func (v *vpp) addStream(m []string) *vlib.CliInbandReply {
+func (v *vpp) addStream(m []string) (output string, retval int32) {
 	numbers := make([]int, len(m))
 	for n, text := range m {
 		numbers[n], _ = strconv.Atoi(text)
 	}
-	name, node, generator := m[1], m[7], none
-	if v.named(node) == nil {
-		return generatorRefusal("packet-generator new: unknown input `node " + node + "'")
+	s := &stream{name: m[1], limit: numbers[2], rate: numbers[3], size: numbers[4], generator: none, node: m[8]}
+	if m[7] != "" {
+		s.generator, s.node = uint32(numbers[7]), ""
+		frame, err := hex.DecodeString(m[9])
+		if v.generators[s.generator] == nil || err != nil {
+			return "packet-generator new: unknown input `interface pg" + m[7] + "'", retvalUnspecified
+		}
+		s.frame = frame
+	} else if v.named(s.node) == nil {
+		return "packet-generator new: unknown input `node " + s.node + "'", retvalUnspecified
 	}
 	if m[6] != "" {
-		generator = uint32(numbers[6])
+		s.generator = uint32(numbers[6])
 	}
-	v.generator(generator)
-	v.streams = slices.DeleteFunc(v.streams, func(s *stream) bool { return s.name == name })
-	v.streams = append(v.streams, &stream{
-		name: name, limit: numbers[2], rate: numbers[3], size: numbers[4], generator: generator, node: node,
-	})
-	return &vlib.CliInbandReply{}
-}
-
-func (v *vpp) addReceived(m []string) *vlib.CliInbandReply {
-	limit, _ := strconv.Atoi(m[2])
-	size, _ := strconv.Atoi(m[3])
-	id, _ := strconv.ParseUint(m[5], 10, 32)
-	frame, err := hex.DecodeString(m[6])
-	if _, made := v.generators[uint32(id)]; !made || err != nil {
-		return generatorRefusal("packet-generator new: unknown input `interface pg" + m[5] + "'")
-	}
-	v.streams = slices.DeleteFunc(v.streams, func(s *stream) bool { return s.name == m[1] })
-	v.streams = append(v.streams, &stream{name: m[1], limit: limit, size: size, generator: uint32(id), frame: frame})
-	return &vlib.CliInbandReply{}
+	v.generator(s.generator)
+	v.streams = append(slices.DeleteFunc(v.streams, func(other *stream) bool { return other.name == s.name }), s)
+	return "", 0
 }
 
 // generate sends all frames of the stream at once. It also sets the generator's interface up.

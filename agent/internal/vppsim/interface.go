@@ -46,30 +46,13 @@ type iface struct {
 
 func (i *iface) isSub() bool { return i.sub != nil }
 
-func interfaceOperations() []operation {
-	return []operation{
-		on((*vpp).interfaceDump, &interfaces.SwInterfaceDetails{}),
-		on((*vpp).setFlags, &interfaces.SwInterfaceSetFlagsReply{}),
-		on((*vpp).setMTU, &interfaces.SwInterfaceSetMtuReply{}),
-		on((*vpp).setTag, &interfaces.SwInterfaceTagAddDelReply{}),
-		on((*vpp).createLoopback, &interfaces.CreateLoopbackInstanceReply{}),
-		on((*vpp).deleteLoopback, &interfaces.DeleteLoopbackReply{}),
-	}
-}
-
 // insert adds an interface. It assigns an index and resets the counters of this index.
 func (v *vpp) insert(i *iface) *iface {
-	if n := len(v.freed); n > 0 {
-		i.index, v.freed = v.freed[n-1], v.freed[:n-1]
-	} else {
-		i.index = uint32(len(v.interfaces))
-		v.interfaces = append(v.interfaces, nil)
-	}
+	i.index = v.interfaces.add(i)
 	if !i.isSub() {
 		i.sup = i.index
-		v.vlans[untaggedKey(i.index)] = i.index
+		v.vlans[untaggedKey(i.index)] = i
 	}
-	v.interfaces[i.index] = i
 	v.segment.setInterface(i.index, i.name)
 	v.announce(i, false)
 	return i
@@ -90,60 +73,49 @@ func (v *vpp) remove(i *iface) {
 	v.announce(i, true)
 }
 
-// release frees the index. VPP assigns freed indices in reverse order, beginning with the index that was
-// freed last.
 func (v *vpp) release(index uint32) {
-	v.interfaces[index] = nil
+	v.interfaces.remove(index)
 	delete(v.vlans, untaggedKey(index))
 	delete(v.policers.applied, index)
 	delete(v.classifiers.works, index)
-	v.freed = append(v.freed, index)
-	v.segment.deleteInterface(index)
+	v.segment.rename(index, "deleted")
 }
 
-func (v *vpp) at(index interface_types.InterfaceIndex) *iface {
-	if uint64(index) < uint64(len(v.interfaces)) {
-		return v.interfaces[index]
-	}
-	return nil
-}
+func (v *vpp) at(index interface_types.InterfaceIndex) *iface { return v.interfaces.at(uint32(index)) }
 
 func (v *vpp) named(name string) *iface {
-	for _, i := range v.interfaces {
-		if i != nil && i.name == name {
+	for _, i := range v.interfaces.all() {
+		if i.name == name {
 			return i
 		}
 	}
 	return nil
 }
 
-// link reports whether the link of the interface's port is up.
-func (v *vpp) link(i *iface) bool { return v.interfaces[i.sup].linkUp }
+// port returns the port of a sub-interface. For another interface, it returns the interface itself.
+func (v *vpp) port(i *iface) *iface { return v.interfaces.at(i.sup) }
 
 func (v *vpp) flags(i *iface) interface_types.IfStatusFlags {
 	var flags interface_types.IfStatusFlags
 	if i.adminUp {
 		flags |= interface_types.IF_STATUS_API_FLAG_ADMIN_UP
 	}
-	if v.link(i) {
+	if v.port(i).linkUp {
 		flags |= interface_types.IF_STATUS_API_FLAG_LINK_UP
 	}
 	return flags
 }
 
-func (v *vpp) interfaceDump(c *call, m *interfaces.SwInterfaceDump) {
+func (v *vpp) interfaceDump(m *interfaces.SwInterfaceDump, send func(*interfaces.SwInterfaceDetails)) {
 	if !m.NameFilterValid && m.SwIfIndex != everyIndex && m.SwIfIndex != 0 {
 		if i := v.at(m.SwIfIndex); i != nil {
-			c.reply(v.details(i))
+			send(v.details(i))
 		}
 		return
 	}
-	for _, i := range v.interfaces {
-		switch {
-		case i == nil:
-		case m.NameFilterValid && !strings.Contains(strings.ToLower(i.name), strings.ToLower(m.NameFilter)):
-		default:
-			c.reply(v.details(i))
+	for _, i := range v.interfaces.all() {
+		if !m.NameFilterValid || strings.Contains(strings.ToLower(i.name), strings.ToLower(m.NameFilter)) {
+			send(v.details(i))
 		}
 	}
 }
@@ -167,19 +139,13 @@ func (v *vpp) details(i *iface) *interfaces.SwInterfaceDetails {
 
 // setFlags sets an interface up or down. It refuses to set a sub-interface up if its port is down. The
 // link of a port follows the port's admin state.
-func (v *vpp) setFlags(c *call, m *interfaces.SwInterfaceSetFlags) {
+func (v *vpp) setFlags(i *iface, m *interfaces.SwInterfaceSetFlags) int32 {
 	up := m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0
-	reply := &interfaces.SwInterfaceSetFlagsReply{}
-	i := v.at(m.SwIfIndex)
-	switch {
-	case i == nil:
-		reply.Retval = retvalInvalidInterface
-	case i.isSub() && up && !v.interfaces[i.sup].adminUp:
-		reply.Retval = retvalUnspecified
-	default:
-		v.setAdmin(i, up)
+	if i.isSub() && up && !v.port(i).adminUp {
+		return retvalUnspecified
 	}
-	c.reply(reply)
+	v.setAdmin(i, up)
+	return 0
 }
 
 func (v *vpp) setAdmin(i *iface, up bool) {
@@ -197,60 +163,47 @@ func (v *vpp) setAdmin(i *iface, up bool) {
 	v.announce(i, false)
 }
 
-func (v *vpp) setMTU(c *call, m *interfaces.SwInterfaceSetMtu) {
-	reply := &interfaces.SwInterfaceSetMtuReply{}
-	if i := v.at(m.SwIfIndex); i == nil {
-		reply.Retval = retvalInvalidInterface
-	} else {
-		copy(i.mtu[:], m.Mtu)
-	}
-	c.reply(reply)
+func (v *vpp) setMTU(i *iface, m *interfaces.SwInterfaceSetMtu) int32 {
+	copy(i.mtu[:], m.Mtu)
+	return 0
 }
 
-func (v *vpp) setTag(c *call, m *interfaces.SwInterfaceTagAddDel) {
-	reply := &interfaces.SwInterfaceTagAddDelReply{}
-	if i := v.at(m.SwIfIndex); i == nil {
-		reply.Retval = retvalInvalidInterface
-	} else if m.IsAdd {
+func (v *vpp) setTag(i *iface, m *interfaces.SwInterfaceTagAddDel) int32 {
+	i.tag = ""
+	if m.IsAdd {
 		i.tag = m.Tag[:min(len(m.Tag), maxTagLength)]
-	} else {
-		i.tag = ""
 	}
-	c.reply(reply)
+	return 0
 }
 
-func (v *vpp) createLoopback(c *call, m *interfaces.CreateLoopbackInstance) {
+func (v *vpp) createLoopback(m *interfaces.CreateLoopbackInstance, reply *interfaces.CreateLoopbackInstanceReply) {
 	instance := m.UserInstance
 	if !m.IsSpecified || instance == none {
 		for instance = 0; v.loopbacks[instance]; instance++ {
 		}
 	}
 	if v.loopbacks[instance] {
-		c.reply(&interfaces.CreateLoopbackInstanceReply{
-			Retval: retvalInvalidRegistration, SwIfIndex: everyIndex})
+		reply.Retval, reply.SwIfIndex = retvalInvalidRegistration, everyIndex
 		return
 	}
 	v.loopbacks[instance] = true
-	i := v.insert(&iface{
+	reply.SwIfIndex = interface_types.InterfaceIndex(v.insert(&iface{
 		name: fmt.Sprintf("loop%d", instance), device: "Loopback", ethernet: true,
 		mac: ethernet_types.MacAddress{0xde, 0xad, 0, 0, byte(instance >> 8), byte(instance)},
 		mtu: [4]uint32{defaultMTU}, linkMTU: defaultMTU, carrier: true,
-	})
-	c.reply(&interfaces.CreateLoopbackInstanceReply{SwIfIndex: interface_types.InterfaceIndex(i.index)})
+	}).index)
 }
 
-func (v *vpp) deleteLoopback(c *call, m *interfaces.DeleteLoopback) {
-	reply := &interfaces.DeleteLoopbackReply{}
-	if i := v.at(m.SwIfIndex); i == nil || i.device != "Loopback" {
-		reply.Retval = retvalInvalidInterface
-	} else {
-		var instance uint32
-		fmt.Sscanf(i.name, "loop%d", &instance)
-		delete(v.loopbacks, instance)
-		v.removeSubinterfaces(i)
-		v.remove(i)
+func (v *vpp) deleteLoopback(i *iface, _ *interfaces.DeleteLoopback) int32 {
+	if i.device != "Loopback" {
+		return retvalInvalidInterface
 	}
-	c.reply(reply)
+	var instance uint32
+	fmt.Sscanf(i.name, "loop%d", &instance)
+	delete(v.loopbacks, instance)
+	v.removeSubinterfaces(i)
+	v.remove(i)
+	return 0
 }
 
 // createPorts creates local0 and the configured ports with their tables.
@@ -260,13 +213,9 @@ func (v *vpp) createPorts() error {
 	}
 	v.insert(&iface{name: "local0", device: "local"})
 	for _, port := range v.config.Interfaces {
-		mtu := port.IPMTU
-		if mtu == 0 {
-			mtu = defaultMTU
-		}
 		i := v.insert(&iface{
 			name: port.Name, device: cmp.Or(port.Device, "af-packet"), tag: port.Tag, ethernet: true, mac: portMAC(port.Name),
-			mtu: [4]uint32{mtu}, linkMTU: defaultMTU, carrier: defaultTrue(port.LinkUp),
+			mtu: [4]uint32{cmp.Or(port.IPMTU, defaultMTU)}, linkMTU: defaultMTU, carrier: defaultTrue(port.LinkUp),
 		})
 		v.setAdmin(i, defaultTrue(port.AdminUp))
 		v.makeTables(port.Table)
@@ -275,10 +224,10 @@ func (v *vpp) createPorts() error {
 			i.addresses = append(i.addresses, addressWithPrefix(prefix))
 		}
 		for _, sub := range port.SubInterfaces {
-			if _, retval := v.addSubinterface(i, sub.subif()); retval != 0 {
+			made, retval := v.addSubinterface(i, sub.subif())
+			if retval != 0 {
 				return fmt.Errorf("%s.%d: create_subif returned %d", port.Name, sub.ID, retval)
 			}
-			made := v.subinterface(i, sub.ID)
 			made.tag = sub.Tag
 			v.setAdmin(made, i.adminUp)
 		}
@@ -286,7 +235,6 @@ func (v *vpp) createPorts() error {
 	return nil
 }
 
-// makeTables creates a FIB table with this number in each family.
 func (v *vpp) makeTables(id uint32) {
 	for of := range v.tables {
 		v.tables[of][id] = true

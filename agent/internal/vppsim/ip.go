@@ -5,54 +5,45 @@ import (
 	"slices"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 )
 
-func ipOperations() []operation {
-	return []operation{
-		on((*vpp).addressAddDel, &interfaces.SwInterfaceAddDelAddressReply{}),
-		on((*vpp).addressDump, &ip.IPAddressDetails{}),
-	}
-}
-
-func (v *vpp) addressAddDel(c *call, m *interfaces.SwInterfaceAddDelAddress) {
-	reply := &interfaces.SwInterfaceAddDelAddressReply{}
-	i := v.at(m.SwIfIndex)
+func (v *vpp) addressAddDel(i *iface, m *interfaces.SwInterfaceAddDelAddress) int32 {
+	at := slices.Index(i.addresses, m.Prefix)
 	switch {
-	case i == nil:
-		reply.Retval = retvalInvalidInterface
 	case m.DelAll:
 		i.addresses = nil
-	case m.IsAdd && slices.Contains(i.addresses, m.Prefix):
-		reply.Retval = retvalDuplicateAddress
+	case m.IsAdd && at >= 0:
+		return retvalDuplicateAddress
 	case m.IsAdd:
 		i.addresses = append(i.addresses, m.Prefix)
-	case !slices.Contains(i.addresses, m.Prefix):
-		reply.Retval = retvalAddressNotFound
+	case at < 0:
+		return retvalAddressNotFound
 	default:
-		i.addresses = slices.DeleteFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return a == m.Prefix })
+		i.addresses = slices.Delete(i.addresses, at, at+1)
 	}
-	c.reply(reply)
+	return 0
 }
 
-func (v *vpp) addressDump(c *call, m *ip.IPAddressDump) {
-	i := v.at(m.SwIfIndex)
-	if i == nil {
-		return
-	}
-	for _, address := range i.addresses {
-		if (address.Address.Af == ip_types.ADDRESS_IP6) == m.IsIPv6 {
-			c.reply(&ip.IPAddressDetails{SwIfIndex: m.SwIfIndex, Prefix: address})
+func (v *vpp) addressDump(m *ip.IPAddressDump, send func(*ip.IPAddressDetails)) {
+	if i := v.at(m.SwIfIndex); i != nil {
+		for _, address := range i.addresses {
+			if isIP6(address) == m.IsIPv6 {
+				send(&ip.IPAddressDetails{SwIfIndex: m.SwIfIndex, Prefix: address})
+			}
 		}
 	}
 }
 
+func isIP6(a ip_types.AddressWithPrefix) bool { return a.Address.Af == ip_types.ADDRESS_IP6 }
+
 // upWith returns an interface that is up and has the address, in any table. It returns nil if there is no
 // such interface.
 func (v *vpp) upWith(address netip.Addr) *iface {
-	for _, i := range v.interfaces {
-		if i != nil && i.adminUp && slices.ContainsFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return netipAddr(a.Address) == address }) {
+	for _, i := range v.interfaces.all() {
+		if i.adminUp && slices.ContainsFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return netipAddr(a.Address) == address }) {
 			return i
 		}
 	}
@@ -73,4 +64,76 @@ func vppAddress(a netip.Addr) ip_types.Address {
 
 func addressWithPrefix(p netip.Prefix) ip_types.AddressWithPrefix {
 	return ip_types.AddressWithPrefix{Address: vppAddress(p.Addr()), Len: uint8(p.Bits())}
+}
+
+func (v *vpp) setUnnumbered(m *interfaces.SwInterfaceSetUnnumbered) int32 {
+	lender, user := v.at(m.SwIfIndex), v.at(m.UnnumberedSwIfIndex)
+	if lender == nil || user == nil {
+		return retvalInvalidInterface
+	}
+	if user.unnumbered = nil; m.IsAdd {
+		user.unnumbered = lender
+	}
+	return 0
+}
+
+func (v *vpp) unnumberedDump(m *ip.IPUnnumberedDump, send func(*ip.IPUnnumberedDetails)) {
+	for index, i := range v.interfaces.all() {
+		if i.unnumbered != nil && (m.SwIfIndex == everyIndex || uint32(m.SwIfIndex) == index) {
+			send(&ip.IPUnnumberedDetails{
+				SwIfIndex: interface_types.InterfaceIndex(index), IPSwIfIndex: interface_types.InterfaceIndex(i.unnumbered.index),
+			})
+		}
+	}
+}
+
+// family returns the position of an address family in a pair: 0 for IPv4, 1 for IPv6.
+func family(ip6 bool) int {
+	if ip6 {
+		return 1
+	}
+	return 0
+}
+
+func (v *vpp) tableAddDel(m *ip.IPTableAddDel) int32 {
+	v.tables[family(m.Table.IsIP6)][m.Table.TableID] = m.IsAdd
+	return 0
+}
+
+func (v *vpp) setTable(i *iface, m *interfaces.SwInterfaceSetTable) int32 {
+	switch {
+	case !v.knows(m.VrfID, m.IsIPv6):
+		return retvalNoSuchFib
+	case slices.ContainsFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return isIP6(a) == m.IsIPv6 }):
+		return retvalAddressFoundForInterface
+	}
+	i.tables[family(m.IsIPv6)] = m.VrfID
+	return 0
+}
+
+func (v *vpp) getTable(m *interfaces.SwInterfaceGetTable, reply *interfaces.SwInterfaceGetTableReply) {
+	if i := v.at(m.SwIfIndex); i == nil {
+		reply.Retval = retvalInvalidInterface
+	} else {
+		reply.VrfID = i.tables[family(m.IsIPv6)]
+	}
+}
+
+func (v *vpp) enableIP6(i *iface, m *ip.SwInterfaceIP6EnableDisable) int32 {
+	i.ip6 = m.Enable
+	return 0
+}
+
+// linkLocal returns the link-local address of an interface. An interface has this address as soon as IPv6 is
+// enabled on the interface. IPv6 is enabled explicitly, or by another IPv6 address.
+func (v *vpp) linkLocal(m *ip.SwInterfaceIP6GetLinkLocalAddress, reply *ip.SwInterfaceIP6GetLinkLocalAddressReply) {
+	switch i := v.at(m.SwIfIndex); {
+	case i == nil:
+		reply.Retval = retvalInvalidInterface
+	case !i.ip6 && !slices.ContainsFunc(i.addresses, isIP6):
+		reply.Retval = retvalIP6NotEnabled
+	default: // derived from the MAC address with EUI-64 (RFC 4291)
+		m := i.mac
+		reply.IP = ip_types.IP6Address{0xfe, 0x80, 0, 0, 0, 0, 0, 0, m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}
+	}
 }

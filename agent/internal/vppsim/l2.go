@@ -23,33 +23,17 @@ type l2mode struct {
 	shg    uint8
 }
 
-func l2Operations() []operation {
-	return []operation{
-		on((*vpp).setXconnect, &l2.SwInterfaceSetL2XconnectReply{}),
-		on((*vpp).xconnectDump, &l2.L2XconnectDetails{}),
-	}
-}
-
-func (v *vpp) setXconnect(c *call, m *l2.SwInterfaceSetL2Xconnect) {
-	reply := &l2.SwInterfaceSetL2XconnectReply{}
+func (v *vpp) setXconnect(m *l2.SwInterfaceSetL2Xconnect) int32 {
 	rx := v.at(m.RxSwIfIndex)
 	switch {
-	case rx == nil:
-		reply.Retval = retvalInvalidInterface
+	case rx == nil, m.Enable && v.at(m.TxSwIfIndex) == nil:
+		return retvalInvalidInterface
 	case !m.Enable:
 		v.leaveL2(rx)
-	case v.at(m.TxSwIfIndex) == nil:
-		reply.Retval = retvalInvalidInterface
-	default:
-		enterL2(rx, l2mode{kind: xconnectMode, peer: uint32(m.TxSwIfIndex)})
+	default: // if the interface was in another L2 mode before, its tag rewrite remains
+		rx.l2 = l2mode{kind: xconnectMode, peer: uint32(m.TxSwIfIndex)}
 	}
-	c.reply(reply)
-}
-
-// enterL2 puts an interface into an L2 mode. If the interface was in another L2 mode before, its tag rewrite
-// remains.
-func enterL2(i *iface, mode l2mode) {
-	i.l2 = mode
+	return 0
 }
 
 // leaveL2 moves an interface to L3 mode. The interface loses its tag rewrite and its L2 features
@@ -63,13 +47,83 @@ func (v *vpp) leaveL2(i *iface) {
 	delete(v.classifiers.works, i.index)
 }
 
-func (v *vpp) xconnectDump(c *call, _ *l2.L2XconnectDump) {
-	for _, i := range v.interfaces {
-		if i != nil && i.l2.kind == xconnectMode {
-			c.reply(&l2.L2XconnectDetails{
-				RxSwIfIndex: interface_types.InterfaceIndex(i.index),
-				TxSwIfIndex: interface_types.InterfaceIndex(i.l2.peer),
-			})
+func (v *vpp) xconnectDump(_ *l2.L2XconnectDump, send func(*l2.L2XconnectDetails)) {
+	for index, i := range v.interfaces.all() {
+		if i.l2.kind == xconnectMode {
+			send(&l2.L2XconnectDetails{RxSwIfIndex: interface_types.InterfaceIndex(index), TxSwIfIndex: interface_types.InterfaceIndex(i.l2.peer)})
 		}
 	}
+}
+
+// Operations of l2_interface_vlan_tag_rewrite (vnet/l2/l2_vtr.h).
+const (
+	rewriteDisabled = iota
+	rewritePush1
+	rewritePush2
+	rewritePop1
+	rewritePop2
+	rewriteTranslate11
+	rewriteTranslate12
+	rewriteTranslate21
+	rewriteTranslate22
+)
+
+type tagRewrite struct {
+	op, pushDot1q, tag1, tag2 uint32
+}
+
+// rewrite returns the tag rewrite of an interface. VPP stores the rewrite by the interface's index. A rewrite
+// that was set on an interface in L3 mode remains when the interface is deleted. The rewrite then applies to
+// the next interface with the same index.
+func (v *vpp) rewrite(i *iface) tagRewrite {
+	if !v.port(i).ethernet {
+		return tagRewrite{}
+	}
+	return v.rewrites[i.index]
+}
+
+// setTagRewrite sets the tag rewrite of an interface. Before VPP checks the new rewrite, it clears the tags
+// that the present rewrite pushes. So if VPP refuses the new rewrite, the present rewrite remains, but pushes
+// tags with type and ID 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
+func (v *vpp) setTagRewrite(i *iface, m *l2.L2InterfaceVlanTagRewrite) int32 {
+	switch {
+	case !v.port(i).ethernet:
+		return retvalNotEthernet
+	case popped(m.VtrOp) > explicitTags(i):
+		v.rewrites[i.index] = tagRewrite{op: v.rewrites[i.index].op}
+		return retvalTagCount
+	}
+	v.rewrites[i.index] = asRead(m)
+	return 0
+}
+
+func explicitTags(i *iface) int {
+	if i.isSub() {
+		return i.sub.explicitTags()
+	}
+	return 0
+}
+
+// popped returns the number of tags that the operation removes from received frames.
+func popped(op uint32) int {
+	switch op {
+	case rewritePop1, rewriteTranslate11, rewriteTranslate12:
+		return 1
+	case rewritePop2, rewriteTranslate21, rewriteTranslate22:
+		return 2
+	}
+	return 0
+}
+
+// asRead returns the rewrite that VPP stores. Only the tags that the operation pushes are stored.
+func asRead(m *l2.L2InterfaceVlanTagRewrite) tagRewrite {
+	switch m.VtrOp {
+	case rewritePush1, rewriteTranslate11, rewriteTranslate21:
+		return tagRewrite{op: m.VtrOp, pushDot1q: min(m.PushDot1q, 1), tag1: m.Tag1}
+	case rewritePush2, rewriteTranslate12, rewriteTranslate22:
+		return tagRewrite{op: m.VtrOp, pushDot1q: min(m.PushDot1q, 1), tag1: m.Tag1, tag2: m.Tag2}
+	case rewritePop1, rewritePop2:
+		return tagRewrite{op: m.VtrOp}
+	}
+	return tagRewrite{}
 }

@@ -3,6 +3,7 @@ package vppsim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"go.fd.io/govpp/binapi/interface_types"
 )
@@ -12,6 +13,8 @@ import (
 
 // interfaceLosses are the counters of single interfaces. They are indexed by sw_if_index.
 var interfaceLosses = []string{"/if/drops", "/if/rx-no-buf", "/if/rx-miss", "/if/rx-error", "/if/tx-error"}
+
+var interfaceCounters = append([]string{received, sent}, interfaceLosses...)
 
 // errorVector contains all error counters. The name of an error refers to one of its elements
 // (vlib_register_errors in vlib/error.c).
@@ -52,46 +55,30 @@ const (
 
 func lossDirectory() (entries []directoryEntry) {
 	for _, name := range interfaceLosses {
-		entries = append(entries, directoryEntry{name, typeSimple})
+		entries = append(entries, directoryEntry{name, typeSimple, maxInterfaces})
 	}
-	entries = append(entries, directoryEntry{errorVector, typeSimple})
+	entries = append(entries, directoryEntry{errorVector, typeSimple, 2 * len(errorNames)})
 	for _, name := range errorNames {
-		entries = append(entries, directoryEntry{name, typeSymlink})
+		entries = append(entries, directoryEntry{name, typeSymlink, 0})
 	}
 	for _, name := range []string{poolCached, poolUsed, poolAvailable} {
-		entries = append(entries, directoryEntry{name, typeGauge})
+		entries = append(entries, directoryEntry{name, typeGauge, 0})
 	}
 	return entries
 }
 
-// layOutLosses lays out the counters of losses. Error counters have different positions in each run of the
-// stand-in, as in VPPs with different plugins.
-func (s *segment) layOutLosses() {
-	s.losses, s.errors = map[string]int{}, map[string]int{}
-	for _, name := range interfaceLosses {
-		s.losses[name] = int(s.get(s.pointed(name, s.oneThread(maxInterfaces, 8))) - segmentBase)
+// layOutErrors lays out the error counters. They have different positions in each run of the stand-in, as in VPPs
+// with different plugins.
+func (s *segment) layOutErrors() {
+	for n, place := range rand.Perm(2 * len(errorNames))[:len(errorNames)] {
+		s.set(s.places[errorNames[n]], uint64(s.numbers[errorVector])|uint64(place)<<32)
+		s.errors[errorNames[n]] = uint32(place)
 	}
-	all := int(s.get(s.pointed(errorVector, s.oneThread(2*len(errorNames), 8))) - segmentBase)
-	places := rand.Perm(2 * len(errorNames))
-	for n, name := range errorNames {
-		s.set(s.places[name], uint64(s.numbers[errorVector])|uint64(places[n])<<32)
-		s.errors[name] = all + 8*places[n]
-	}
-	s.useBuffers(0)
 }
 
 // countError adds packets to an error counter.
 func (s *segment) countError(name string, packets uint64) {
-	at := s.errors[name]
-	s.set(at, s.get(at)+packets)
-}
-
-// lose adds packets to one of the counters in interfaceLosses.
-func (s *segment) lose(name string, index uint32, packets uint64) {
-	if index < maxInterfaces {
-		at := s.losses[name] + int(index)*8
-		s.set(at, s.get(at)+packets)
-	}
+	s.add(errorVector, s.errors[name], packets)
 }
 
 func (s *segment) useBuffers(used uint64) {
@@ -102,9 +89,9 @@ func (s *segment) useBuffers(used uint64) {
 // drop counts received frames that are not forwarded. If they belong to a sub-interface, drop also counts
 // them on the port.
 func (v *vpp) drop(i *iface, packets uint64) {
-	v.segment.lose("/if/drops", i.index, packets)
+	v.segment.add("/if/drops", i.index, packets)
 	if i.isSub() {
-		v.segment.lose("/if/drops", i.sup, packets)
+		v.segment.add("/if/drops", i.sup, packets)
 	}
 }
 
@@ -113,13 +100,13 @@ func (v *vpp) drop(i *iface, packets uint64) {
 func (s *Sim) Lose(name, counter string, packets uint64) error {
 	return s.inspect(func(v *vpp) error {
 		i := v.named(name)
-		if _, found := v.segment.losses["/if/"+counter]; i == nil || !found {
+		if i == nil || !slices.Contains(interfaceLosses, "/if/"+counter) {
 			return fmt.Errorf("%s counts no %s", name, counter)
 		}
 		if counter == "drops" {
 			v.drop(i, packets)
 		} else {
-			v.segment.lose("/if/"+counter, i.index, packets)
+			v.segment.add("/if/"+counter, i.index, packets)
 		}
 		return nil
 	})

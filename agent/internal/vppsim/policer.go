@@ -10,13 +10,11 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/policer"
 	"go.fd.io/govpp/binapi/policer_types"
-	"go.fd.io/govpp/binapi/vlib"
 )
 
 // policers is VPP's pool of policers, with the interfaces that have a policer.
 type policers struct {
-	pool    []*namedPolicer // by index; nil if the policer was deleted
-	freed   []uint32
+	pool[namedPolicer]
 	byName  map[string]uint32
 	applied map[uint32]*applied // by sw_if_index
 	reach   uint32              // VPP can look up features of interfaces with an index below this number
@@ -34,28 +32,10 @@ type applied struct {
 	l2      bool // from 26.06 on: whether the L2 feature is on; it is lost when the interface moves to L3
 }
 
-func policerOperations() []operation {
-	return []operation{
-		on((*vpp).policerAdd, &policer.PolicerAddReply{}),
-		on((*vpp).policerUpdate, &policer.PolicerUpdateReply{}),
-		on((*vpp).policerDel, &policer.PolicerDelReply{}),
-		on((*vpp).policerDump, &policer.PolicerDetails{}),
-		on((*vpp).policerInput, &policer.PolicerInputReply{}),
-		on((*vpp).featureIsEnabled, &feature.FeatureIsEnabledReply{}),
-	}
-}
-
 // policesSubInterfaces reports whether this release polices frames of sub-interfaces. From 26.06 on,
 // policing is also an L2 input feature. In earlier releases, policing is only on the device-input arc, and
 // frames of sub-interfaces do not pass this arc (policer_input in policer_op.c, formerly policer.c).
 func (v *vpp) policesSubInterfaces() bool { return v.config.from(26, 6) }
-
-func (v *vpp) policerAt(index uint32) *namedPolicer {
-	if uint64(index) < uint64(len(v.policers.pool)) {
-		return v.policers.pool[index]
-	}
-	return nil
-}
 
 // sane reports whether VPP accepts a configuration (x86_pol_compute_hw_params in xlate.c). It knows only the
 // types of policers that the agent uses. Some types have one rate with a bucket. The other types have a
@@ -71,63 +51,53 @@ func sane(c policer_types.PolicerConfig) bool {
 	return false
 }
 
-func (v *vpp) policerAdd(c *call, m *policer.PolicerAdd) {
-	reply := &policer.PolicerAddReply{PolicerIndex: none}
-	name, ps := strings.TrimRight(m.Name, "\x00"), &v.policers
-	switch _, taken := ps.byName[name]; {
+func (v *vpp) policerAdd(m *policer.PolicerAdd, reply *policer.PolicerAddReply) {
+	reply.PolicerIndex = none
+	name := strings.TrimRight(m.Name, "\x00")
+	switch _, taken := v.policers.byName[name]; {
 	case taken:
 		reply.Retval = retvalValueExists
 	case !sane(m.Infos):
 		reply.Retval = retvalInvalidValue
 	default:
-		index := uint32(len(ps.pool))
-		if n := len(ps.freed); n > 0 {
-			index, ps.freed = ps.freed[n-1], ps.freed[:n-1]
-		} else {
-			ps.pool = append(ps.pool, nil)
-		}
-		ps.pool[index], ps.byName[name] = &namedPolicer{name, m.Infos}, index
-		v.segment.zeroPolicer(index)
-		reply.PolicerIndex = index
+		reply.PolicerIndex = v.policers.add(&namedPolicer{name, m.Infos})
+		v.policers.byName[name] = reply.PolicerIndex
+		v.segment.zeroPolicer(reply.PolicerIndex)
 	}
-	c.reply(reply)
 }
 
 // policerUpdate changes a policer's configuration and resets its counters.
-func (v *vpp) policerUpdate(c *call, m *policer.PolicerUpdate) {
-	reply := &policer.PolicerUpdateReply{}
-	switch p := v.policerAt(m.PolicerIndex); {
+func (v *vpp) policerUpdate(m *policer.PolicerUpdate) int32 {
+	p := v.policers.at(m.PolicerIndex)
+	switch {
 	case p == nil:
-		reply.Retval = retvalNoSuchEntry
+		return retvalNoSuchEntry
 	case !sane(m.Infos):
-		reply.Retval = retvalInvalidValue
-	default:
-		p.config = m.Infos
-		v.segment.zeroPolicer(m.PolicerIndex)
+		return retvalInvalidValue
 	}
-	c.reply(reply)
+	p.config = m.Infos
+	v.segment.zeroPolicer(m.PolicerIndex)
+	return 0
 }
 
 // policerDel deletes a policer. As in VPP, it may still be applied to interfaces.
-func (v *vpp) policerDel(c *call, m *policer.PolicerDel) {
-	reply := &policer.PolicerDelReply{}
-	if p := v.policerAt(m.PolicerIndex); p == nil {
-		reply.Retval = retvalNoSuchEntry
-	} else {
-		delete(v.policers.byName, p.name)
-		v.policers.pool[m.PolicerIndex] = nil
-		v.policers.freed = append(v.policers.freed, m.PolicerIndex)
+func (v *vpp) policerDel(m *policer.PolicerDel) int32 {
+	p := v.policers.at(m.PolicerIndex)
+	if p == nil {
+		return retvalNoSuchEntry
 	}
-	c.reply(reply)
+	delete(v.policers.byName, p.name)
+	v.policers.remove(m.PolicerIndex)
+	return 0
 }
 
 // policerDump returns policers. As in VPP, the reply does not contain the index of a policer.
-func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
-	for index, p := range v.policers.pool {
-		if p == nil || m.PolicerIndex != none && m.PolicerIndex != uint32(index) {
+func (v *vpp) policerDump(m *policer.PolicerDumpV2, send func(*policer.PolicerDetails)) {
+	for index, p := range v.policers.all() {
+		if m.PolicerIndex != none && m.PolicerIndex != index {
 			continue
 		}
-		c.reply(&policer.PolicerDetails{
+		send(&policer.PolicerDetails{
 			Name: p.name, Cir: p.config.Cir, Eir: p.config.Eir, Cb: p.config.Cb, Eb: p.config.Eb, RateType: p.config.RateType,
 			RoundType: p.config.RoundType, Type: p.config.Type, ColorAware: p.config.ColorAware, ConformAction: p.config.ConformAction,
 			ExceedAction: p.config.ExceedAction, ViolateAction: p.config.ViolateAction, SingleRate: p.config.Eir == 0,
@@ -137,37 +107,32 @@ func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
 
 // policerInput applies a policer to an interface, or stops applying it. A repeated request applies the
 // policer again, in addition.
-func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
-	reply := &policer.PolicerInputReply{}
+func (v *vpp) policerInput(i *iface, m *policer.PolicerInput) int32 {
 	index, known := v.policers.byName[strings.TrimRight(m.Name, "\x00")]
-	at := uint32(m.SwIfIndex)
-	existing := v.policers.applied[at]
+	existing := v.policers.applied[i.index]
 	switch {
-	case v.at(m.SwIfIndex) == nil:
-		reply.Retval = retvalInvalidInterface
 	case !known:
-		reply.Retval = retvalNoSuchEntry
+		return retvalNoSuchEntry
 	case m.Apply:
 		if existing == nil {
 			existing = &applied{}
-			v.policers.applied[at] = existing
+			v.policers.applied[i.index] = existing
 		}
 		existing.policer, existing.l2 = index, v.policesSubInterfaces()
 		existing.times++
-		v.policers.reach = max(v.policers.reach, at+1)
+		v.policers.reach = max(v.policers.reach, i.index+1)
 	case existing != nil:
 		existing.policer, existing.l2 = none, false
 		if existing.times--; existing.times == 0 {
-			delete(v.policers.applied, at)
+			delete(v.policers.applied, i.index)
 		}
 	}
-	c.reply(reply)
+	return 0
 }
 
 // featureIsEnabled reports whether a feature is on. It knows the arcs of policers. If VPP cannot determine
 // the state of a feature, it returns yes, because it stores the error code in a boolean.
-func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
-	reply := &feature.FeatureIsEnabledReply{}
+func (v *vpp) featureIsEnabled(m *feature.FeatureIsEnabled, reply *feature.FeatureIsEnabledReply) {
 	arc, last := "device-input", "ethernet-input"
 	if v.policesSubInterfaces() {
 		arc, last = "ip4-unicast", "ip4-lookup"
@@ -181,15 +146,14 @@ func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 	case name == "policer-input":
 		reply.IsEnabled = v.policers.applied[at] != nil
 	}
-	c.reply(reply)
 }
 
 // showFeatures prints the two arcs of policers in the form of vnet/feature/feature.c. A policer that was
 // applied several times occurs in several rows of the output.
-func (v *vpp) showFeatures(line string) *vlib.CliInbandReply {
+func (v *vpp) showFeatures(line string) (output string, retval int32) {
 	i := v.addressed(line)
 	if i == nil {
-		return &vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "show interface: unknown input `" + line + "'"}
+		return "show interface: unknown input `" + line + "'", retvalUnspecified
 	}
 	arcs, on := []string{"ip4-unicast", "device-input"}, "device-input"
 	if v.policesSubInterfaces() {
@@ -206,7 +170,7 @@ func (v *vpp) showFeatures(line string) *vlib.CliInbandReply {
 		}
 	}
 	b.WriteString(v.showL2Input(i))
-	return &vlib.CliInbandReply{Reply: b.String()}
+	return b.String(), 0
 }
 
 // addressed returns the interface that a CLI command names, or nil if there is no such interface. VPP reads a
@@ -259,17 +223,17 @@ func (v *vpp) nodePolicer(i *iface) (*namedPolicer, uint32) {
 	if a == nil || v.policesSubInterfaces() || !v.entersByDeviceInput(i) {
 		return nil, none
 	}
-	return v.policerAt(a.policer), a.policer
+	return v.policers.at(a.policer), a.policer
 }
 
 // l2Policer returns the policer of L2 input. A classify table leads to it, or from 26.06 on the policer's own
 // feature.
 func (v *vpp) l2Policer(i *iface) (*namedPolicer, uint32) {
 	if a := v.policers.applied[i.index]; a != nil && v.policesSubInterfaces() && a.l2 {
-		return v.policerAt(a.policer), a.policer
+		return v.policers.at(a.policer), a.policer
 	}
 	index, _ := v.classified(i)
-	return v.policerAt(index), index
+	return v.policers.at(index), index
 }
 
 // Policed returns the policer that frames from the named interface pass, and how often it was applied. VPP

@@ -86,8 +86,8 @@ func (v *vpp) classify(port *iface, h tagHeader) *iface {
 		{port.index, oneTag | kind, h.outer, 0}, {port.index, defaultSub, 0, 0}, {port.index, noTags, 0, 0},
 	}
 	for _, place := range places {
-		if index, known := v.vlans[place]; known && v.interfaces[index] != nil && takes(v.interfaces[index]) {
-			return v.interfaces[index]
+		if i := v.vlans[place]; i != nil && takes(i) {
+			return i
 		}
 	}
 	return nil
@@ -129,14 +129,14 @@ func (v *vpp) receiveFrames(port *iface, count, size int, frame []byte) {
 	if p, index := v.l2Policer(to); p != nil {
 		count = v.policeBurst(to, p, index, count, size)
 	}
-	v.segment.sent(far.index, uint64(count), uint64(count*size))
+	v.segment.add(sent, far.index, uint64(count), uint64(count*size))
 	if far.isSub() {
-		v.segment.sent(far.sup, uint64(count), uint64(count*size))
+		v.segment.add(sent, far.sup, uint64(count), uint64(count*size))
 	}
 }
 
 func (v *vpp) countFrames(i *iface, count, size int) {
-	v.segment.received(i.index, uint64(count), uint64(count*size))
+	v.segment.add(received, i.index, uint64(count), uint64(count*size))
 }
 
 // policeBurst returns the number of frames of a burst that a policer with full buckets lets through.
@@ -148,7 +148,7 @@ func (v *vpp) policeBurst(i *iface, p *namedPolicer, index uint32, count, size i
 		passed = max(conform, fits(p.config.Eb)) // the bucket of the peak rate also contains the conforming frames
 	}
 	for class, frames := range []int{conform, passed - conform, count - passed} {
-		v.segment.police(index, class, uint64(frames), uint64(frames*size))
+		v.segment.add(policed[class], index, uint64(frames), uint64(frames*size))
 	}
 	v.drop(i, uint64(count-passed))
 	return passed

@@ -2,18 +2,12 @@ package vppsim
 
 import (
 	"net/netip"
+	"slices"
 
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 )
-
-func routeOperations() []operation {
-	return []operation{
-		on((*vpp).routeLookup, &ip.IPRouteLookupReply{}),
-		on((*vpp).routeAddDel, &ip.IPRouteAddDelReply{}),
-	}
-}
 
 // entry is the entry for a prefix in a FIB table.
 type entry struct {
@@ -45,8 +39,8 @@ func (v *vpp) fib() *fib {
 		}
 		f.entries = append(f.entries, entry{route.Table, route.Prefix.Masked(), path, none, route.lookupIn})
 	}
-	for _, i := range v.interfaces {
-		if i == nil || !i.adminUp {
+	for _, i := range v.interfaces.all() {
+		if !i.adminUp {
 			continue
 		}
 		for _, a := range i.addresses {
@@ -92,8 +86,7 @@ func (f *fib) follow(table uint32, to netip.Addr) entry {
 // knows reports whether a FIB table with this number exists for the family.
 func (v *vpp) knows(table uint32, is6 bool) bool { return table == 0 || v.tables[family(is6)][table] }
 
-func (v *vpp) routeLookup(c *call, m *ip.IPRouteLookup) {
-	reply := &ip.IPRouteLookupReply{}
+func (v *vpp) routeLookup(m *ip.IPRouteLookup, reply *ip.IPRouteLookupReply) {
 	prefix := netip.PrefixFrom(netipAddr(m.Prefix.Address), int(m.Prefix.Len)).Masked()
 	switch found := v.fib().lookup(m.TableID, prefix.Addr()); {
 	case !v.knows(m.TableID, prefix.Addr().Is6()):
@@ -106,49 +99,34 @@ func (v *vpp) routeLookup(c *call, m *ip.IPRouteLookup) {
 		reply.Route = ip.IPRoute{
 			Prefix: ip_types.Prefix{Address: vppAddress(found.prefix.Addr()), Len: uint8(found.prefix.Bits())},
 			Paths: []fib_types.FibPath{{
-				SwIfIndex: found.via, TableID: found.lookupIn, Type: found.path, Weight: 1, Proto: nhProto(prefix),
+				SwIfIndex: found.via, TableID: found.lookupIn, Type: found.path, Weight: 1,
+				Proto: fib_types.FibPathNhProto(family(prefix.Addr().Is6())), // FIB_API_PATH_NH_PROTO_IP4 or _IP6
 			}},
 		}
 	}
-	c.reply(reply)
-}
-
-func nhProto(prefix netip.Prefix) fib_types.FibPathNhProto {
-	if prefix.Addr().Is6() {
-		return fib_types.FIB_API_PATH_NH_PROTO_IP6
-	}
-	return fib_types.FIB_API_PATH_NH_PROTO_IP4
 }
 
 // routeAddDel adds or deletes a route. Of a route, it stores only whether the route drops packets, and the
 // table that the route refers to.
-func (v *vpp) routeAddDel(c *call, m *ip.IPRouteAddDel) {
-	reply := &ip.IPRouteAddDelReply{}
+func (v *vpp) routeAddDel(m *ip.IPRouteAddDel) int32 {
 	prefix := netip.PrefixFrom(netipAddr(m.Route.Prefix.Address), int(m.Route.Prefix.Len)).Masked()
 	switch {
 	case !v.knows(m.Route.TableID, prefix.Addr().Is6()):
-		reply.Retval = retvalNoSuchFib
+		return retvalNoSuchFib
 	case !prefix.IsValid():
-		reply.Retval = retvalInvalidValue
-	default:
-		kept := v.routes[:0]
-		for _, route := range v.routes {
-			if route.Table != m.Route.TableID || route.Prefix.Masked() != prefix {
-				kept = append(kept, route)
-			}
-		}
-		v.routes = kept
-		if m.IsAdd {
-			route := Route{Prefix: prefix, Table: m.Route.TableID}
-			if len(m.Route.Paths) > 0 {
-				first := m.Route.Paths[0]
-				route.Drop = first.Type == fib_types.FIB_API_PATH_TYPE_DROP
-				if first.SwIfIndex == none {
-					route.lookupIn = first.TableID
-				}
-			}
-			v.routes = append(v.routes, route)
-		}
+		return retvalInvalidValue
 	}
-	c.reply(reply)
+	v.routes = slices.DeleteFunc(v.routes, func(r Route) bool { return r.Table == m.Route.TableID && r.Prefix.Masked() == prefix })
+	if m.IsAdd {
+		route := Route{Prefix: prefix, Table: m.Route.TableID}
+		if len(m.Route.Paths) > 0 {
+			first := m.Route.Paths[0]
+			route.Drop = first.Type == fib_types.FIB_API_PATH_TYPE_DROP
+			if first.SwIfIndex == none {
+				route.lookupIn = first.TableID
+			}
+		}
+		v.routes = append(v.routes, route)
+	}
+	return 0
 }

@@ -13,21 +13,6 @@ import (
 	"go.fd.io/govpp/binapi/vpe_types"
 )
 
-// sessionOperations handle the session of a client. The first operation must be sockclnt_create, because
-// its position in the list fixes its message ID.
-func sessionOperations() []operation {
-	return []operation{
-		on((*vpp).sockclntCreate, &memclnt.SockclntCreateReply{}),
-		on((*vpp).sockclntDelete, &memclnt.SockclntDeleteReply{}),
-		on((*vpp).controlPing, &memclnt.ControlPingReply{}),
-		on((*vpp).apiVersions, &memclnt.APIVersionsReply{}),
-		on((*vpp).showVersion, &vpe.ShowVersionReply{}),
-		on((*vpp).showSystemTime, &vpe.ShowVpeSystemTimeReply{}),
-		on((*vpp).showThreads, &vlib.ShowThreadsReply{}),
-		on((*vpp).cliInband, &vlib.CliInbandReply{}),
-	}
-}
-
 func (v *vpp) sockclntCreate(c *call, m *memclnt.SockclntCreate) {
 	c.client.name, _, _ = strings.Cut(m.Name, "\x00")
 	c.reply(&memclnt.SockclntCreateReply{Index: c.client.index, MessageTable: v.table.entries})
@@ -42,53 +27,44 @@ func (v *vpp) controlPing(c *call, _ *memclnt.ControlPing) {
 	c.reply(&memclnt.ControlPingReply{ClientIndex: c.client.index, VpePID: v.pid})
 }
 
-func (v *vpp) apiVersions(c *call, _ *memclnt.APIVersions) {
-	c.reply(&memclnt.APIVersionsReply{APIVersions: []memclnt.ModuleVersion{
-		{Major: 2, Minor: 1, Name: "memclnt.api"},
-	}})
+func (v *vpp) apiVersions(_ *memclnt.APIVersions, reply *memclnt.APIVersionsReply) {
+	reply.APIVersions = []memclnt.ModuleVersion{{Major: 2, Minor: 1, Name: "memclnt.api"}}
 }
 
-func (v *vpp) showVersion(c *call, _ *vpe.ShowVersion) {
-	c.reply(&vpe.ShowVersionReply{Program: "vpe", Version: v.config.Version, BuildDate: "vppsim"})
+func (v *vpp) showVersion(_ *vpe.ShowVersion, reply *vpe.ShowVersionReply) {
+	reply.Program, reply.Version, reply.BuildDate = "vpe", v.config.Version, "vppsim"
 }
 
-func (v *vpp) showSystemTime(c *call, _ *vpe.ShowVpeSystemTime) {
-	now := float64(v.config.Clock().UnixNano()) / 1e9
-	c.reply(&vpe.ShowVpeSystemTimeReply{VpeSystemTime: vpe_types.Timestamp(now)})
+func (v *vpp) showSystemTime(_ *vpe.ShowVpeSystemTime, reply *vpe.ShowVpeSystemTimeReply) {
+	reply.VpeSystemTime = vpe_types.Timestamp(float64(v.config.Clock().UnixNano()) / 1e9)
 }
 
-func (v *vpp) showThreads(c *call, _ *vlib.ShowThreads) {
-	c.reply(&vlib.ShowThreadsReply{ThreadData: []vlib.ThreadData{
-		{Name: "vpp_main", PID: uint32(os.Getpid())},
-	}})
+func (v *vpp) showThreads(_ *vlib.ShowThreads, reply *vlib.ShowThreadsReply) {
+	reply.ThreadData = []vlib.ThreadData{{Name: "vpp_main", PID: uint32(os.Getpid())}}
 }
 
 // cliInband executes a command of the debug CLI. Only the commands that the agent uses are supported.
-func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
+func (v *vpp) cliInband(m *vlib.CliInband, reply *vlib.CliInbandReply) {
 	command := strings.TrimSpace(m.Cmd)
 	if name, ok := strings.CutPrefix(command, "show interface features "); ok {
-		c.reply(v.showFeatures(name))
+		reply.Reply, reply.Retval = v.showFeatures(name)
 		return
 	}
 	if rest, ok := strings.CutPrefix(command, "packet-generator "); ok {
-		c.reply(v.packetGenerator(rest))
-		return
-	}
-	if reply := v.trace(command); reply != nil {
-		c.reply(reply)
+		reply.Reply, reply.Retval = v.packetGenerator(rest)
 		return
 	}
 	switch command {
 	case "show version":
-		c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
+		reply.Reply = "vpp v" + v.config.Version + "\n"
 	case "show api clients":
-		c.reply(&vlib.CliInbandReply{Reply: v.listClients()})
+		reply.Reply = v.listClients()
 	case "show packet-generator":
-		c.reply(&vlib.CliInbandReply{Reply: v.listStreams()})
+		reply.Reply = v.listStreams()
 	case "show plugins":
-		c.reply(&vlib.CliInbandReply{Reply: v.listPlugins()})
+		reply.Reply = v.listPlugins()
 	default:
-		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins', `show api clients', `show interface features' and those of the packet generator and the tracer\n"})
+		reply.Reply, reply.Retval = v.trace(command)
 	}
 }
 

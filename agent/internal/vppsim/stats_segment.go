@@ -43,39 +43,45 @@ const (
 // segment is the stats segment. Only the holder of the VPP's lock writes to it. Clients read the segment
 // without a lock. The fields epoch and in_progress of the header show clients when they have to read again.
 type segment struct {
-	file   *os.File
-	memory []byte
-	used   int
-	places map[string]int // name in the directory -> offset of the entry's value
-	// numbers are the positions of names in the directory.
-	numbers map[string]int
-	nNames  int
-	names   int // the offset of a vector with pointers to the names of interfaces
-	texts   int // the offset of these names; the length is before each name
-	rx, tx  int
-	// losses maps the names in interfaceLosses to the offsets of their vectors. errors maps the names of
-	// error counters to their offsets.
-	losses, errors map[string]int
-	// policed are the offsets of the policers' counters: conforming, exceeding, violating.
-	policed [3]int
-	// heap is the offset of the vector with the size and the use of the segment's memory, as VPP reports
-	// them.
-	heap  int
-	epoch uint64
-	beats uint64
+	file     *os.File
+	memory   []byte
+	used     int
+	places   map[string]int // name in the directory -> offset of the entry's value
+	numbers  map[string]int // name -> position in the directory
+	counters map[string]counters
+	errors   map[string]uint32 // name of an error counter -> its index in errorVector
+	nNames   int
+	names    int // the offset of a vector with pointers to the names of interfaces
+	texts    int // the offset of these names; the length is before each name
+	epoch    uint64
+	beats    uint64
 }
 
+// counters is a vector with the main thread's counters.
+type counters struct{ at, capacity, size int }
+
+// directoryEntry is an entry of the directory. length is the capacity of a vector of counters, otherwise 0.
 type directoryEntry struct {
-	name string
-	kind uint32
+	name   string
+	kind   uint32
+	length int
 }
+
+const (
+	// heapEntry has the size and the use of the segment's memory, as VPP reports them.
+	heapEntry = "/mem/stat segment"
+	received  = "/if/rx"
+	sent      = "/if/tx"
+)
+
+// policed are the counters of policers: conforming, exceeding, violating.
+var policed = [3]string{"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate"}
 
 var directory = append([]directoryEntry{
-	{"/sys/heartbeat", typeScalar}, {"/sys/boottime", typeScalar}, {"/sys/last_update", typeScalar},
-	{"/sys/num_worker_threads", typeScalar}, {"/if/names", typeNameVector},
-	{"/if/rx", typeCombined}, {"/if/tx", typeCombined},
-	{"/mem/stat segment", typeSimple},
-	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
+	{"/sys/heartbeat", typeScalar, 0}, {"/sys/boottime", typeScalar, 0}, {"/sys/last_update", typeScalar, 0},
+	{"/sys/num_worker_threads", typeScalar, 0}, {"/if/names", typeNameVector, 0},
+	{received, typeCombined, maxInterfaces}, {sent, typeCombined, maxInterfaces}, {heapEntry, typeSimple, 2},
+	{policed[0], typeCombined, maxPolicers}, {policed[1], typeCombined, maxPolicers}, {policed[2], typeCombined, maxPolicers},
 }, lossDirectory()...)
 
 // newSegment creates a stats segment. If gauges is true, gauges have the type gauge, as in VPP 26.02 and
@@ -96,9 +102,12 @@ func newSegment(boot time.Time, heap uint64, gauges bool) (*segment, error) {
 		file.Close()
 		return nil, err
 	}
-	s := &segment{file: file, memory: memory, used: headerSize, places: map[string]int{}, numbers: map[string]int{}}
+	s := &segment{
+		file: file, memory: memory, used: headerSize, places: map[string]int{}, numbers: map[string]int{},
+		counters: map[string]counters{}, errors: map[string]uint32{},
+	}
 	s.layOut(gauges)
-	s.set(s.heap, heap)
+	s.add(heapEntry, 0, heap)
 	s.set(s.places["/sys/boottime"], uint64(boot.Unix()))
 	s.set(s.places["/sys/last_update"], uint64(boot.Unix()))
 	s.bump()
@@ -119,21 +128,28 @@ func (s *segment) layOut(gauges bool) {
 		copy(s.memory[at+16:at+entrySize-1], entry.name)
 		s.places[entry.name], s.numbers[entry.name] = at+8, n
 	}
-	s.names = s.pointed("/if/names", s.vector(maxInterfaces, 8))
+	s.names = s.vector(maxInterfaces, 8)
+	s.set(s.places["/if/names"], segmentBase+uint64(s.names))
 	s.texts = s.vector(maxInterfaces, nameSlot)
-	s.rx = s.pointed("/if/rx", s.oneThread(maxInterfaces, counterSize))
-	s.tx = s.pointed("/if/tx", s.oneThread(maxInterfaces, counterSize))
-	for n, name := range []string{"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate"} {
-		s.policed[n] = s.pointed(name, s.oneThread(maxPolicers, counterSize))
+	for _, entry := range directory {
+		if entry.length == 0 {
+			continue
+		}
+		c := counters{capacity: entry.length, size: 8}
+		if entry.kind == typeCombined {
+			c.size = counterSize
+		}
+		threads := s.vector(1, 8)
+		c.at = s.vector(c.capacity, c.size)
+		s.set(s.places[entry.name], segmentBase+uint64(threads))
+		s.set(threads, segmentBase+uint64(c.at))
+		s.counters[entry.name] = c
 	}
-	s.heap = s.pointed("/mem/stat segment", s.oneThread(2, 8))
-	for _, counters := range []*int{&s.rx, &s.tx, &s.heap, &s.policed[0], &s.policed[1], &s.policed[2]} {
-		*counters = int(s.get(*counters) - segmentBase)
-	}
-	s.layOutLosses()
+	s.layOutErrors()
+	s.useBuffers(0)
 	s.setLength(0)
-	for _, vector := range s.policed {
-		s.set(vector-8, 0)
+	for _, name := range policed {
+		s.set(s.counters[name].at-8, 0)
 	}
 }
 
@@ -142,18 +158,6 @@ func (s *segment) vector(n, size int) int {
 	at := (s.used + 8 + 7) &^ 7
 	s.set(at-8, uint64(n))
 	s.used = at + n*size
-	return at
-}
-
-// oneThread writes a vector with one pointer, which points to the n counters of the main thread.
-func (s *segment) oneThread(n, size int) int {
-	threads := s.vector(1, 8)
-	s.set(threads, segmentBase+uint64(s.vector(n, size)))
-	return threads
-}
-
-func (s *segment) pointed(name string, at int) int {
-	s.set(s.places[name], segmentBase+uint64(at))
 	return at
 }
 
@@ -167,12 +171,10 @@ func (s *segment) get(at int) uint64 {
 
 func (s *segment) setLength(n int) {
 	s.nNames = n
-	s.set(s.heap+8, heapAtStart+uint64(n)*heapPerInterface)
-	for _, vector := range []int{s.names, s.rx, s.tx} {
-		s.set(vector-8, uint64(n))
-	}
-	for _, vector := range s.losses {
-		s.set(vector-8, uint64(n))
+	s.set(s.counters[heapEntry].at+8, heapAtStart+uint64(n)*heapPerInterface)
+	s.set(s.names-8, uint64(n))
+	for _, name := range interfaceCounters {
+		s.set(s.counters[name].at-8, uint64(n))
 	}
 }
 
@@ -184,14 +186,14 @@ func (s *segment) bump() {
 // setInterface resets the counters of an index and then sets the name. A client that has read the new
 // name therefore cannot read counters of the previous interface.
 func (s *segment) setInterface(index uint32, name string) {
-	s.zero(index)
+	for _, counter := range interfaceCounters {
+		s.zero(counter, index)
+	}
 	s.rename(index, name)
 }
 
-// deleteInterface sets the name "deleted", as VPP does (vnet/interface/stats.c). The counters remain
-// until the index is assigned again.
-func (s *segment) deleteInterface(index uint32) { s.rename(index, "deleted") }
-
+// rename sets the name of an index. A deleted interface has the name "deleted" (vnet/interface/stats.c), and its
+// counters remain until the index is assigned again.
 func (s *segment) rename(index uint32, name string) {
 	if index >= maxInterfaces {
 		return
@@ -209,49 +211,34 @@ func (s *segment) rename(index uint32, name string) {
 	s.set(offInProgress, 0)
 }
 
-func (s *segment) zero(index uint32) {
-	if index >= maxInterfaces {
-		return
-	}
-	for _, at := range []int{s.rx + int(index)*counterSize, s.tx + int(index)*counterSize} {
-		s.set(at, 0)
-		s.set(at+8, 0)
-	}
-	for _, vector := range s.losses {
-		s.set(vector+int(index)*8, 0)
+// zero resets a counter. Indices beyond the capacity are not counted.
+func (s *segment) zero(name string, index uint32) {
+	if c := s.counters[name]; int(index) < c.capacity {
+		for at := 0; at < c.size; at += 8 {
+			s.set(c.at+int(index)*c.size+at, 0)
+		}
 	}
 }
 
-// received and sent add to the counters of an interface.
-func (s *segment) received(index uint32, packets, bytes uint64) { s.add(s.rx, index, packets, bytes) }
-func (s *segment) sent(index uint32, packets, bytes uint64)     { s.add(s.tx, index, packets, bytes) }
-
-func (s *segment) add(vector int, index uint32, packets, bytes uint64) {
-	if index >= maxInterfaces {
+// add adds to the counter of an index: packets and, if the counter has them, bytes.
+func (s *segment) add(name string, index uint32, amounts ...uint64) {
+	c := s.counters[name]
+	if int(index) >= c.capacity {
 		return
 	}
-	at := vector + int(index)*counterSize
-	s.set(at, s.get(at)+packets)
-	s.set(at+8, s.get(at+8)+bytes)
+	for n, amount := range amounts {
+		at := c.at + int(index)*c.size + 8*n
+		s.set(at, s.get(at)+amount)
+	}
 }
 
 // zeroPolicer resets the counters of a policer. If necessary, it extends the vectors.
 func (s *segment) zeroPolicer(index uint32) {
-	if index >= maxPolicers {
-		return
-	}
-	for _, vector := range s.policed {
-		s.set(vector-8, max(s.get(vector-8), uint64(index)+1))
-		at := vector + int(index)*counterSize
-		s.set(at, 0)
-		s.set(at+8, 0)
-	}
-}
-
-// police adds to a policer's counter of a class: 0 is conforming, 1 exceeding, 2 violating.
-func (s *segment) police(index uint32, class int, packets, bytes uint64) {
-	if index < maxPolicers {
-		s.add(s.policed[class], index, packets, bytes)
+	for _, name := range policed {
+		if c := s.counters[name]; int(index) < c.capacity {
+			s.set(c.at-8, max(s.get(c.at-8), uint64(index)+1))
+			s.zero(name, index)
+		}
 	}
 }
 

@@ -87,61 +87,48 @@ func (s *subif) implemented() bool {
 	return s.flags&outerAny == 0 || s.flags&oneTag == 0 && s.flags&innerAny == 0
 }
 
-func subifOperations() []operation {
-	return []operation{
-		on((*vpp).createSubif, &interfaces.CreateSubifReply{}),
-		on((*vpp).deleteSubif, &interfaces.DeleteSubifReply{}),
+func (v *vpp) createSubif(m *interfaces.CreateSubif, reply *interfaces.CreateSubifReply) {
+	reply.SwIfIndex, reply.Retval = everyIndex, retvalInvalidInterface
+	if parent := v.at(m.SwIfIndex); parent != nil {
+		var made *iface
+		made, reply.Retval = v.addSubinterface(parent, &subif{id: m.SubID, flags: m.SubIfFlags, outer: m.OuterVlanID, inner: m.InnerVlanID})
+		if made != nil {
+			reply.SwIfIndex = interface_types.InterfaceIndex(made.index)
+		}
 	}
-}
-
-func (v *vpp) createSubif(c *call, m *interfaces.CreateSubif) {
-	reply := &interfaces.CreateSubifReply{SwIfIndex: everyIndex}
-	if parent := v.at(m.SwIfIndex); parent == nil {
-		reply.Retval = retvalInvalidInterface
-	} else {
-		sub := &subif{id: m.SubID, flags: m.SubIfFlags,
-			outer: m.OuterVlanID, inner: m.InnerVlanID}
-		index, retval := v.addSubinterface(parent, sub)
-		reply.SwIfIndex, reply.Retval = interface_types.InterfaceIndex(index), retval
-	}
-	c.reply(reply)
 }
 
 // addSubinterface creates a sub-interface. It simulates a defect of VPP: VPP refuses a second sub-interface
 // with the same tags, but removes the entry of the first sub-interface from the VLAN table. The first
 // sub-interface then gets no frames until it is deleted and created again.
-func (v *vpp) addSubinterface(parent *iface, sub *subif) (uint32, int32) {
+func (v *vpp) addSubinterface(parent *iface, sub *subif) (*iface, int32) {
 	if v.subinterface(parent, sub.id) != nil {
-		return none, retvalVLANExists
+		return nil, retvalVLANExists
 	}
 	if sub.flags&twoTags != 0 && sub.flags&exactMatch != 0 && sub.flags&(innerAny|outerAny) != 0 || !sub.implemented() {
-		return none, retvalUnspecified
+		return nil, retvalUnspecified
 	}
 	i := v.insert(&iface{
 		name: fmt.Sprintf("%s.%d", parent.name, sub.id), device: parent.device, sup: parent.sup,
 		ethernet: parent.ethernet, linkMTU: parent.linkMTU, sub: sub,
 	})
 	key := sub.key(parent.sup)
-	if _, taken := v.vlans[key]; taken {
+	if v.vlans[key] != nil {
 		delete(v.vlans, key)
 		v.release(i.index)
-		return none, retvalUnspecified
+		return nil, retvalUnspecified
 	}
-	v.vlans[key] = i.index
-	v.subs[subKey{parent.sup, sub.id}] = i.index
-	return i.index, 0
+	v.vlans[key] = i
+	v.subs[subKey{parent.sup, sub.id}] = i
+	return i, 0
 }
 
-func (v *vpp) deleteSubif(c *call, m *interfaces.DeleteSubif) {
-	reply := &interfaces.DeleteSubifReply{}
-	if i := v.at(m.SwIfIndex); i == nil {
-		reply.Retval = retvalInvalidInterface
-	} else if !i.isSub() {
-		reply.Retval = retvalInvalidSubInterface
-	} else {
-		v.removeSubinterface(i)
+func (v *vpp) deleteSubif(i *iface, _ *interfaces.DeleteSubif) int32 {
+	if !i.isSub() {
+		return retvalInvalidSubInterface
 	}
-	c.reply(reply)
+	v.removeSubinterface(i)
+	return 0
 }
 
 func (v *vpp) removeSubinterface(i *iface) {
@@ -151,33 +138,27 @@ func (v *vpp) removeSubinterface(i *iface) {
 }
 
 func (v *vpp) removeSubinterfaces(parent *iface) {
-	for _, i := range v.interfaces {
-		if i != nil && i.isSub() && i.sup == parent.index {
+	for _, i := range v.interfaces.all() {
+		if i.isSub() && i.sup == parent.index {
 			v.removeSubinterface(i)
 		}
 	}
 }
 
-// subinterface returns the sub-interface of a port with this ID, or nil.
-func (v *vpp) subinterface(parent *iface, id uint32) *iface {
-	if index, known := v.subs[subKey{parent.sup, id}]; known {
-		return v.interfaces[index]
-	}
-	return nil
-}
+func (v *vpp) subinterface(parent *iface, id uint32) *iface { return v.subs[subKey{parent.sup, id}] }
 
 // receives reports whether frames still reach the interface. For a sub-interface, these are frames with its
 // tags; for a port, they are untagged frames. Frames that a member of a bond receives belong to the bond.
 func (v *vpp) receives(i *iface) bool {
-	port := v.interfaces[i.sup]
+	port := v.port(i)
 	if port == nil || port.bond != nil {
 		return false
 	}
 	if !i.isSub() {
-		return !i.ethernet || v.vlans[untaggedKey(i.index)] == i.index
+		return !i.ethernet || v.vlans[untaggedKey(i.index)] == i
 	}
 	if i.sub.numberOfTags() == 0 {
-		return v.vlans[i.sub.key(i.sup)] == i.index
+		return v.vlans[i.sub.key(i.sup)] == i
 	}
 	return v.classify(port, tagHeader{
 		dot1ad: i.sub.flags&dot1ad != 0, tags: int(i.sub.numberOfTags()), outer: i.sub.outer, inner: i.sub.inner,

@@ -5,7 +5,60 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"go.fd.io/govpp/binapi/fib_types"
 )
+
+// path is an end of a VLL on this router: the access interface and the interface that is cross-connected
+// with it. The far interface is a tunnel or another access interface.
+type path struct {
+	access, far *iface
+	tunnel      *tunnel // nil for a local cross-connect
+}
+
+// whole returns the path of an access interface. It returns true if the path forwards frames in both
+// directions.
+func (v *vpp) whole(access *iface, routes *fib) (path, bool) {
+	p, ok := v.outward(access, routes)
+	return p, ok && v.receives(access) && v.receives(p.far)
+}
+
+// outward returns the path of an access interface. It returns true if the path would forward frames while
+// VPP's table of VLANs has both interfaces.
+func (v *vpp) outward(access *iface, routes *fib) (path, bool) {
+	if v.tunnelAt(access.index) != nil || access.l2.kind != xconnectMode {
+		return path{}, false
+	}
+	far := v.connected(access)
+	if far == nil || v.connected(far) != access || !v.carries(access) || !v.carries(far) {
+		return path{}, false
+	}
+	t := v.tunnelAt(far.index)
+	if t != nil && (t.decapNext == decapDrop || !routes.reaches(t)) {
+		return path{}, false
+	}
+	return path{access, far, t}, true
+}
+
+// connected returns the interface at the other end of a cross-connect. It returns nil if no interface has the
+// index in the cross-connect.
+func (v *vpp) connected(i *iface) *iface {
+	if i.l2.kind != xconnectMode {
+		return nil
+	}
+	return v.interfaces.at(i.l2.peer)
+}
+
+func (v *vpp) carries(i *iface) bool {
+	return i.adminUp && v.port(i).adminUp && v.port(i).linkUp
+}
+
+// reaches reports whether the tunnel begins at an address of this router and the router has a route to
+// its far end.
+func (f *fib) reaches(t *tunnel) bool {
+	return f.lookup(t.table, netipAddr(t.local)).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
+		f.follow(t.table, netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
+}
 
 // Synthetic traffic varies by a quarter around its mean rate, over some minutes, so that graphs look
 // realistic. It depends only on the time and on the name of the flow. Both ends of a VLL know the name,
@@ -28,10 +81,7 @@ func (v *vpp) count() {
 		return
 	}
 	routes := v.fib()
-	for _, i := range v.interfaces {
-		if i == nil {
-			continue
-		}
+	for _, i := range v.interfaces.all() {
 		if p, ok := v.outward(i, routes); ok {
 			v.countPath(p, from, now)
 		}
@@ -57,7 +107,7 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 		return // the far interface is an access interface, which has its own path
 	}
 	v.countReceived(p.far, out)
-	if p.tunnel.countsSent() {
+	if p.tunnel.of.countsSent {
 		v.countSent(p.far, in)
 	}
 }
@@ -71,7 +121,7 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	}
 	passed, size := uint64(0), v.config.Traffic.FrameBytes
 	count := func(class int, bytes uint64) {
-		v.segment.police(index, class, bytes/size, bytes/size*size)
+		v.segment.add(policed[class], index, bytes/size, bytes/size*size)
 	}
 	// Eir is the peak rate, which includes the conforming traffic.
 	for class, kbps := range []uint32{p.config.Cir, max(p.config.Eir, p.config.Cir) - p.config.Cir} {
@@ -87,23 +137,23 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 // countUnknown counts frames that a port receives for a sub-interface that its VLAN table has lost
 // (ethernet-input).
 func (v *vpp) countUnknown(i *iface, bytes uint64) {
-	packets, port := bytes/v.config.Traffic.FrameBytes, v.interfaces[i.sup]
+	packets, port := bytes/v.config.Traffic.FrameBytes, v.port(i)
 	v.countReceived(port, bytes)
 	v.drop(port, packets)
 	v.segment.countError(unknownVLAN, packets)
 }
 
 func (v *vpp) countReceived(i *iface, bytes uint64) {
-	v.segment.received(i.index, bytes/v.config.Traffic.FrameBytes, bytes)
+	v.segment.add(received, i.index, bytes/v.config.Traffic.FrameBytes, bytes)
 	if i.isSub() {
-		v.segment.received(i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
+		v.segment.add(received, i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
 	}
 }
 
 func (v *vpp) countSent(i *iface, bytes uint64) {
-	v.segment.sent(i.index, bytes/v.config.Traffic.FrameBytes, bytes)
+	v.segment.add(sent, i.index, bytes/v.config.Traffic.FrameBytes, bytes)
 	if i.isSub() {
-		v.segment.sent(i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
+		v.segment.add(sent, i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"go.fd.io/govpp/binapi/fib_types"
-	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/vxlan"
 )
 
 // underlay is the folder that connects the stand-ins of one network. In this folder, each stand-in has a
@@ -41,6 +39,8 @@ const (
 	mostFragments = 3
 	datagramBytes = 1 << 10
 	ip4Header     = 20
+	ip6Header     = 40
+	greKeyField   = 4
 )
 
 func openUnderlay(folder string) (*underlay, error) {
@@ -55,28 +55,33 @@ func openUnderlay(folder string) (*underlay, error) {
 	return u, err
 }
 
-// at returns the address of the socket for the router with this IP address. It does not use the path of the
-// folder, which may be too long for a socket.
-func (u *underlay) at(address netip.Addr) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/%s", u.folder.Fd(), address)}
+// socket returns the address of a socket in the folder. It does not use the path of the folder, which may be too
+// long for a socket.
+func (u *underlay) socket(name string) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/%s", u.folder.Fd(), name)}
+}
+
+// listen opens a socket. It replaces the socket of a process that was killed.
+func (u *underlay) listen(name string) (*net.UnixConn, error) {
+	os.Remove(u.socket(name).Name)
+	return net.ListenUnixgram("unixgram", u.socket(name))
+}
+
+func leave(socket *net.UnixConn) {
+	os.Remove(socket.LocalAddr().String())
+	socket.Close()
 }
 
 func (u *underlay) close() {
 	if u == nil {
 		return
 	}
-	for address, socket := range u.sockets {
-		u.leave(address, socket)
+	for _, socket := range u.sockets {
+		leave(socket)
 	}
 	if u.folder != nil {
 		u.folder.Close()
 	}
-}
-
-func (u *underlay) leave(address netip.Addr, socket *net.UnixConn) {
-	os.Remove(u.at(address).Name)
-	socket.Close()
-	delete(u.sockets, address)
 }
 
 // listenAtTunnels opens a socket for each local address of a tunnel, and closes all others.
@@ -86,20 +91,18 @@ func (v *vpp) listenAtTunnels() {
 		return
 	}
 	wanted := map[netip.Addr]bool{}
-	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
-		ts.each(everyIndex, func(t *tunnel) { wanted[netipAddr(t.local)] = true })
-	}
+	v.eachTunnel(func(t *tunnel) { wanted[netipAddr(t.local)] = true })
 	for address, socket := range u.sockets {
 		if !wanted[address] {
-			u.leave(address, socket)
+			leave(socket)
+			delete(u.sockets, address)
 		}
 	}
 	for address := range wanted {
 		if u.sockets[address] != nil {
 			continue
 		}
-		os.Remove(u.at(address).Name) // removes the socket of a process that was killed
-		if socket, err := net.ListenUnixgram("unixgram", u.at(address)); err == nil {
+		if socket, err := u.listen(address.String()); err == nil {
 			u.sockets[address] = socket
 			v.running.Go(func() { v.receive(socket) })
 		}
@@ -120,39 +123,31 @@ func (v *vpp) links() Links {
 	return links
 }
 
-// encapsulation returns the name of the tunnel's encapsulation and the number of bytes that encapsulation
-// and IP add to a frame. The outer Ethernet header is not included.
-func (t *tunnel) encapsulation() (name string, overhead int) {
-	ip := ip4Header
+// overhead returns the number of bytes that encapsulation and IP add to a frame. The outer Ethernet header is not
+// included.
+func (t *tunnel) overhead() int {
+	overhead := ip4Header + t.of.overhead
 	if netipAddr(t.local).Is6() {
-		ip = 40
-	}
-	switch t.request.(type) {
-	case *vxlan.VxlanAddDelTunnelV3:
-		return "vxlan", ip + 16
-	case *geneve.GeneveAddDelTunnel2:
-		return "geneve", ip + 16
+		overhead += ip6Header - ip4Header
 	}
 	if t.key.key != 0 {
-		return "gre", ip + 8
+		overhead += greKeyField
 	}
-	return "gre", ip + 4
+	return overhead
 }
 
-// transmit sends frames of one size into a tunnel.
 func (v *vpp) transmit(t *tunnel, size, count int) {
-	if t.countsSent() {
-		v.segment.sent(t.index, uint64(count), uint64(size*count))
+	if t.of.countsSent {
+		v.segment.add(sent, t.index, uint64(count), uint64(size*count))
 	}
 	if v.underlay.folder == nil || !v.fib().reaches(t) {
 		return
 	}
-	name, overhead := t.encapsulation()
 	f := frames{
-		Encapsulation: name, Family: 4, Source: netipAddr(t.local), Destination: netipAddr(t.remote), VNI: t.vni & vniMask, GREKey: t.key.key,
+		Encapsulation: t.of.encapsulation, Family: 4, Source: netipAddr(t.local), Destination: netipAddr(t.remote), VNI: t.vni & vniMask, GREKey: t.key.key,
 		Size: size, Count: count, Fragments: 1,
 	}
-	links, packet := v.links(), size+overhead
+	links, packet := v.links(), size+t.overhead()
 	if f.Source.Is6() {
 		f.Family = 6
 	} else if over := links.FragmentsOver; over > ip4Header && packet > over {
@@ -173,7 +168,7 @@ func (u *underlay) send(f frames) {
 	if err != nil {
 		return
 	}
-	socket, err := net.DialUnix("unixgram", nil, u.at(f.Destination))
+	socket, err := net.DialUnix("unixgram", nil, u.socket(f.Destination.String()))
 	if err != nil {
 		return
 	}
@@ -212,29 +207,27 @@ func (v *vpp) arrive(f frames) {
 	if links.Down {
 		return
 	}
-	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
-		ts.each(everyIndex, func(t *tunnel) {
-			name, overhead := t.encapsulation()
-			mirrored := name == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source && t.vni&vniMask == f.VNI &&
-				t.key.key == f.GREKey
-			found = found || mirrored
-			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > links.MTU ||
-				v.fib().lookup(t.table, f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
-				return
-			}
-			switch {
-			case f.Fragments > mostFragments:
-				v.segment.countError(tooManyPieces4, uint64(f.Count))
-				return
-			case f.Fragments > 1:
-				v.segment.countError(reassembled4, uint64(f.Count))
-			}
-			v.segment.received(t.index, uint64(f.Count), uint64(f.Count*f.Size))
-			if i := v.interfaces[t.index]; v.connected(i) == nil {
-				v.drop(i, uint64(f.Count))
-			}
-		})
-	}
+	v.eachTunnel(func(t *tunnel) {
+		mirrored := t.of.encapsulation == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source &&
+			t.vni&vniMask == f.VNI && t.key.key == f.GREKey
+		found = found || mirrored
+		i := v.interfaces.at(t.index)
+		if !mirrored || !i.adminUp || f.Size+t.overhead() > links.MTU ||
+			v.fib().lookup(t.table, f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
+			return
+		}
+		switch {
+		case f.Fragments > mostFragments:
+			v.segment.countError(tooManyPieces4, uint64(f.Count))
+			return
+		case f.Fragments > 1:
+			v.segment.countError(reassembled4, uint64(f.Count))
+		}
+		v.segment.add(received, t.index, uint64(f.Count), uint64(f.Count*f.Size))
+		if v.connected(i) == nil {
+			v.drop(i, uint64(f.Count))
+		}
+	})
 	if !found {
 		v.noSuchTunnel(f)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"go.fd.io/govpp/binapi/l2"
 )
 
 // vpp is one run of VPP, from start to crash. Like VPP's main thread, it handles one request at a time. mu
@@ -34,22 +36,21 @@ type vpp struct {
 	overlooked map[*client]bool // clients that have ended and whose end VPP has not noticed
 	turned     *sync.Cond       // signals changes of errno and of stopped
 
-	interfaces  []*iface // by sw_if_index; nil if the interface was deleted
-	freed       []uint32 // free values of sw_if_index; the value that was freed last is assigned first
+	interfaces  pool[iface] // by sw_if_index
 	loopbacks   map[uint32]bool
-	subs        map[subKey]uint32
-	vlans       map[vlanKey]uint32    // the VLAN tables of the ports: the interface that frames with these tags belong to
+	subs        map[subKey]*iface
+	vlans       map[vlanKey]*iface    // the VLAN tables of the ports: the interface that frames with these tags belong to
 	rewrites    map[uint32]tagRewrite // by sw_if_index
-	vxlans      tunnels
-	geneves     tunnels
-	gres        tunnels
-	bridges     map[uint32]*bridge
-	tables      [2]map[uint32]bool // numbers of the IPv4 and IPv6 tables, in addition to 0
+	vxlans      *tunnels
+	geneves     *tunnels
+	gres        *tunnels
+	bridges     map[uint32]*l2.BridgeDomainAddDelV2 // the settings by ID
+	tables      [2]map[uint32]bool                  // numbers of the IPv4 and IPv6 tables, in addition to 0
 	policers    policers
 	classifiers classifiers
 	routes      []Route
 	counted     time.Time         // traffic has been counted up to this time
-	generators  map[uint32]uint32 // the packet generators' interfaces: id -> sw_if_index
+	generators  map[uint32]*iface // the packet generators' interfaces by ID
 	streams     []*stream         // the streams of packet generators
 	tracer      tracer
 	underlay    *underlay // frames are lost if it has no folder
@@ -70,16 +71,19 @@ func boot(config Config) (*vpp, error) {
 		overlooked:  map[*client]bool{},
 		watchers:    map[*client]uint32{},
 		loopbacks:   map[uint32]bool{},
-		subs:        map[subKey]uint32{},
-		vlans:       map[vlanKey]uint32{},
+		subs:        map[subKey]*iface{},
+		vlans:       map[vlanKey]*iface{},
 		rewrites:    map[uint32]tagRewrite{},
-		bridges:     map[uint32]*bridge{},
+		vxlans:      newVXLANs(),
+		geneves:     newGENEVEs(),
+		gres:        newGREs(),
+		bridges:     map[uint32]*l2.BridgeDomainAddDelV2{},
 		tables:      [2]map[uint32]bool{{}, {}},
 		policers:    policers{byName: map[string]uint32{}, applied: map[uint32]*applied{}},
 		classifiers: classifiers{bound: map[uint32]uint32{}, works: map[uint32]bool{}},
 		routes:      append([]Route(nil), config.Routes...),
 		counted:     config.Clock(),
-		generators:  map[uint32]uint32{},
+		generators:  map[uint32]*iface{},
 		bfd:         bfdSessions{byKey: map[bfdKey]*bfdSession{}, watchers: map[*client]bool{}},
 		echoes:      map[int]chan int{},
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/tunnel"
 )
 
 // IndexGuard checks that the indices in a plan still belong to the same interfaces. Another user may delete
@@ -68,7 +69,7 @@ func (g *IndexGuard) expectedAt(index uint32) *expected {
 // interfaces that are known to be unchanged in this epoch of VPP's stats segment. made contains the indices
 // of the interfaces that the plan has created.
 func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *observe.NamedByIndex) {
-	for _, ref := range op.Action.Names() {
+	for _, ref := range op.names() {
 		index := ref.At(made)
 		if index == observe.NoIndex || g.isCurrent(op, index, epoch) || !named.AddInterface(index) {
 			continue
@@ -92,7 +93,7 @@ func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *
 func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (most, keys bool) {
 	named := make(map[uint32]bool)
 	for _, op := range ops {
-		for _, ref := range op.Action.Names() {
+		for _, ref := range op.names() {
 			index := ref.At(made)
 			if index == observe.NoIndex || g.isCurrent(op, index, epoch) {
 				continue
@@ -116,7 +117,7 @@ func (g *IndexGuard) isCurrent(op Op, index uint32, epoch int64) bool {
 // Verify returns the reason why the operation must not be sent, or nil if all objects that its message names
 // are as planned.
 func (g *IndexGuard) Verify(op Op, made map[Made]uint32, epoch int64, now *observe.Snapshot) *Reason {
-	for _, ref := range op.Action.Names() {
+	for _, ref := range op.names() {
 		if index := ref.At(made); index != observe.NoIndex && g.isCurrent(op, index, epoch) {
 			continue
 		}
@@ -194,4 +195,77 @@ func replaced(ref Ref, is *observe.Interface) *Reason {
 			is.Name, is.Tag)
 	}
 	return pending("verify_mismatch", Describe(is), "%s with the tag %q has replaced %s; it is not changed", is.Name, is.Tag, ref.Name)
+}
+
+// CreateCheck uses a snapshot that is newer than the plan, to check whether the objects of the plan may still
+// be created.
+type CreateCheck struct {
+	now     *observe.Snapshot
+	subs    *subInterfaces
+	ids     map[subID]*observe.Interface
+	tunnels map[tunnel.Identity]*observe.Tunnel
+}
+
+type subID struct{ port, id uint32 }
+
+// NewCreateCheck builds indexes of a snapshot. With them, the time to check a plan grows only linearly with
+// the length of the plan.
+func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
+	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
+	c := &CreateCheck{
+		now: now, subs: newSubInterfaces(interfaces), ids: make(map[subID]*observe.Interface, interfaces),
+		tunnels: make(map[tunnel.Identity]*observe.Tunnel, tunnels),
+	}
+	for _, i := range now.Interfaces {
+		if !i.IsSub() {
+			continue
+		}
+		c.ids[subID{i.Sup, i.Sub.ID}] = i
+		c.subs.add(i)
+	}
+	for _, t := range now.Tunnels {
+		if t.TakesKey() {
+			c.tunnels[t.Identity()] = t
+		}
+	}
+	return c
+}
+
+// Verify returns the reason why the operation must no longer be sent, or nil. The key of an object to be
+// created must still be free. If a sub-interface with the same VLANs exists, VPP refuses the new
+// sub-interface and stops the traffic of the existing sub-interface. A more specific sub-interface takes the
+// frames of a less specific sub-interface.
+func (c *CreateCheck) Verify(op Op) *Reason {
+	switch a := op.Action.(type) {
+	case CreateSub:
+		return c.sub(a)
+	case CreateTunnel:
+		if t := c.tunnels[a.Tunnel.Identity()]; t != nil {
+			return c.taken(t.Index)
+		}
+	}
+	return nil
+}
+
+func (c *CreateCheck) sub(a CreateSub) *Reason {
+	if existing := c.ids[subID{a.Port.Index, a.ID}]; existing != nil {
+		return c.taken(existing.Index)
+	}
+	for existing := range c.subs.overlapping(a.Port.Index, a.Access) {
+		return pending("verify_mismatch", Describe(existing), "%s, which takes %s, was created meanwhile and shares frames with VLAN %s",
+			existing.Name, taken(existing.Sub), vlan(a.Access))
+	}
+	return nil
+}
+
+func (c *CreateCheck) taken(index uint32) *Reason {
+	i := c.now.ByIndex(index)
+	if i == nil {
+		return pending("verify_mismatch", "", "the object to be created exists by now")
+	}
+	return pending("verify_mismatch", Describe(i), "%s exists where another one is to be created", i.Name)
+}
+
+func changed(ref Ref) *Reason {
+	return pending("verify_mismatch", ref.Name, "%s went or changed while the plan was carried out", ref.Name)
 }

@@ -1,6 +1,54 @@
 package report
 
-import "longline.dev/agent/internal/statseg"
+import (
+	"math"
+	"time"
+
+	"longline.dev/agent/internal/statseg"
+)
+
+// Load is the traffic that an interface received and sent over the last interval (bit/s, with Ethernet
+// headers, without preamble and inter-frame gap).
+type Load struct{ RxBPS, TxBPS uint64 }
+
+// Loads compares the last two readings of the counters of all interfaces.
+type Loads struct{ before, last moment }
+
+type moment struct {
+	at      time.Time
+	reading statseg.Reading
+}
+
+// take adds a reading, and forgets the reading before the last one.
+func (l *Loads) take(at time.Time, reading statseg.Reading) {
+	l.before, l.last = l.last, moment{at, reading}
+}
+
+// Of returns the load of the interface with this index and name in the VPP that started at bootMS. It returns
+// false if the two readings have no reliable difference, because VPP restarted, another interface had the
+// index, or a counter decreased.
+func (l Loads) Of(bootMS int64, index uint32, name string) (Load, bool) {
+	before, beforeOK := l.before.counts(bootMS, index, name)
+	now, nowOK := l.last.counts(bootMS, index, name)
+	over := l.last.at.Sub(l.before.at).Seconds()
+	if !beforeOK || !nowOK || over <= 0 {
+		return Load{}, false
+	}
+	rx, rxOK := difference(before.rx, now.rx)
+	tx, txOK := difference(before.tx, now.tx)
+	rate := func(c statseg.Count) uint64 { return uint64(math.Round(float64(c.Bytes) * 8 / over)) }
+	return Load{rate(rx), rate(tx)}, rxOK && txOK
+}
+
+type counts struct{ rx, tx statseg.Count }
+
+func (m *moment) counts(bootMS int64, index uint32, name string) (counts, bool) {
+	r := &m.reading
+	if r.BootMS != bootMS || int(index) >= min(len(r.Rx), len(r.Tx), len(r.Names)) || r.Names[index] != name {
+		return counts{}, false
+	}
+	return counts{r.Rx[index], r.Tx[index]}, true
+}
 
 // Port is an interface that the agent did not create, towards the backbone or a customer: a port, or a
 // sub-interface with addresses.
@@ -11,9 +59,18 @@ type Port struct {
 
 // PortCount has the numbers of frames that a port transferred and lost.
 type PortCount struct {
-	Name                                          string
-	Rx, Tx                                        uint64
-	Drops, RxMiss, RxErrors, RxNoBuffer, TxErrors uint64
+	Name       string `json:"name"`
+	Rx         uint64 `json:"rx_packets"`
+	Tx         uint64 `json:"tx_packets"`
+	Drops      uint64 `json:"drops"`
+	RxMiss     uint64 `json:"rx_miss"`
+	RxErrors   uint64 `json:"rx_errors"`
+	RxNoBuffer uint64 `json:"rx_no_buffer"`
+	TxErrors   uint64 `json:"tx_errors"`
+}
+
+func (c *PortCount) counters() [7]*uint64 {
+	return [...]*uint64{&c.Rx, &c.Tx, &c.Drops, &c.RxMiss, &c.RxErrors, &c.RxNoBuffer, &c.TxErrors}
 }
 
 // Lost returns the number of frames that never reached VPP, or could not leave VPP because the link was down.
@@ -36,22 +93,11 @@ func (l Loads) portCounts(bootMS int64, ports []Port) (counts []PortCount) {
 		if !beforeOK || !nowOK {
 			continue
 		}
-		count := PortCount{Name: port.Name}
-		grew := true
-		for _, field := range []struct {
-			to          *uint64
-			before, now uint64
-		}{
-			{&count.Rx, before.Rx, now.Rx},
-			{&count.Tx, before.Tx, now.Tx},
-			{&count.Drops, before.Drops, now.Drops},
-			{&count.RxMiss, before.RxMiss, now.RxMiss},
-			{&count.RxErrors, before.RxErrors, now.RxErrors},
-			{&count.RxNoBuffer, before.RxNoBuffer, now.RxNoBuffer},
-			{&count.TxErrors, before.TxErrors, now.TxErrors},
-		} {
-			grew = grew && field.now >= field.before
-			*field.to = field.now - field.before
+		count, grew := PortCount{Name: port.Name}, true
+		was, is := before.counters(), now.counters()
+		for n, increase := range count.counters() {
+			grew = grew && *is[n] >= *was[n]
+			*increase = *is[n] - *was[n]
 		}
 		if grew {
 			counts = append(counts, count)
@@ -99,6 +145,5 @@ func grown(before, now *uint64) *uint64 {
 	if before == nil || now == nil || *now < *before {
 		return nil
 	}
-	difference := *now - *before
-	return &difference
+	return new(*now - *before)
 }

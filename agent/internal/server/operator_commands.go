@@ -1,0 +1,294 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"longline.dev/agent/internal/calibration"
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/packettrace"
+	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/report"
+)
+
+// An operator decides through the control socket about interfaces whose tag another user has cleared or
+// replaced.
+
+type claimOrReleaseBody struct {
+	intent.Key
+	Interface string `json:"interface"` // "" for all
+}
+
+// RelabelledBody is an interface whose tag another user has cleared or replaced.
+type RelabelledBody struct {
+	intent.Key
+	Kind      string `json:"kind"`
+	Interface string `json:"interface"`
+	SwIfIndex uint32 `json:"sw_if_index"`
+	Tag       string `json:"tag"`
+}
+
+func relabelledOf(interfaces []*plan.EndInterface) []RelabelledBody {
+	bodies := []RelabelledBody{}
+	for _, h := range interfaces {
+		bodies = append(bodies, RelabelledBody{h.End, h.Kind(), h.Interface.Name, h.Interface.Index, h.Interface.Tag})
+	}
+	return bodies
+}
+
+// DecidedBody is the response to a claim or a release.
+type DecidedBody struct {
+	Schema     int              `json:"schema"`
+	Router     string           `json:"router"`
+	Relabelled []RelabelledBody `json:"relabelled"` // the interfaces as they were before the decision
+}
+
+// claimOrRelease handles a claim or a release, which the engine carries out.
+func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.EndInterface, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
+			end, name := requested.Key, requested.Interface
+			found, err := do(r.Context(), end, name)
+			refusal := conflictOf(err, frozen,
+				conflictBy[*converge.NotRelabelledError]("not-relabelled", "Nothing to decide"),
+				conflictBy[*converge.NotClaimedError]("vpp-refused", "VPP did not do it"))
+			switch {
+			case refusal != nil:
+				refusal.write(w)
+			case errors.Is(err, converge.ErrNoVPP), errors.Is(err, converge.ErrStopping):
+				unavailable(err).write(w)
+			case err != nil:
+				s.log.Error("not decided", "end", end.String(), "interface", name, "error", err)
+				internalError("not-done", "It was not done to its end", err.Error()).write(w)
+			default:
+				writeJSON(w, DecidedBody{1, s.router, relabelledOf(found)})
+			}
+		})
+	}
+}
+
+func decodeDecision(body []byte) (*claimOrReleaseBody, *problem) {
+	invalid := func(format string, args ...any) (*claimOrReleaseBody, *problem) {
+		return nil, unprocessable("invalid-decision", "The request is not valid", fmt.Sprintf(format, args...))
+	}
+	var requested claimOrReleaseBody
+	if err := decodeStrictly(body, &requested); err != nil {
+		return invalid("the body is not {vll, end, interface}: %v", err)
+	}
+	if _, ok := ownership.ParseTag(ownership.Tag{Key: requested.Key, Revision: 1}.String()); !ok {
+		return invalid("vll is %q and end %q: these are an id in lower case with dashes, and a or z", requested.VLL, requested.End)
+	}
+	return &requested, nil
+}
+
+// RebuildBody is the response to a request for a rebuild.
+type RebuildBody struct {
+	Schema int    `json:"schema"`
+	Router string `json:"router"`
+	intent.Key
+}
+
+// postRebuild requests that the sub-interface of an end is deleted and created again. The response confirms
+// the request. An event in the reports to the portal shows when the rebuild is done.
+func (s *Server) postRebuild(w http.ResponseWriter, r *http.Request) {
+	takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
+		end := requested.Key
+		err := s.engine.RebuildVLAN(end)
+		refusal := conflictOf(err,
+			conflictIf(report.ErrNoSuchVLAN, "nothing-to-rebuild", "Nothing to rebuild"),
+			conflictIf(converge.ErrNotRepaired, "frozen", "The router is frozen"))
+		switch {
+		case refusal != nil:
+			refusal.write(w)
+		case err != nil:
+			s.log.Error("not rebuilt", "end", end.String(), "error", err)
+			internalError("not-done", "It was not done", err.Error()).write(w)
+		default:
+			writeJSON(w, RebuildBody{1, s.router, end})
+		}
+	})
+}
+
+// longestReason is the length of the longest reason for a freeze (bytes).
+const longestReason = 200
+
+type freezeRequest struct {
+	Reason  string `json:"reason"`
+	Seconds int64  `json:"seconds"`
+}
+
+func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
+	takeRequest(s, w, r, decodeFreeze, func(requested *freezeRequest) {
+		begun, err := s.engine.FreezeHere(requested.Reason, time.Now().Add(time.Duration(requested.Seconds)*time.Second))
+		if err != nil {
+			notFrozen(err).write(w)
+			return
+		}
+		writeJSON(w, begun.Shown(time.Now()))
+	})
+}
+
+func decodeFreeze(body []byte) (*freezeRequest, *problem) {
+	var requested freezeRequest
+	longest := int64(freeze.Longest / time.Second)
+	if err := decodeStrictly(body, &requested); err != nil || strings.TrimSpace(requested.Reason) == "" || len(requested.Reason) > longestReason ||
+		requested.Seconds < 1 || requested.Seconds > longest {
+		return nil, unprocessable("invalid-freeze", "The request is not valid",
+			"the body is not {reason, seconds}: a reason of up to 200 bytes, and 1 second to 30 days")
+	}
+	return &requested, nil
+}
+
+func (s *Server) postUnfreeze(w http.ResponseWriter, r *http.Request) {
+	anything := func([]byte) (*struct{}, *problem) { return &struct{}{}, nil }
+	takeRequest(s, w, r, anything, func(*struct{}) {
+		if err := s.engine.Unfreeze(); err != nil {
+			notFrozen(err).write(w)
+			return
+		}
+		writeJSON(w, s.engine.Status().Freeze.Shown(time.Now()))
+	})
+}
+
+func notFrozen(err error) problem {
+	refusal := conflictOf(err,
+		conflictBy[*converge.TestUnderWayError]("test-under-way", "A line is being tested"),
+		conflictBy[*freeze.OtherError]("frozen", "This router is frozen already"),
+		conflictIf(freeze.ErrNone, "not-frozen", "There is no freeze"))
+	switch {
+	case refusal != nil:
+		return *refusal
+	case errors.Is(err, converge.ErrStopping):
+		return unavailable(err)
+	}
+	return internalError("storage", "It could not be stored", "nothing was changed: "+err.Error())
+}
+
+type calibrationRequest struct {
+	Schema    int  `json:"schema"`
+	WithLines bool `json:"beside_lines"`
+}
+
+type missingBody struct {
+	Transport string `json:"transport"`
+	Message   string `json:"message"`
+}
+
+// CalibrationBody is the response to a calibration.
+type CalibrationBody struct {
+	Schema       int                  `json:"schema"`
+	Router       string               `json:"router"`
+	MeasuredMS   int64                `json:"measured_ms"`
+	VPPVersion   string               `json:"vpp_version"`
+	AgentVersion string               `json:"agent_version"`
+	CPU          string               `json:"cpu"`
+	ClockHz      float64              `json:"clock_hz"`
+	Rounds       int                  `json:"rounds"`
+	Frames       int                  `json:"frames"`
+	Figures      []calibration.Figure `json:"figures"`
+	Missing      []missingBody        `json:"missing"`
+}
+
+func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
+	takeRequest(s, w, r, decodeCalibration, func(requested *calibrationRequest) {
+		found, err := s.engine.Calibrate(r.Context(), requested.WithLines)
+		if err != nil {
+			s.log.Warn("not calibrated", "error", err)
+			problemOf(err, frozen, vppRefused,
+				conflictBy[*converge.InServiceError]("in-service", "The router is in service, and nothing was done"),
+				conflictBy[*calibration.CannotError]("cannot-calibrate", "Nothing can be measured here"),
+				conflictBy[*calibration.DisturbedError]("disturbed", "Other frames disturbed the measurement")).write(w)
+			return
+		}
+		writeJSON(w, s.calibrationOf(found))
+	})
+}
+
+func decodeCalibration(body []byte) (*calibrationRequest, *problem) {
+	var requested calibrationRequest
+	if err := decodeStrictly(body, &requested); err != nil || requested.Schema != 1 {
+		return nil, unprocessable("invalid-calibration", "The request is not valid", "the body is not {schema: 1, beside_lines}; nothing was done")
+	}
+	return &requested, nil
+}
+
+func (s *Server) calibrationOf(found *converge.Calibrated) CalibrationBody {
+	body := CalibrationBody{
+		Schema: 1, Router: s.router, MeasuredMS: found.AtMS, VPPVersion: found.VPP.Version, AgentVersion: s.version, CPU: found.CPU,
+		ClockHz: math.Round(found.ClockRate), Rounds: found.Rounds, Frames: found.Frames, Figures: append([]calibration.Figure{}, found.Figures...), Missing: []missingBody{},
+	}
+	for _, transport := range calibration.Transports {
+		if message, lacks := found.Missing[transport]; lacks {
+			body.Missing = append(body.Missing, missingBody{string(transport), message})
+		}
+	}
+	return body
+}
+
+const (
+	mostTraced       = 50 // packets
+	longestTrace     = 30 // seconds
+	traceNoneIsShown = "the body is not {schema: 1, of, packets, seconds}; nothing was done"
+)
+
+type traceRequest struct {
+	Schema  int    `json:"schema"`
+	Of      string `json:"of"`
+	Packets int    `json:"packets"`
+	Seconds int    `json:"seconds"`
+}
+
+// TraceBody is the response to a trace.
+type TraceBody struct {
+	Schema   int                  `json:"schema"`
+	Router   string               `json:"router"`
+	VLL      string               `json:"vll"`
+	Examined int                  `json:"looked"` // number of packets that the tracer captured, of this line and of other lines
+	Packets  []packettrace.Packet `json:"packets"`
+}
+
+func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
+	takeRequest(s, w, r, decodeTrace, func(requested *traceRequest) {
+		named, unnamed := s.lineNamed(r.Context(), requested.Of)
+		if unnamed != nil {
+			unnamed.write(w)
+			return
+		}
+		found, err := s.engine.Trace(r.Context(), named.vll, requested.Packets, time.Duration(requested.Seconds)*time.Second)
+		if err != nil {
+			s.log.Warn("no trace", "error", err)
+			problemOf(err, // a refusal by VPP counts as unavailable here
+				conflictIf(converge.ErrTracing, "tracer-in-use", "The tracer is in use"),
+				conflictBy[*packettrace.InUseError]("tracer-in-use", "The tracer is in use"),
+				conflictBy[*packettrace.CannotError]("cannot-trace", "Nothing can be traced here"),
+				conflictBy[*packettrace.LeftError]("trace-left", "Something is left in VPP's tracer"),
+				conflictBy[*converge.NotTestingError]("not-traced", "Nothing was traced")).write(w)
+			return
+		}
+		writeJSON(w, TraceBody{1, s.router, named.vll, found.Examined, found.Packets})
+	})
+}
+
+func decodeTrace(body []byte) (*traceRequest, *problem) {
+	invalid := func(detail string) (*traceRequest, *problem) {
+		return nil, unprocessable("invalid-trace", "The request is not valid", detail)
+	}
+	var requested traceRequest
+	switch err := decodeStrictly(body, &requested); {
+	case err != nil || requested.Schema != 1:
+		return invalid(traceNoneIsShown)
+	case requested.Packets < 1 || requested.Packets > mostTraced:
+		return invalid(fmt.Sprintf("packets: %d is not in 1..%d", requested.Packets, mostTraced))
+	case requested.Seconds < 1 || requested.Seconds > longestTrace:
+		return invalid(fmt.Sprintf("seconds: %d is not in 1..%d", requested.Seconds, longestTrace))
+	}
+	return &requested, nil
+}
