@@ -20,7 +20,7 @@ from portal.core.network.encapsulations import Family
 from portal.underlay.errors import TransportRefused
 from portal.underlay.path_mtu import PathPolicy
 from portal.underlay.topology import Link, LinkSide, Router, Topology
-from portal.underlay.transport_selection import select_transport
+from portal.underlay.transport_selection import Between, select_transport
 
 ROUTERS = sized(1_000, smallest=40)
 LINKS = sized(2_500, smallest=100)
@@ -55,17 +55,16 @@ def check(topology: Topology, chance: random.Random) -> bool:
     """Check a line between two random routers. Return whether a transport is possible."""
     a, z = chance.sample(range(ROUTERS), 2)
     try:
-        select_transport(
-            topology,
-            a,
-            z,
+        between = Between(
+            topology=topology,
+            a=a,
+            z=z,
             a_families=Family,
             z_families=Family,
-            svc_mtu=1500,
             carried_tags=2,
-            requested=None,
             policy=PathPolicy(),
         )
+        select_transport(between, svc_mtu=1500, requested=None)
     except TransportRefused:
         return False  # a refusal is a valid result too
     return True

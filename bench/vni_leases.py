@@ -59,7 +59,7 @@ def _exhausted() -> float:
     from django.db import connection
 
     from portal.allocation.errors import VniPoolExhausted
-    from portal.allocation.vni_leases import LAST_VNI, vni_lease
+    from portal.allocation.tunnel_leases import LAST_VNI, vni_lease
     from portal.core.clock import now
 
     with connection.cursor() as cursor:
@@ -98,7 +98,7 @@ def _lease_many(ready: Barrier) -> None:
 def _lease(connected: threading.Barrier) -> None:
     from django.db import connection
 
-    from portal.allocation.vni_leases import vni_lease
+    from portal.allocation.tunnel_leases import vni_lease
     from portal.core.clock import now
 
     connection.ensure_connection()

@@ -514,8 +514,8 @@ LONGLINE_PROBE_EVERY_S = env.int("LONGLINE_PROBE_EVERY_S", default=300)
 # the counters of the far ends are added up per 5 minutes.
 LONGLINE_SILENCE_IS_DOWN_S = max(600, env.int("LONGLINE_SILENCE_IS_DOWN_S", default=600))
 
-# Link loss forwarding (portal.vll.link_loss_decision): after DOWN_S seconds without a link at one end, the
-# port at the other end is taken down. After UP_S seconds with a link, that port is set up again.
+# Link loss forwarding (portal.vll.operations.link_loss_forwarding): after DOWN_S seconds without a link at
+# one end, the port at the other end is taken down. After UP_S seconds with a link, that port is set up again.
 LONGLINE_LINK_LOSS_DOWN_S = max(2, env.int("LONGLINE_LINK_LOSS_DOWN_S", default=10))
 LONGLINE_LINK_LOSS_UP_S = max(2, env.int("LONGLINE_LINK_LOSS_UP_S", default=10))
 

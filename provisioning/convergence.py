@@ -32,8 +32,8 @@ from portal.vll.models import Attempt, Order, VllEnd
 from portal.vll.operations import answers_take, attempt_record
 from portal.vll.operations.paths import probe_answers_take, stored_probe_answers
 from portal.vll.operations.router_answers import stored_answers
+from portal.vll.router_operations.actions import end_rebuild_failed
 from portal.vll.router_operations.freeze import last_acknowledged_freeze
-from portal.vll.router_operations.rebuild import end_rebuild_failed
 from portal.vll.states import TERMINAL_ORDER_STATES
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable, agent_of
 from provisioning.agent_reply_decoder import Reply

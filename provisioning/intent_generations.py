@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from portal.allocation.vni_leases import PROBE_VNI
+from portal.allocation.tunnel_leases import PROBE_VNI
 from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import wanted_watch
 from portal.core.network.required_mtu import MAX_FRAME

@@ -16,8 +16,8 @@ from portal.inventory.models import Router
 from portal.vll.line_spec import ALLOCATED_END, REVISION
 from portal.vll.models import VllEnd, VllTombstone
 from portal.vll.operations.link_loss_forwarding import forwards_link_loss
+from portal.vll.queries import ADDS_PENDING_APPROVAL, GONE, unconfirmed_ends
 from portal.vll.states import AdminStatus, Handover
-from portal.vll.unconfirmed_ends import ADDS_PENDING_APPROVAL, GONE, unconfirmed_ends
 from provisioning.intent_document import EndKey, IntendedEnd, Release, end_members
 
 _END = (

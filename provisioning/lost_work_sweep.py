@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from portal.allocation.gre_leases import cooled_down_gre_keys_free, cooled_down_gre_pairs_free
-from portal.allocation.vni_leases import cooled_down_vnis_free
+from portal.allocation.tunnel_leases import cooled_down_leases_free
 from portal.core.db.each_row import each_row
 from portal.events.models import Outbox
 from portal.inventory.models import Router
@@ -43,9 +42,7 @@ def sweep(*, now: datetime) -> None:
         routers_resend,
         reconciliations_resend,
         behind_agents_announce,
-        cooled_down_vnis_free,
-        cooled_down_gre_keys_free,
-        cooled_down_gre_pairs_free,
+        cooled_down_leases_free,
         published_forget,
     )
     with ExitStack() as round_:

@@ -16,10 +16,9 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.stored_text import in_english
 from portal.inventory.models import Router
-from portal.vll.intent_digest import intent_digests
 from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations import plan_finish
-from portal.vll.operations.order_approval import approved_order_continue
+from portal.vll.operations.order_approval import approved_order_continue, intent_digests
 from provisioning.agent_client import Refused, Unreachable, agent_of
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import router_intent
@@ -34,7 +33,7 @@ class RouterPlan:
     * ``ends``: the ends that would be pending or in conflict, each with the reason.
     * ``differences``: ``end``, ``field``, ``before`` and ``after`` of each changed member of the intent.
     * ``error``: why there is no plan, or "".
-    * ``digest``: the digest of the router's other lines (``portal.vll.intent_digest``).
+    * ``digest``: the digest of the router's other lines (``portal.vll.operations.order_approval``).
     """
 
     router: Router

@@ -9,8 +9,8 @@ from portal import celery_tasks
 from portal.core import clock
 from portal.core.db.each_row import each_row
 from portal.telemetry.oper_status import stale_vlls_mark
+from portal.vll.line_mtu_check import lines_not_carried_keep
 from portal.vll.operations import link_losses_forward, reservations_expire, tunnel_paths_keep
-from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from portal.vll.operations.paths import CLAIM, ROUND_TRIPS_EVERY, paths_to_probe
 from provisioning import convergence
 from provisioning import lost_work_sweep as sweeper

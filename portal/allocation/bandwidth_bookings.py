@@ -27,12 +27,20 @@ SELECT id, %(owner)s, %(side)s, %(cir_bps)s FROM booked
 """
 
 
-def bandwidth_book(*, port: Port, owner: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
+def bandwidth_book(
+    *, port: Port, owner: UUID | None, side: str, cir_bps: int, own_bps: int = 0, besides_bps: int = 0
+) -> None:
     """Book ``cir_bps`` (bit/s) on a port, minus ``own_bps``, the line's present booking there.
 
     Raises ``PortFull``. The caller has loaded the ports with the speed of their links. It has locked all
-    ports that it books, in id order to avoid deadlocks.
+    ports that it books, in id order to avoid deadlocks. ``owner`` None checks the booking and writes nothing;
+    ``besides_bps`` then count as booked, too.
     """
+    if owner is None:
+        given_back = own_bps - port.booked_bps - besides_bps
+        if cir_bps > port.bookable_now_bps + given_back:
+            raise _full(port, side, cir_bps, given_back)
+        return
     values: dict[str, Any] = {
         "port": port.pk,
         "owner": owner,
@@ -46,19 +54,6 @@ def bandwidth_book(*, port: Port, owner: UUID, side: str, cir_bps: int, own_bps:
     if not booked:
         found = with_link_speed(Port.objects.select_related("router")).get(pk=port.pk)
         raise _full(found, side, cir_bps, own_bps - found.booked_bps)
-
-
-def bandwidth_check(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
-    """Raise ``PortFull`` if a booking would fail. Writes nothing.
-
-    ``booked_besides``: a rate (bit/s) that counts as booked on the port already, in addition to all bookings.
-    ``cir_bps`` and ``own_bps`` are as in ``bandwidth_book``.
-    """
-    if cir_bps <= own_bps:
-        return
-    given_back = own_bps - port.booked_bps - booked_besides
-    if cir_bps > port.bookable_now_bps + given_back:
-        raise _full(port, side, cir_bps, given_back)
 
 
 def bandwidth_settle(

@@ -7,6 +7,7 @@ ranges. A key is ``tpid_bit << 24 | outer << 12 | inner``. ``tpid_bit`` is 1 for
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,29 +17,29 @@ from django.db.backends.postgresql.psycopg_any import NumericRange
 
 from portal.allocation.errors import NoVlanFree, VlanInForeignUse, VlanTaken
 from portal.allocation.models import PortVlanLease
-from portal.core.network.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, selected_frames
+from portal.core.network.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, Tags
 from portal.inventory.models import Port
 
 Keys = tuple[int, int]
 WHOLE_PORT: Keys = (0, 2**25)
 
 
-def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Keys:
+def tag_keys(tags: Tags) -> Keys:
     """Return the half-open range of keys for the frames that an end with these tags takes.
 
     A sub-interface that is not exact-match also takes frames with more tags than it is configured with (VPP
     src/vnet/ethernet/node.c). A sub-interface with only an outer VLAN therefore excludes every inner VLAN.
     """
-    if tagging is Tagging.UNTAGGED:
+    if tags.tagging is Tagging.UNTAGGED:
         return WHOLE_PORT
-    if outer is None:
-        raise ValueError(f"{tagging} needs an outer VLAN")
-    base = (1 << 24 if tagging is Tagging.DOT1AD else 0) | outer << 12
-    if tagging is Tagging.DOT1Q:
-        return (base, base + 1) if exact_match else (base, base + 4096)
-    if inner is None:
-        raise ValueError(f"{tagging} needs an inner VLAN")
-    return (base | inner, (base | inner) + 1)
+    if tags.outer is None:
+        raise ValueError(f"{tags.tagging} needs an outer VLAN")
+    base = (1 << 24 if tags.tagging is Tagging.DOT1AD else 0) | tags.outer << 12
+    if tags.tagging is Tagging.DOT1Q:
+        return (base, base + 1) if tags.exact_match else (base, base + 4096)
+    if tags.inner is None:
+        raise ValueError(f"{tags.tagging} needs an inner VLAN")
+    return (base | tags.inner, (base | tags.inner) + 1)
 
 
 def overlap(one: Keys, other: Keys) -> bool:
@@ -78,22 +79,21 @@ ORDER BY 1, 2, 3
 def vlan_lease(
     *,
     port: Port,
-    owner: UUID,
+    owner: UUID | None,
     side: str,
-    tagging: Tagging,
-    outer: int | None,
-    inner: int | None,
-    exact_match: bool,
+    tags: Tags,
     now: datetime,
     foreign: Mapping[str, Frames],
     own: UUID | None = None,
     preferred: Collection[int] = (),
+    besides: Iterable[Keys] = (),
 ) -> int | None:
     """Lease these tags for ``owner``, and return the outer VLAN, or None for a whole port.
 
-    Raises VlanTaken, VlanInForeignUse, NoVlanFree.
+    Raises VlanTaken, VlanInForeignUse, NoVlanFree. ``owner`` None checks the lease and writes nothing; keys
+    ``besides`` then count as leased, too.
 
-    ``outer`` None on a tagged service means any free VLAN, preferably one of ``preferred``. ``own``: the
+    ``tags.outer`` None on a tagged service means any free VLAN, preferably one of ``preferred``. ``own``: the
     owner of the line's present leases. If its lease of this end overlaps the new tags, the lease is widened
     to include the old and the new tags. Later, ``vlans_settle`` narrows it to the old or to the new tags.
     ``foreign``: the port's ``foreign_frames``.
@@ -101,62 +101,27 @@ def vlan_lease(
     The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
     uniqueness and needs no lock.
     """
-    mine = PortVlanLease.objects.filter(port=port, owner=own, side=side).first() if own else None
-    portal_chooses = tagging is not Tagging.UNTAGGED and outer is None
+    portal_chooses = tags.tagging is not Tagging.UNTAGGED and tags.outer is None
+    taken: list[Keys] = []
+    if portal_chooses or owner is None:
+        taken = [*vlans_taken(port, side=side, own=own), *besides]
     if portal_chooses:
-        taken = vlans_taken(port, side=side, own=own)
-        outer = vlan_choose(
-            port=port,
-            side=side,
-            tagging=tagging,
-            outer=None,
-            inner=inner,
-            exact_match=exact_match,
-            taken=taken,
-            foreign=foreign,
-            preferred=preferred,
-        )
-    keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
-    if mine is not None and overlap(_keys(mine), keys):
-        leased = _widen(mine, keys)
-    else:
-        leased = _insert(port, owner, side, keys, now)
-    if not leased:
-        raise _taken(port, side, tagging, outer, inner, keys)
-    if not portal_chooses:
-        _refuse_foreign(port, side, tagging, outer, inner, exact_match, foreign)
-    return outer
-
-
-def vlan_choose(
-    *,
-    port: Port,
-    side: str,
-    tagging: Tagging,
-    outer: int | None,
-    inner: int | None,
-    exact_match: bool,
-    taken: list[Keys],
-    foreign: Mapping[str, Frames],
-    preferred: Collection[int] = (),
-) -> int | None:
-    """Return the outer VLAN that a new lease would get in addition to ``taken`` and ``foreign``. Writes
-    nothing.
-
-    Raises VlanTaken, VlanInForeignUse, NoVlanFree.
-    """
-    if tagging is not Tagging.UNTAGGED and outer is None:
-        free = free_outer_vlans(
-            taken, foreign.values(), tagging=tagging, inner=inner, exact_match=exact_match
-        )
+        free = free_outer_vlans(taken, foreign.values(), tags)
         if not free:
             raise NoVlanFree(field=f"{side}_end.outer_vlan", port=str(port))
-        return next((vlan for vlan in free if vlan in preferred), free[0])
-    keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
-    if any(overlap(keys, others) for others in taken):
-        raise _taken(port, side, tagging, outer, inner, keys)
-    _refuse_foreign(port, side, tagging, outer, inner, exact_match, foreign)
-    return outer
+        tags = replace(tags, outer=next((vlan for vlan in free if vlan in preferred), free[0]))
+    keys = tag_keys(tags)
+    if owner is None:
+        leased = not any(overlap(keys, others) for others in taken)
+    else:
+        mine = PortVlanLease.objects.filter(port=port, owner=own, side=side).first() if own else None
+        widen = mine is not None and overlap(_keys(mine), keys)
+        leased = _widen(mine, keys) if mine and widen else _insert(port, owner, side, keys, now)
+    if not leased:
+        raise _taken(port, side, tags, keys)
+    if not portal_chooses:
+        _refuse_foreign(port, side, tags, foreign)
+    return tags.outer
 
 
 def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[Keys]:
@@ -213,15 +178,8 @@ def _attached_frames(attachment: Mapping[str, Any]) -> Frames:
     )
 
 
-def free_outer_vlans(
-    taken: Iterable[Keys],
-    foreign: Iterable[Frames],
-    *,
-    tagging: Tagging,
-    inner: int | None,
-    exact_match: bool,
-) -> list[int]:
-    """Return the outer VLANs that an end with this tagging could still have.
+def free_outer_vlans(taken: Iterable[Keys], foreign: Iterable[Frames], tags: Tags) -> list[int]:
+    """Return the outer VLANs that an end with the other values of ``tags`` could still have.
 
     VLANs from 100 come first, then 2 to 99, then 1, because switches often use low VLANs for themselves.
     """
@@ -231,9 +189,9 @@ def free_outer_vlans(
             return []
         # A lease of less than the whole port has exactly one outer VLAN.
         outer = (others[0] >> 12) & 0xFFF
-        if overlap(tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match), others):
+        if overlap(tag_keys(replace(tags, outer=outer)), others):
             blocked.add(outer)
-    wanted = selected_frames(tagging, outer=None, inner=inner, exact_match=exact_match)
+    wanted = replace(tags, outer=None).frames
     for frames in foreign:
         if wanted.overlaps(frames):
             if frames.outer is None:
@@ -281,30 +239,22 @@ def vlans_release(*, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> 
             lease.delete()
 
 
-def _refuse_foreign(
-    port: Port,
-    side: str,
-    tagging: Tagging,
-    outer: int | None,
-    inner: int | None,
-    exact_match: bool,
-    foreign: Mapping[str, Frames],
-) -> None:
+def _refuse_foreign(port: Port, side: str, tags: Tags, foreign: Mapping[str, Frames]) -> None:
     """Raise VlanInForeignUse if the agent would refuse these frames because of a reported interface."""
-    wanted = selected_frames(tagging, outer=outer, inner=inner, exact_match=exact_match)
+    wanted = tags.frames
     for interface, frames in foreign.items():
         if wanted.overlaps(frames):
-            field, vlans = _named(side, tagging, outer, inner)
+            field, vlans = _named(side, tags)
             raise VlanInForeignUse(field=field, port=str(port), vlans=vlans, interface=interface)
 
 
-def _named(side: str, tagging: Tagging, outer: int | None, inner: int | None) -> tuple[str, str | None]:
+def _named(side: str, tags: Tags) -> tuple[str, str | None]:
     """Return the name of the wrong field for an error, and the requested VLANs as text. For a whole port, the
     text is None.
     """
-    if tagging is Tagging.UNTAGGED:
+    if tags.tagging is Tagging.UNTAGGED:
         return f"{side}_end.port", None
-    return f"{side}_end.outer_vlan", ".".join(str(vlan) for vlan in (outer, inner) if vlan)
+    return f"{side}_end.outer_vlan", ".".join(str(vlan) for vlan in (tags.outer, tags.inner) if vlan)
 
 
 def _insert(port: Port, owner: UUID, side: str, keys: Keys, now: datetime) -> bool:
@@ -333,10 +283,8 @@ def _keys(lease: PortVlanLease) -> Keys:
     return lease.keys.lower, lease.keys.upper
 
 
-def _taken(
-    port: Port, side: str, tagging: Tagging, outer: int | None, inner: int | None, keys: Keys
-) -> VlanTaken:
-    field, vlans = _named(side, tagging, outer, inner)
+def _taken(port: Port, side: str, tags: Tags, keys: Keys) -> VlanTaken:
+    field, vlans = _named(side, tags)
     leases = list(PortVlanLease.objects.filter(port=port))
     return VlanTaken(
         field=field,

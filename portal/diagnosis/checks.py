@@ -14,7 +14,7 @@ from portal.core.units import grouped_text, rate_text
 from portal.diagnosis.line_facts import EndFacts, LineFacts
 from portal.inventory.models import Port
 from portal.vll.activation_test_procedure import Finding as FramesFinding
-from portal.vll.link_loss_decision import other
+from portal.vll.operations.link_loss_forwarding import other
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
 
 

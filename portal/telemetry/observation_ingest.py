@@ -28,8 +28,8 @@ from portal.telemetry.oper_status import ends_observed
 from portal.telemetry.router_silences import silence_end
 from portal.vll.convergence.requests import intent_want, pause_end, router_changed, waits_for_query
 from portal.vll.models import VllEnd
+from portal.vll.queries import unconfirmed_ends
 from portal.vll.states import IN_SERVICE
-from portal.vll.unconfirmed_ends import unconfirmed_ends
 
 # Stores nothing in three cases: another report was stored since ``last`` was read; the router was found
 # silent; a line of the router has changed and must be compared with the next report.

@@ -35,8 +35,6 @@ class Routes:
     the two ends are not among ``cut_routers``.
     """
 
-    start: int
-    target: int
     links: tuple[int, ...]
     cut_links: tuple[int, ...]
     cut_routers: tuple[int, ...]
@@ -81,8 +79,6 @@ class Graph:
         # A link is on every path if it is the only link onward from a router that is on every path.
         cut_links = [arcs_from[r][0].link for r in cut_routers if len(arcs_from[r]) == 1]
         return Routes(
-            start=start,
-            target=target,
             links=tuple(arc.link for router in ordered for arc in arcs_from[router]),
             cut_links=tuple(cut_links),
             cut_routers=tuple(router for router in cut_routers if router not in (start, target)),

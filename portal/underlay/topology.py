@@ -6,7 +6,7 @@ from functools import cache, lru_cache, partial
 from typing import NamedTuple, TypedDict
 
 from portal.core.network.encapsulations import Family
-from portal.underlay.shortest_paths import Arc, Graph, Routes
+from portal.underlay.shortest_paths import Arc, Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,48 +288,38 @@ def _used(
     z: int,
     any_single_failure: bool,
 ) -> _Used:
-    graph = graph_of(carriers)
-    primary: dict[int, None] = {}
-    detours = _Detours(set(), set(), set())
-    for start, target in ((a, z), (z, a)):
-        routes = graph.routes(start, target)
-        if routes is None:
-            return _Used()
-        primary |= dict.fromkeys(routes.links)
-        if any_single_failure:
-            _add_detours(detours, graph, routes)
-    return _Used(
-        primary=tuple(primary),
-        backup=tuple(sorted(detours.links - primary.keys())),
-        fatal_links=tuple(sorted(detours.fatal_links)),
-        fatal_routers=tuple(sorted(detours.fatal_routers)),
-    )
-
-
-_routing = lru_cache(_KEPT_ROUTINGS)(_Routing)
-
-
-@dataclass(frozen=True, slots=True)
-class _Detours:
-    links: set[int]
-    fatal_links: set[int]
-    fatal_routers: set[int]
-
-
-def _add_detours(found: _Detours, graph: Graph, routes: Routes) -> None:
-    """Add the detours of one direction after any single failure.
+    """Return the links for a pair of routers.
 
     Only failures of links and routers that every shortest path uses add detours. After any other failure a
     shortest path is left, and frames use no other link. A failure in the return direction does not change
     this direction.
     """
-    for link in routes.cut_links:
-        detour = graph.links_without(routes.start, routes.target, link=link)
-        found.links.update(detour)
-        if not detour:
-            found.fatal_links.add(link)
-    for router in routes.cut_routers:
-        detour = graph.links_without(routes.start, routes.target, router=router)
-        found.links.update(detour)
-        if not detour:
-            found.fatal_routers.add(router)
+    graph = graph_of(carriers)
+    primary: dict[int, None] = {}
+    detours: set[int] = set()
+    fatal_links: set[int] = set()
+    fatal_routers: set[int] = set()
+    for start, target in ((a, z), (z, a)):
+        routes = graph.routes(start, target)
+        if routes is None:
+            return _Used()
+        primary |= dict.fromkeys(routes.links)
+        for link in routes.cut_links if any_single_failure else ():
+            detour = graph.links_without(start, target, link=link)
+            detours |= detour
+            if not detour:
+                fatal_links.add(link)
+        for router in routes.cut_routers if any_single_failure else ():
+            detour = graph.links_without(start, target, router=router)
+            detours |= detour
+            if not detour:
+                fatal_routers.add(router)
+    return _Used(
+        primary=tuple(primary),
+        backup=tuple(sorted(detours - primary.keys())),
+        fatal_links=tuple(sorted(fatal_links)),
+        fatal_routers=tuple(sorted(fatal_routers)),
+    )
+
+
+_routing = lru_cache(_KEPT_ROUTINGS)(_Routing)

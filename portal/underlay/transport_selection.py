@@ -1,8 +1,7 @@
 """The choice of the transport that carries a VLL, or the reasons why no transport can."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from portal.core.network.encapsulations import (
     AUTO_TUNNELS,
@@ -38,7 +37,6 @@ from portal.underlay.path_mtu import PathPolicy, PathReport, path_check
 from portal.underlay.topology import Topology
 
 Barred = Mapping[Transport, tuple[TransportRefused, ...]]
-NOTHING: Barred = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +55,56 @@ class SelectedTransport:
     gre_key: bool = False
 
 
-def select_transport(
-    topology: Topology,
-    a: Hashable,
-    z: Hashable,
-    *,
-    a_families: Iterable[Family],
-    z_families: Iterable[Family],
-    svc_mtu: int,
-    carried_tags: int,
-    requested: Transport | None,
-    policy: PathPolicy,
-    barred: Barred = NOTHING,
-    gre_keys: Collection[Family] = (),
-) -> SelectedTransport:
-    """Return the transport for a VLL between routers ``a`` and ``z``; ``requested`` None means ``auto``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """The routers ``a`` and ``z`` of a VLL, and what a transport between them may use.
 
     * ``a_families`` and ``z_families``: the families of each end's tunnel endpoints.
     * ``barred``: the transports that the routers do not support, with reasons.
     * ``gre_keys``: the families over which GRE has a key.
+    """
+
+    topology: Topology
+    a: Hashable
+    z: Hashable
+    a_families: Iterable[Family]
+    z_families: Iterable[Family]
+    carried_tags: int
+    policy: PathPolicy
+    barred: Barred = field(default_factory=dict)
+    gre_keys: Collection[Family] = ()
+
+    def path(self, family: Family) -> PathReport:
+        """Return the path over this family. Raises KeyError for an unknown router."""
+        survives = self.policy.survives_one_failure
+        return path_check(self.topology, self.a, self.z, family=family, any_single_failure=survives)
+
+    def has_gre_key(self, transport: Transport) -> bool:
+        """Return whether a tunnel with this transport is GRE and has a key."""
+        return transport.encapsulation is Encapsulation.GRE and transport.family in self.gre_keys
+
+    def capacities(self) -> tuple[Capacity, ...]:
+        """Return the capacity of each supported tunnel that has a path of known MTU."""
+        paths = {family: self.path(family) for family in set(self.a_families) & set(self.z_families)}
+        capacities = []
+        for transport in TUNNELS:
+            path = paths.get(transport.family) if transport.family else None
+            if path is None or path.path_mtu is None or transport in self.barred:
+                continue
+            largest = largest_svc_mtu(
+                path.path_mtu,
+                transport,
+                self.policy.mtu,
+                carried_tags=self.carried_tags,
+                gre_key=self.has_gre_key(transport),
+            )
+            if largest is not None:
+                capacities.append(Capacity(transport, largest))
+        return tuple(capacities)
+
+
+def select_transport(between: Between, *, svc_mtu: int, requested: Transport | None) -> SelectedTransport:
+    """Return the transport for a VLL; ``requested`` None means ``auto``.
 
     ``auto`` takes L2XC within one router. Between routers it takes the cheapest tunnel that fits, and GRE
     last (``AUTO_TUNNELS`` explains why).
@@ -83,9 +112,10 @@ def select_transport(
     Raises SvcMtuOutOfRange, or a TransportRefused that lists all transports that would fit instead. Raises
     KeyError for an unknown router.
     """
-    frame = carried_frame(svc_mtu, carried_tags=carried_tags)
-    ends = topology.router(a), topology.router(z)
-    if a == z:
+    frame = carried_frame(svc_mtu, carried_tags=between.carried_tags)
+    barred = between.barred
+    ends = between.topology.router(between.a), between.topology.router(between.z)
+    if between.a == between.z:
         if requested not in (None, Transport.L2XC):
             error: TransportRefused = TunnelWithinRouter(router=ends[0], transport=requested)
             error.fits = () if Transport.L2XC in barred else (Transport.L2XC,)
@@ -94,12 +124,8 @@ def select_transport(
             raise _with_others(against)
         return SelectedTransport(Transport.L2XC, frame)
 
-    families = {ends[0]: set(a_families), ends[1]: set(z_families)}
+    families = {ends[0]: set(between.a_families), ends[1]: set(between.z_families)}
     shared = set.intersection(*families.values())
-
-    def path(family: Family) -> PathReport:
-        return path_check(topology, a, z, family=family, any_single_failure=policy.survives_one_failure)
-
     refusals: list[tuple[TransportRefused, ...]] = []
     for transport in AUTO_TUNNELS if requested is None else (requested,):
         family = transport.family
@@ -110,22 +136,16 @@ def select_transport(
             lacking = tuple(router for router, present in families.items() if family not in present)
             refusals.append((FamilyMissing(routers=lacking, family=family), *against))
         else:
-            gre_key = _has_gre_key(transport, gre_keys)
-            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=gre_key)
-            report = path(family)
+            gre_key = between.has_gre_key(transport)
+            required = required_ip_mtu(frame, transport, between.policy.mtu, gre_key=gre_key)
+            report = between.path(family)
             refusal = None if required is None else report.refusal(required)
             if refusal is None and not against:
                 return SelectedTransport(transport, frame, required, report, gre_key)
             refusals.append(against if refusal is None else (refusal, *against))
 
     error = _with_others(_most_helpful(refusals))
-    error.capacities = _capacities(
-        {family: path(family) for family in shared},
-        carried_tags=carried_tags,
-        policy=policy,
-        barred=barred,
-        gre_keys=gre_keys,
-    )
+    error.capacities = between.capacities()
     error.fits = tuple(c.transport for c in error.capacities if c.largest_svc_mtu >= svc_mtu)
     error.requested = requested
     raise error
@@ -146,40 +166,18 @@ class Option:
     barred: tuple[TransportRefused, ...] = ()
 
 
-def options(
-    topology: Topology,
-    a: Hashable,
-    z: Hashable,
-    *,
-    a_families: Iterable[Family],
-    z_families: Iterable[Family],
-    carried_tags: int,
-    policy: PathPolicy,
-    barred: Barred = NOTHING,
-    gre_keys: Collection[Family] = (),
-) -> tuple[Option, ...]:
-    """Return all transports between routers ``a`` and ``z``, cheapest first.
-
-    Raises KeyError for an unknown router.
-    """
-    if a == z:
+def options(between: Between) -> tuple[Option, ...]:
+    """Return all transports between the routers, cheapest first. Raises KeyError for an unknown router."""
+    barred = between.barred
+    if between.a == between.z:
         against = barred.get(Transport.L2XC, ())
         largest_here = None if against else MAX_SVC_MTU
         return (Option(Transport.L2XC, 0, largest_here, COST[Transport.L2XC], against),)
-    paths = {
-        family: path_check(topology, a, z, family=family, any_single_failure=policy.survives_one_failure)
-        for family in set(a_families) & set(z_families)
-    }
-    largest = {
-        c.transport: c.largest_svc_mtu
-        for c in _capacities(
-            paths, carried_tags=carried_tags, policy=policy, barred=barred, gre_keys=gre_keys
-        )
-    }
+    largest = {each.transport: each.largest_svc_mtu for each in between.capacities()}
     found = [
         Option(
             tunnel,
-            overhead(tunnel, policy.mtu, gre_key=_has_gre_key(tunnel, gre_keys)),
+            overhead(tunnel, between.policy.mtu, gre_key=between.has_gre_key(tunnel)),
             largest.get(tunnel),
             COST[tunnel],
             barred.get(tunnel, ()),
@@ -233,29 +231,3 @@ def _with_others(against: tuple[TransportRefused, ...]) -> TransportRefused:
     """Return the first refusal, with the others attached."""
     against[0].also = against[1:]
     return against[0]
-
-
-def _has_gre_key(transport: Transport, gre_keys: Collection[Family]) -> bool:
-    return transport.encapsulation is Encapsulation.GRE and transport.family in gre_keys
-
-
-def _capacities(
-    paths: dict[Family, PathReport],
-    *,
-    carried_tags: int,
-    policy: PathPolicy,
-    barred: Barred,
-    gre_keys: Collection[Family],
-) -> tuple[Capacity, ...]:
-    capacities = []
-    for transport in TUNNELS:
-        path = paths.get(transport.family) if transport.family else None
-        if path is None or path.path_mtu is None or transport in barred:
-            continue
-        gre_key = _has_gre_key(transport, gre_keys)
-        largest = largest_svc_mtu(
-            path.path_mtu, transport, policy.mtu, carried_tags=carried_tags, gre_key=gre_key
-        )
-        if largest is not None:
-            capacities.append(Capacity(transport, largest))
-    return tuple(capacities)

@@ -1,7 +1,13 @@
-"""The rules that decide whether a line gets an activation test before it is handed over."""
+"""The rules of activation tests: whether a line gets a test before it is handed over, and how long a test
+interrupts a line in service.
+
+The time of an interruption is an upper bound: the portal starts the clock before it sends the request to the
+routers, and stops the clock after their answers.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 
@@ -9,7 +15,8 @@ from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_spec import LineRevision
-from portal.vll.models import ActivationTest
+from portal.vll.models import ActivationTest, Order, Vll
+from portal.vll.states import Lifecycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +65,18 @@ def untested(content: LineRevision, routers: Iterable[Router]) -> Untested | Non
 def _sends_test_frames(router: Router) -> bool:
     observed: ObservedRouter | None = getattr(router, "observed", None)
     return observed is not None and observed.line_tests
+
+
+def interruption_begins(vll: Vll, now: datetime) -> datetime | None:
+    """Return when a test begins to interrupt this line; None if the line is not active.
+
+    A line that is not active carries nothing anyway.
+    """
+    return now if vll.lifecycle == Lifecycle.ACTIVE else None
+
+
+def interruption_ends(order: Order, *, now: datetime) -> None:
+    """Record that an interruption is over: both ends are reconnected, or the portal has stopped waiting."""
+    ActivationTest.objects.filter(order=order, interrupted_at__isnull=False, restored_at__isnull=True).update(
+        restored_at=now
+    )

@@ -10,35 +10,18 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from django.db import models
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
-from portal.core.network.vlan_tags import Tagging, carried_tags
+from portal.core.network.vlan_tags import Tagging, Tags, carried_tags
 from portal.vll.models import Vll
+from portal.vll.states import ChangeKind
 
 AUTO, ANY = "auto", "any"
 TRANSPORT_CHOICES = (AUTO, *(each.value for each in Transport))
 Text = str | Promise
-
-
-class ChangeKind(models.TextChoices):
-    """The kinds of changes of a line in service."""
-
-    DESCRIPTION = "description", _("name")
-    BANDWIDTH = "bandwidth", _("bandwidth")
-    SVC_MTU = "svc-mtu", _("packet size")
-    TRANSPORT = "transport", _("transport")
-    ENCAPSULATION = "encapsulation", _("encapsulation")
-    LINK_LOSS_FORWARDING = "link-loss-forwarding", _("link loss forwarding")
-    VLAN = "vlan", _("VLAN")
-    MOVE_A_END = "move-a-end", _("move of the A end")
-    MOVE_Z_END = "move-z-end", _("move of the Z end")
-    SUSPEND = "suspend", _("suspend")
-    RESUME = "resume", _("resume")
-    COOLING_OFF = "cooling-off", _("stop before removal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +154,11 @@ class EndSpec:
     def requested_outer_vlan(self) -> int | None:
         """Return the requested VLAN, or None for "any"."""
         return None if self.outer_vlan == "any" else self.outer_vlan
+
+    @property
+    def tags(self) -> Tags:
+        """Return the requested tags."""
+        return Tags(self.tagging, self.requested_outer_vlan, self.inner_vlan, self.exact_match)
 
     def allocated(self, *, vlan: int | None) -> "AllocatedEnd":
         """Return this end with its allocated outer VLAN, without a tunnel address."""
@@ -365,6 +353,11 @@ class AllocatedEnd(EndSpec):
     def spec(self) -> EndSpec:
         """Return the end as ordered."""
         return EndSpec(**{name: getattr(self, name) for name in _END_NAMES})
+
+    @property
+    def leased_tags(self) -> Tags:
+        """Return the tags with the allocated outer VLAN."""
+        return Tags(self.tagging, self.vlan, self.inner_vlan, self.exact_match)
 
     @property
     def access(self) -> tuple[object, ...]:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from portal.vll.line_spec import ALLOCATED_END, END, LINE, REVISION, ChangeKind, LineSpec, Property
+from portal.vll.line_spec import ALLOCATED_END, END, LINE, REVISION, LineSpec, Property
 from portal.vll.models import Order, Vll
-from portal.vll.states import AdminStatus, OrderState
+from portal.vll.states import AdminStatus, ChangeKind, OrderState
 
 _DESCRIPTION = LINE[0]
 _VLAN = next(each for each in ALLOCATED_END if each.name == "vlan")

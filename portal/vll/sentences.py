@@ -1,18 +1,25 @@
-"""Sentences about lines for readers: failures of routers, outcomes of activation tests, MTU black holes.
+"""Sentences about lines for readers: failures of routers, outcomes of activation tests, MTU black holes,
+reasons to wait, and reasons why an end is not policed.
 
 They are stored as codes and facts, and composed in the language of each reader.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.core.network.bandwidth_profile import Policing
+from portal.core.network.vlan_tags import Tagging
 from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text
+from portal.inventory.models import ObservedRouter, Port, Router
+from portal.inventory.queries import interfaces_not_reported
 from portal.vll.activation_test_procedure import SIZES
-from portal.vll.models import ActivationTest, TunnelPath
+from portal.vll.models import ActivationTest, TunnelPath, VllEnd
 
 # Why a router does not have an end as ordered, for readers who do not know routers. The agent defines the
 # codes (docs/reference/agent-api.md). The agent's own text quotes VPP and is for the NOC.
@@ -179,3 +186,109 @@ def black_hole_text(facts: Mapping[str, Any]) -> str:
         "MTU black hole between {a} and {z} over IPv{family}: packets of {needed} bytes are lost, and the"
         " largest that passes has {proven}."
     ).format(**{**facts, "needed": grouped_text(facts["needed"]), "proven": grouped_text(facts["proven"])})
+
+
+def maintenance_notice(router: Router) -> dict[str, str] | None:
+    """Return ``{"code", "message"}`` for the customer, or None if the NOC is not working on the router."""
+    if router.locked_since is not None:
+        text = _(
+            "The NOC has been working on {router} since {since} and sends it "
+            "nothing meanwhile. Orders continue automatically afterwards."
+        )
+        return {
+            "code": "router-held",
+            "message": text.format(router=router.name, since=moment_text(router.locked_since)),
+        }
+    if router.frozen_since is not None:
+        text = _(
+            "{router} has been frozen since {since}: nothing is changed on it meanwhile."
+            " Orders continue automatically afterwards."
+        )
+        return {
+            "code": "router-frozen",
+            "message": text.format(router=router.name, since=moment_text(router.frozen_since)),
+        }
+    if router.maintenance_since is not None:
+        text = _(
+            "{router} has been under maintenance since {since}, so this may take "
+            "longer. Orders continue automatically."
+        )
+        return {
+            "code": "router-in-maintenance",
+            "message": text.format(router=router.name, since=moment_text(router.maintenance_since)),
+        }
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A reason why an order would wait. ``code`` is for programs, ``message`` for people."""
+
+    code: str
+    message: str
+
+
+def waits_of(ports: Collection[Port]) -> list[Wait]:
+    """Return why a line to these ports would not be built immediately.
+
+    Read the ports with ``select_related("router")``.
+    """
+    routers = {port.router_id: port.router for port in ports}
+    away = [each for each in routers.values() if each.locked_since or each.frozen_since]
+    notices = [maintenance_notice(router) for router in away]
+    waits = [Wait(notice["code"], notice["message"]) for notice in notices if notice is not None]
+    text = _("{router} reports no interface {interface}. A line there would wait until it has one.")
+    for port in interfaces_not_reported(ports):
+        message = text.format(router=port.router.name, interface=port.interface)
+        waits.append(Wait("interface-not-reported", message))
+    return waits
+
+
+_PLACES = frozenset(each.value for each in Policing)
+
+
+class Unpoliced(StrEnum):
+    """The reasons why no router enforces an end's bandwidth profile. The CIR is booked even then."""
+
+    ROUTER_SILENT = "router_silent"
+    NO_POLICERS = "no_policers"
+    WHOLE_PORTS_ONLY = "whole_ports_only"
+    NOT_CONFIRMED = "not_confirmed"
+
+
+_TEXTS = {
+    Unpoliced.ROUTER_SILENT: gettext_noop("{router} has not reported yet what it can police."),
+    Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP does not support it."),
+    Unpoliced.WHOLE_PORTS_ONLY: gettext_noop(
+        "{router} can only police whole ports: its VPP, {version}, or its agent cannot police VLANs."
+    ),
+    Unpoliced.NOT_CONFIRMED: gettext_noop(
+        "{router} can police ends like this one, but does not confirm that it polices this one."
+    ),
+}
+
+
+def unpoliced(end: VllEnd) -> Unpoliced | None:
+    """Return why the end is not policed; None for a policed end. Prefetch ``port.router.observed``."""
+    if end.policed:
+        return None
+    seen = _observed(end)
+    if seen is None:
+        return Unpoliced.ROUTER_SILENT
+    if seen.policing not in _PLACES:
+        # A portal of a newer release stored this value: the router polices in a way that this release does
+        # not know.
+        return Unpoliced.NOT_CONFIRMED
+    if Policing(seen.policing).covers(Tagging(end.tagging)):
+        return Unpoliced.NOT_CONFIRMED
+    return Unpoliced.WHOLE_PORTS_ONLY if seen.policing == Policing.PORT else Unpoliced.NO_POLICERS
+
+
+def unpoliced_text(end: VllEnd, why: Unpoliced) -> str:
+    """Return the reason as a sentence for a reader."""
+    seen = _observed(end)
+    return _(_TEXTS[why]).format(router=end.port.router.name, version=seen.vpp_version if seen else "")
+
+
+def _observed(end: VllEnd) -> ObservedRouter | None:
+    return getattr(end.port.router, "observed", None)

@@ -16,7 +16,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.vll import queries
 from portal.vll.models import Order, Vll
-from portal.vll.search import orders_found
+from portal.vll.queries import orders_found
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.lines.line_progress import actions_of
 from portal.web.lists import lines_found, others_found

@@ -22,7 +22,7 @@ from portal.inventory.queries import with_enrolment
 from portal.inventory.search import found
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.vll.search import vlls_found
+from portal.vll.queries import vlls_found
 from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, Kind
 from portal.web.page.list_filters import (
     LONGEST_SEARCH,

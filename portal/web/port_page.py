@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.accounts.permissions import customers_named
-from portal.allocation.vlan_usage import VlanRange, VlanUsage, vlan_usage
+from portal.allocation.pool_usage import VlanRange, VlanUsage, vlan_usage
 from portal.core import clock
 from portal.core.db.equals_any import EqualsAny
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN

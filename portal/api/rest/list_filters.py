@@ -40,7 +40,7 @@ from portal.inventory.search import RouterStatus, found, links_touching, routers
 from portal.telemetry.monthly_figures import in_service_in
 from portal.telemetry.time_spans import last_month
 from portal.vll.models import Vll, VllEnd
-from portal.vll.search import vlls_found
+from portal.vll.queries import vlls_found
 from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
 
 LARGEST_VNI = 2**24 - 1

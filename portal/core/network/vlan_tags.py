@@ -191,16 +191,26 @@ class Frames:
         )
 
 
-def selected_frames(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Frames:
-    """Return the frames that an end with this tagging takes. ``outer`` None means all outer VLANs.
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The tags by which an end selects frames. ``outer`` None means any outer VLAN."""
 
-    A sub-interface of VPP with two tags also takes frames with more tags, even with exact match.
-    """
-    tags = tagging.selecting_tags
-    return Frames(
-        dot1ad=None if tagging is Tagging.UNTAGGED else tagging is Tagging.DOT1AD,
-        outer=outer,
-        inner=inner,
-        least_tags=tags,
-        most_tags=1 if tags == 1 and exact_match else MANY_TAGS,
-    )
+    tagging: Tagging
+    outer: int | None
+    inner: int | None
+    exact_match: bool
+
+    @property
+    def frames(self) -> Frames:
+        """Return the frames that an end with these tags takes.
+
+        A sub-interface of VPP with two tags also takes frames with more tags, even with exact match.
+        """
+        tags = self.tagging.selecting_tags
+        return Frames(
+            dot1ad=None if self.tagging is Tagging.UNTAGGED else self.tagging is Tagging.DOT1AD,
+            outer=self.outer,
+            inner=self.inner,
+            least_tags=tags,
+            most_tags=1 if tags == 1 and self.exact_match else MANY_TAGS,
+        )

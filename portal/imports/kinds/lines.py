@@ -8,16 +8,16 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.network.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging, Tags
 from portal.imports import cells
 from portal.imports.errors import LineBeingRemoved, LineIsOver, NamedNowhere
 from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, Text, names
 from portal.inventory.models import Port
 from portal.vll.errors import PortOfAnotherCustomer
+from portal.vll.line_rules import frames_named
 from portal.vll.line_spec import ANY, END, LINE, EndSpec, LineSpec, Property
 from portal.vll.models import Vll
 from portal.vll.operations import order_add
-from portal.vll.operations.end_validation import frames_named
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
 _UNITS: dict[str, Text] = {"bytes": _("bytes"), "bit/s": _("bit/s"), "": ""}
@@ -104,12 +104,8 @@ class Lines(Kind):
         yield Claim("description", " ".join(filter(None, (values.get("customer"), values["description"]))))
         for side in "az":
             outer, inner = values.get(f"{side}_outer_vlan"), values.get(f"{side}_inner_vlan")
-            keys = frames_named(
-                _tagging(values, side),
-                outer=outer,
-                inner=inner,
-                exact_match=values.get(f"{side}_exact_match", True),
-            )
+            tags = Tags(_tagging(values, side), outer, inner, values.get(f"{side}_exact_match", True))
+            keys = None if outer == ANY else frames_named(tags)
             if keys is not None:
                 port = ":".join(values[f"{side}_port"])
                 vlans = ".".join(str(tag) for tag in (outer, inner) if tag is not None)

@@ -13,7 +13,7 @@ from portal.vll.convergence.claims import is_free
 from portal.vll.convergence.requests import intent_is_wanted
 from portal.vll.models import RouterConvergence, VllEnd, VllTombstone
 from portal.vll.operations.paths import probes_on
-from portal.vll.unconfirmed_ends import unconfirmed_ends
+from portal.vll.queries import unconfirmed_ends
 
 # For this time after a response, the portal assumes that the agent still has the intent that the portal sent
 # last.

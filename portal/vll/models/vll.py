@@ -313,7 +313,7 @@ class ForwardedLinkLoss(models.Model):
     """The end whose port is shut down, because the line's other end has lost its link.
 
     Each line that has ever forwarded a link loss has one row. One row per line ensures that the portal never
-    shuts down both ends (portal.vll.link_loss_decision).
+    shuts down both ends (portal.vll.operations.link_loss_forwarding).
     """
 
     vll = models.OneToOneField(

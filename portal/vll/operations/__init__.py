@@ -10,7 +10,6 @@ from portal.vll.operations.activation_test_on_demand import (
 )
 from portal.vll.operations.add_line import order_add
 from portal.vll.operations.adopt_line import Adoption, line_adopt, lines_adopt
-from portal.vll.operations.line_description import vll_describe
 from portal.vll.operations.line_removal import (
     agreed_cooling_off,
     coolings_off_end,
@@ -20,7 +19,7 @@ from portal.vll.operations.line_removal import (
     order_restore,
 )
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
-from portal.vll.operations.modify_line import check_may_order, order_modify, order_resume, order_suspend
+from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend, vll_describe
 from portal.vll.operations.order_approval import order_approve, order_reject, plan_finish, plan_request
 from portal.vll.operations.order_endings import order_cancel, order_force_end, order_force_retry
 from portal.vll.operations.order_progress import (
@@ -50,7 +49,6 @@ __all__ = [
     "answers_take",
     "attempt_record",
     "attempts_forget",
-    "check_may_order",
     "coolings_off_end",
     "dead_routers_settle",
     "line_adopt",

@@ -18,10 +18,9 @@ from portal.core.stored_text import in_english
 from portal.events.outbox import announce, resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Findings
-from portal.vll.activation_test_rules import Untested, needs_test, untested
+from portal.vll.activation_test_rules import Untested, interruption_begins, needs_test, untested
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
-from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.order_endings import order_undo
 from portal.vll.operations.revision_create import revise
 from portal.vll.sentences import activation_test_facts, activation_test_sentence

@@ -5,16 +5,15 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
-from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.db.each_row import each_row
 from portal.core.errors import DomainError
 from portal.core.stored_text import in_english
-from portal.inventory.models import FRESH, Router
+from portal.inventory.models import FRESH
 from portal.vll.activation_test_procedure import SIZES
-from portal.vll.activation_test_rules import Untested, untested
+from portal.vll.activation_test_rules import Untested, interruption_begins, untested
 from portal.vll.errors import (
     ActivationTestFrameOutOfRange,
     ActivationTestIsScheduled,
@@ -26,6 +25,7 @@ from portal.vll.errors import (
     RouterSendsNoTestFrames,
     WrongActivationTestState,
 )
+from portal.vll.line_rules import check_in_service, check_may_order
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.operations.activation_test_lifecycle import (
@@ -34,10 +34,10 @@ from portal.vll.operations.activation_test_lifecycle import (
     activation_test_finish,
     activation_tests_call_off,
 )
-from portal.vll.operations.line_interruption import interruption_begins
-from portal.vll.operations.modify_line import check_in_service, vll_lock
+from portal.vll.operations.modify_line import vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.revision_create import revise
+from portal.vll.queries import routers_of
 from portal.vll.states import AdminStatus, OrderAction
 
 # A test that takes longer is given up, because the line is more important than its test.
@@ -73,8 +73,7 @@ def activation_test_schedule(
     ActivationTestTimeOutOfRange, ActivationTestIsScheduled.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
-    if not permissions.may_order(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
+    check_may_order(user, vll.customer)
     check_in_service(vll)
     why_not = _untested(content_of(vll))
     if why_not is not None and why_not.reason == ActivationTest.Reason.NO_TUNNEL:
@@ -102,8 +101,7 @@ def activation_test_call_off(*, user: User, test: ActivationTest, now: datetime)
     Raises NotAllowedToOrder and, once the test has begun, WrongActivationTestState.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=test.vll_id)
-    if not permissions.may_order(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
+    check_may_order(user, vll.customer)
     test = ActivationTest.objects.select_for_update().get(pk=test.pk)
     if test.state != ActivationTest.State.SCHEDULED:
         raise WrongActivationTestState(state=test.state)
@@ -196,16 +194,12 @@ def _check_testable(content: LineRevision, now: datetime) -> None:
         | Q(observed__vpp_connected=False)
         | Q(observed__vpp_hangs=True)
     )
-    if names := sorted(_routers(content).filter(away).values_list("name", flat=True)):
+    if names := sorted(routers_of(content).filter(away).values_list("name", flat=True)):
         raise RouterDoesNotAnswer(routers=", ".join(names))
 
 
 def _untested(content: LineRevision) -> Untested | None:
-    return untested(content, _routers(content).select_related("observed"))
-
-
-def _routers(content: LineRevision) -> QuerySet[Router]:
-    return Router.objects.filter(ports__in={end.port for end in content.ends.values()}).distinct()
+    return untested(content, routers_of(content).select_related("observed"))
 
 
 def _frame(vll: Vll, requested: int | None) -> int:

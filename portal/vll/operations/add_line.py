@@ -5,7 +5,6 @@ Tasks then configure the routers.
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,26 +15,19 @@ from portal.core.db.compiled_insert import insert
 from portal.core.db.postgres_pipeline import pipelined
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import SimilarOrder
-from portal.vll.line_spec import LINE, AllocatedEnd, LineRevision, LineSpec
+from portal.vll.line_allocation import leases_settle
+from portal.vll.line_spec import LineRevision, LineSpec
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
-from portal.vll.operations.line_request_check import Accepted, check_line
 from portal.vll.operations.order_record import (
     CONFIRM_WITHIN,
-    needs_approval,
     order_acknowledge,
     similar_orders,
 )
-from portal.vll.operations.reservations import reservation_take
-from portal.vll.operations.resource_leases import (
-    LeasedTunnel,
-    cores_lease,
-    ends_lease,
-    leases_settle,
-    transport_lease,
-)
+from portal.vll.operations.reservations import reservation_end
 from portal.vll.queries import with_ends
-from portal.vll.states import AdminStatus, Handover, OrderAction
+from portal.vll.quote import Quote, quote
+from portal.vll.states import Handover, OrderAction
 
 
 @transaction.atomic
@@ -60,27 +52,18 @@ def order_add(
     of the reservation. No other order can take a lease before the VLL does. An order above the customer's
     limit waits for approval.
     """
-    taken = None if reservation is None else reservation_take(user=user, reservation=reservation, now=now)
-    leased = taken.leased if taken else None
-    reserved = [end.port for end in leased.ends.values()] if leased else []
-    own = [taken.pk] if taken else []
-    found = check_line(user=user, spec=spec, now=now, lock=True, more_ports=reserved, own=own)
-    accepted = found.accepted(spec)
+    quoted = quote(spec, user=user, now=now, lock=True, reservation=reservation)
     # The ports are locked. If two equal orders arrive together, the second one finds the first.
     if refuse_similar:
         since = now - CONFIRM_WITHIN
-        if similar := similar_orders(customer=accepted.customer, spec=spec, since=since):
+        if similar := similar_orders(customer=quoted.owner, spec=spec, since=since):
             raise SimilarOrder(order=str(similar[0]), count=len(similar))
     vll_id = uuid.uuid4()
-    ends = ends_lease(
-        ends=spec.ends, ports=accepted.ports, cir_bps=spec.cir_bps, owner=vll_id, leased=leased, now=now
-    )
-    tunnel = transport_lease(accepted=accepted, owner=vll_id, leased=None, now=now)
-    content = content_for(accepted, ends=ends, tunnel=tunnel)
-    test = activation_test_plan(None, content, (port.router for port in accepted.ports.values()))
-    pending_approval = needs_approval(user, accepted.customer, spec.peak_bps)
+    content = quoted.lease(vll_id)
+    test = activation_test_plan(None, content, (port.router for port in quoted.ports.values()))
+    pending_approval = quoted.needs_approval
     with pipelined():
-        vll = vll_create(vll_id, accepted, test.first, now)
+        vll = vll_create(vll_id, quoted, test.first, now)
         order = order_acknowledge(
             vll=vll,
             action=OrderAction.ADD,
@@ -93,43 +76,18 @@ def order_add(
         )
         test.note(vll, order, now=now)
         if not pending_approval:
-            converge_routers((port.router_id for port in accepted.ports.values()), now=now)
+            converge_routers((port.router_id for port in quoted.ports.values()), now=now)
     # Lease the cores last, because orders of all customers wait for the locks on the routers' sums.
-    cores_lease(accepted=accepted, owner=vll_id, own=own)
-    if taken is not None:
-        leases_settle(content, owner=vll.pk, spare=taken.pk, now=now)
-        taken.end(now=now, kind="hold.ordered", actor=user.username, vll_id=vll.pk)
+    quoted.cores_lease(vll_id)
+    if quoted.reservation is not None:
+        leases_settle(content, owner=vll.pk, spare=quoted.reservation.pk, now=now)
+        reservation_end(quoted.reservation, now=now, kind="hold.ordered", actor=user.username, vll_id=vll.pk)
     return order
-
-
-def content_for(
-    accepted: Accepted,
-    *,
-    ends: dict[str, AllocatedEnd],
-    tunnel: LeasedTunnel,
-    admin_status: str = AdminStatus.UP,
-) -> LineRevision:
-    """Return the request and its allocations as the content of a revision."""
-    spec, selected = accepted.spec, accepted.selected
-    family = selected.transport.family
-    a_end, z_end = (replace(ends[side], tunnel_address=tunnel.addresses[side]) for side in "az")
-    return LineRevision(
-        **{each.name: getattr(spec, each.name) for each in LINE},
-        encapsulation=selected.transport.encapsulation.value,
-        family=None if family is None else family.value,
-        vni=tunnel.vni,
-        gre_key=tunnel.gre_key,
-        frame=selected.frame,
-        admin_status=admin_status,
-        decommission_at=None,
-        a_end=a_end,
-        z_end=z_end,
-    )
 
 
 def vll_create(
     vll_id: uuid.UUID,
-    accepted: Accepted,
+    quoted: Quote,
     content: LineRevision,
     now: datetime,
     *,
@@ -143,7 +101,7 @@ def vll_create(
     """
     vll = Vll(
         id=vll_id,
-        customer=accepted.customer,
+        customer=quoted.owner,
         description=content.description,
         created_at=now,
         handover=handover,
@@ -151,7 +109,7 @@ def vll_create(
     )
     more = of_ends or {}
     ends = [
-        VllEnd(vll=vll, side=side, port=accepted.ports[side], **end.columns, **more.get(side, {}))
+        VllEnd(vll=vll, side=side, port=quoted.ports[side], **end.columns, **more.get(side, {}))
         for side, end in content.ends.items()
     ]
     insert(vll)

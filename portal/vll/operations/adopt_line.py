@@ -4,23 +4,25 @@ Ports that are not in the inventory yet are created from the routers' observatio
 """
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy
 
 from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import cores_lock
-from portal.allocation.gre_leases import gre_key_lease_named, gre_pair_lease_named
-from portal.allocation.vni_leases import vni_lease_named
+from portal.allocation.tunnel_leases import gre_key_lease_named, gre_pair_lease_named, vni_lease_named
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
+from portal.core.units import rate_text
 from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
 from portal.inventory.models import FRESH, ObservedInterface, ObservedRouter, Port, Router
 from portal.inventory.operations import port_change, port_create
-from portal.vll.adoption_differences import AdoptionDifference, FoundPorts, adoption_differences
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import (
     AdoptionWhileFrozen,
@@ -30,15 +32,96 @@ from portal.vll.errors import (
     FoundPortUnknown,
     RouterAdoptsNothing,
 )
+from portal.vll.line_allocation import LeasedTunnel
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order
-from portal.vll.operations.add_line import content_for, vll_create
-from portal.vll.operations.line_request_check import check_line
+from portal.vll.operations.add_line import vll_create
 from portal.vll.operations.order_record import order_acknowledge
-from portal.vll.operations.resource_leases import LeasedTunnel, cores_lease, ends_lease
+from portal.vll.quote import quote
 from portal.vll.states import Handover, OrderAction
 
 _TAGS = 2
+
+
+class Difference(TextChoices):
+    """The kinds of differences, each with a sentence for users."""
+
+    TAG = (
+        "tag",
+        gettext_lazy(
+            "The portal's tag replaces the tag “{tag}” of {interface} on {router}, which is restored when"
+            " the line is let go of."
+        ),
+    )
+    PORT_MADE = (
+        "port_made",
+        gettext_lazy("{port} of {router} becomes a port of {customer}."),
+    )
+    PORT_GIVEN = (
+        "port_given",
+        gettext_lazy("{port} of {router} has no customer yet and is assigned to {customer}."),
+    )
+    LIMITED = (
+        "limited",
+        gettext_lazy(
+            "{rate} are booked at once, and enforced once both routers have the line. The line has no"
+            " limit today."
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionDifference:
+    code: Difference
+    facts: dict[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        """Return the sentence in the reader's language."""
+        facts = dict(self.facts)
+        if "cir_bps" in facts:
+            facts["rate"] = rate_text(facts["cir_bps"])
+        return self.code.label.format(**facts)
+
+
+class FoundPorts:
+    """The ports at the ends of found lines, read in one query before the lines are adopted."""
+
+    def __init__(self, lines: Iterable[FoundLine]) -> None:
+        ends = [end for line in lines for end in line.ends]
+        ports = Port.objects.filter(
+            router__in={end.router.pk for end in ends},
+            interface__in={end.port for end in ends},
+            retired_at__isnull=True,
+        ).select_related("customer")
+        self._ports = {(port.router_id, port.interface): port for port in ports}
+
+    def of(self, end: FoundEnd) -> Port | None:
+        return self._ports.get((end.router.pk, end.port))
+
+    def customer(self, line: FoundLine) -> str:
+        """Return the name of the customer of the line's ports, or "" if no existing port has a customer."""
+        ports = [self.of(end) for end in line.ends]
+        return next((port.customer.name for port in ports if port and port.customer), "")
+
+
+def adoption_differences(line: FoundLine, order: Order, ports: FoundPorts) -> list[AdoptionDifference]:
+    """Return the differences that the adoption of ``line`` makes.
+
+    ``order``: the adoption order, real or simulated. ``ports``: the ports before the adoption.
+    """
+    found, customer = [], order.vll.customer.name
+    for end in line.ends:
+        where = {"router": end.router.name, "interface": end.interface}
+        port, of_port = ports.of(end), {"router": end.router.name, "port": end.port, "customer": customer}
+        if port is None:
+            found.append(AdoptionDifference(Difference.PORT_MADE, of_port))
+        elif port.customer is None:
+            found.append(AdoptionDifference(Difference.PORT_GIVEN, of_port))
+        if end.tag:
+            found.append(AdoptionDifference(Difference.TAG, where | {"tag": end.tag}))
+    found.append(AdoptionDifference(Difference.LIMITED, {"cir_bps": order.vll.cir_bps}))
+    return found
 
 
 def found_port(end: FoundEnd, *, customer: Customer | None, user: User, now: datetime) -> Port:
@@ -176,24 +259,16 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
         cir_bps=adoption.cir_bps,
         transport=found.transport.value,
     )
-    accepted = check_line(user=user, spec=spec, now=now, lock=True).accepted(spec)
-    owner = uuid.uuid4()
-    leased = ends_lease(
-        ends=spec.ends,
-        ports=accepted.ports,
-        cir_bps=adoption.cir_bps,
-        owner=owner,
-        leased=None,
-        now=now,
-        adopted=True,
-    )
+    quoted, owner = quote(spec, user=user, now=now, lock=True), uuid.uuid4()
+    # The interfaces of both ends are still foreign. They will become these ends, so do not count them.
+    leased = quoted.ends_lease(owner, foreign={})
     tunnel = _tunnel_lease(found.transport, found.key, ends, owner=owner, now=now)
-    content = content_for(accepted, ends=leased, tunnel=tunnel)
+    content = quoted.content(leased, tunnel)
     tags = {
         side: {"access_tag_before": end.tag, "tunnel_tag_before": end.tunnel_tag or ""}
         for side, end in ends.items()
     }
-    vll = vll_create(owner, accepted, content, now, handover=Handover.ADOPT, of_ends=tags)
+    vll = vll_create(owner, quoted, content, now, handover=Handover.ADOPT, of_ends=tags)
     order = order_acknowledge(
         vll=vll,
         action=OrderAction.ADD,
@@ -202,8 +277,8 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
         now=now,
         data={"transport": vll.transport, "vni": vll.vni, "gre_key": vll.gre_key, "adopted": True},
     )
-    converge_routers((port.router_id for port in accepted.ports.values()), now=now)
-    cores_lease(accepted=accepted, owner=owner, own=[])
+    converge_routers((port.router_id for port in quoted.ports.values()), now=now)
+    quoted.cores_lease(owner)
     return order
 
 

@@ -20,14 +20,19 @@ from portal.vll.errors import (
     RouterLetsNothingGo,
     WrongLifecycle,
 )
+from portal.vll.line_allocation import ports_keep
+from portal.vll.line_rules import check_may_order
 from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.link_loss_forwarding import is_shut_down
 from portal.vll.operations.modify_line import order_change, vll_lock
-from portal.vll.operations.order_endings import cancel_locked, content_before_removal
+from portal.vll.operations.order_endings import (
+    cancel_locked,
+    content_before_removal,
+    removal_finish,
+    removal_values,
+)
 from portal.vll.operations.order_record import order_acknowledge
-from portal.vll.operations.removal_steps import removal_finish, removal_values
-from portal.vll.operations.resource_leases import ports_keep
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move
 from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.states import (
@@ -130,8 +135,7 @@ def order_delete(
     cooling-off period is requested while one is running.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
-    if not permissions.may_order(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
+    check_may_order(user, vll.customer)
     lasts = agreed_cooling_off(vll.customer) if cooling_off is None else cooling_off
     if not timedelta(0) <= lasts <= MAX_COOLING_OFF:
         seconds = int(lasts.total_seconds())
@@ -159,8 +163,7 @@ def order_restore(*, user: User, vll: Vll, now: datetime, retry_of: Order | None
     locked = Vll.objects.locked().get(pk=vll.pk)
     stopping = locked.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     if stopping is not None and locked.decommission_at is not None and stopping.action == OrderAction.MODIFY:
-        if not permissions.may_order(user, locked.customer):
-            raise NotAllowedToOrder(customer=locked.customer.name)
+        check_may_order(user, locked.customer)
         return cancel_locked(stopping, locked, actor=user.username, now=now)
     locked = vll_lock(locked, user)
     if locked.decommission_at is None or not locked.wanted_present:

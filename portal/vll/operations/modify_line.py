@@ -1,4 +1,8 @@
-"""Changes of a line, its suspension and its resumption."""
+"""Changes of a line: its values, its suspension and resumption, and its description.
+
+Nothing depends on the description, the customer's text. Routers show it, and the customer's name, through
+SNMP as the label of the line. Labels are part of the intent, so a new label requires a new intent.
+"""
 
 import uuid
 from collections.abc import Mapping
@@ -9,32 +13,24 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from portal.accounts import permissions
-from portal.accounts.models import Customer, User
-from portal.core.network.encapsulations import Transport
-from portal.inventory.models import Port, Router
-from portal.underlay.transport_selection import SelectedTransport
+from portal.accounts.models import User
+from portal.events.outbox import announce
 from portal.vll.activation_test_rules import takes_another_way
+from portal.vll.convergence.requests import intents_renew
 from portal.vll.errors import (
     ChangeWhileFrozen,
-    EndsSwapped,
-    NotAllowedToOrder,
     NothingToChange,
-    OrderIsOpen,
-    StaleRevision,
-    StillBeingRemoved,
     WrongLifecycle,
 )
-from portal.vll.line_spec import LineRevision, LineSpec, content_of
-from portal.vll.models import Order, Vll, VllTombstone
+from portal.vll.line_rules import check_may_order, check_orderable
+from portal.vll.line_spec import LineRevision, content_of
+from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
-from portal.vll.operations.add_line import content_for
-from portal.vll.operations.line_description import describe_locked
-from portal.vll.operations.line_request_check import Accepted, check_line
-from portal.vll.operations.order_record import needs_approval, order_acknowledge
-from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
+from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.revision_create import revise
-from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, AdminStatus, Lifecycle, OrderAction
+from portal.vll.queries import routers_of
+from portal.vll.quote import Quote, quote_change
+from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction
 
 
 @transaction.atomic
@@ -54,20 +50,19 @@ def order_modify(
     StaleRevision, OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved,
     ChangeWhileFrozen, and all refusals of a new order.
     """
-    vll = vll_lock(vll, user, expected_revision=expected_revision)
-    check_in_service(vll)
+    vll = _locked(vll)
     before = content_of(vll)
+    quoted = quote_change(vll, changes, user=user, now=now, lock=True, expected_revision=expected_revision)
+    if quoted.changes_nothing:
+        raise NothingToChange
+    order_id = uuid.uuid4()
+    after = quoted.lease(order_id)
+    quoted.cores_lease(order_id)
     described = None
     if changes.get("description", vll.description) != vll.description:
         described = {"before": vll.description, "after": changes["description"]}
-    order_id = uuid.uuid4()
-    after, found = _content_after(user, vll, before, changes, order_id, now)
-    if described is not None:
         # This locks RouterConvergence rows, which come after ports in the lock order.
         describe_locked(vll, described["after"] or "", actor=user.username, now=now)
-    if after == before:
-        raise NothingToChange
-    pending_approval = waits_for_approval(user, vll.customer, before, after)
     return order_change(
         vll,
         before=before,
@@ -75,37 +70,26 @@ def order_modify(
         actor=user.username,
         now=now,
         pk=order_id,
-        pending_approval=pending_approval,
+        pending_approval=quoted.needs_approval,
         retry_of=retry_of,
-        data=_why_other_transport(before, after, found),
+        data=_why_other_transport(before, after, quoted),
         described=described,
     )
 
 
-def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> Vll:
+def vll_lock(vll: Vll, user: User) -> Vll:
     """Lock and return the VLL, if the user may order and no other order is open.
 
-    Raises NotAllowedToOrder, StaleRevision, OrderIsOpen.
+    Raises NotAllowedToOrder, OrderIsOpen.
     """
-    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
-    check_orderable(vll, user, expected_revision=expected_revision)
+    vll = _locked(vll)
+    check_orderable(vll, user)
     return vll
 
 
-def check_orderable(vll: Vll, user: User, *, expected_revision: int | None = None) -> None:
-    """Check that this user may place an order for this line now. Raises the errors of ``vll_lock``."""
-    check_may_order(user, vll)
-    if expected_revision is not None and expected_revision != vll.revision:
-        raise StaleRevision(expected=expected_revision, current=vll.revision)
-    open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
-    if open_order is not None:
-        raise OrderIsOpen(order_id=str(open_order.pk), action=open_order.action, state=open_order.state)
-
-
-def check_may_order(user: User, vll: Vll) -> None:
-    """Check that this user may order for the line's customer. Raises NotAllowedToOrder."""
-    if not permissions.may_order(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
+def _locked(vll: Vll) -> Vll:
+    locked: Vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
+    return locked
 
 
 def order_change(
@@ -153,116 +137,25 @@ def order_carry_out(order: Order, vll: Vll, after: LineRevision, *, now: datetim
     before = content_of(vll)
     if takes_another_way(before, after) and (frozen := _frozen_router(before, after)):
         raise ChangeWhileFrozen(router=frozen)
-    test = activation_test_plan(before, after, _routers(after).select_related("observed"))
+    test = activation_test_plan(before, after, routers_of(after).select_related("observed"))
     revise(vll, test.first, now=now)
     test.note(vll, order, now=now)
 
 
-def _routers(*contents: LineRevision) -> QuerySet[Router]:
-    ports = {end.port for content in contents for end in content.ends.values()}
-    return Router.objects.filter(ports__in=ports).distinct()
-
-
 def _frozen_router(before: LineRevision, after: LineRevision) -> str | None:
-    return _routers(before, after).exclude(frozen_since=None).values_list("name", flat=True).first()
+    return routers_of(before, after).exclude(frozen_since=None).values_list("name", flat=True).first()
 
 
-def _content_after(
-    user: User, vll: Vll, before: LineRevision, changes: Mapping[str, Any], order_id: uuid.UUID, now: datetime
-) -> tuple[LineRevision, Accepted | None]:
-    """Lease the missing resources; return the VLL's next content and the accepted specification."""
-    spec = before.spec.changed(changes)
-    if spec == before.spec:
-        return before, None
-    check_not_swapped(before, spec)
-    accepted = check_line(
-        user=user,
-        spec=spec,
-        now=now,
-        lock=True,
-        owner=vll.customer,
-        line=before,
-        in_service=before,
-        preferred=Transport(vll.transport) if "transport" not in changes else None,
-        unchanged_path=unchanged_path(before, spec),
-        own=[vll.pk],
-    ).accepted(spec)
-    leased = leased_by(vll, before)
-    check_tombstones(leased, accepted.ports)
-    ends = ends_lease(
-        ends=spec.ends,
-        ports=accepted.ports,
-        cir_bps=spec.cir_bps,
-        owner=order_id,
-        leased=leased,
-        now=now,
-    )
-    tunnel = transport_lease(accepted=accepted, owner=order_id, leased=leased, now=now)
-    cores_lease(accepted=accepted, owner=order_id, own=[vll.pk])
-    content = content_for(accepted, ends=ends, tunnel=tunnel, admin_status=before.admin_status)
-    return content, accepted
-
-
-def leased_by(vll: Vll, before: LineRevision) -> Leased:
-    """Return the leases of the line while its content is ``before``."""
-    return Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
-
-
-def waits_for_approval(user: User, customer: Customer, before: LineSpec, after: LineSpec) -> bool:
-    """Return whether the NOC must approve this change. Only more bandwidth needs approval."""
-    more = after.cir_bps > before.cir_bps or after.peak_bps > before.peak_bps
-    return more and needs_approval(user, customer, after.peak_bps)
-
-
-def _why_other_transport(before: LineRevision, after: LineRevision, found: Accepted | None) -> dict[str, Any]:
+def _why_other_transport(before: LineRevision, after: LineRevision, quoted: Quote) -> dict[str, Any]:
     """Return why the line gets another transport that no user requested, for the line's history."""
-    if found is None or before.allocated_transport == after.allocated_transport or not found.passed_over:
+    if before.allocated_transport == after.allocated_transport or not quoted.passed_over:
         return {}
-    routers = [full.router for full in found.passed_over]
+    routers = [full.router for full in quoted.passed_over]
     return {
         "transport": after.allocated_transport,
         "passed_over": before.allocated_transport,
         "full_routers": routers,
     }
-
-
-def unchanged_path(before: LineRevision, spec: LineSpec) -> SelectedTransport | None:
-    """Return the transport that carries the line now, if the change has no new demands on the underlay.
-
-    Otherwise return None.
-    """
-    same_ports = all(spec.ends[side].port == end.port for side, end in before.ends.items())
-    same_size = (spec.svc_mtu, spec.carried_tags) == (before.svc_mtu, before.carried_tags)
-    if same_ports and same_size and spec.transport == before.transport:
-        return SelectedTransport(before.allocated_transport, before.frame, gre_key=before.gre_key is not None)
-    return None
-
-
-def check_in_service(vll: Vll) -> None:
-    """Check that the line is in service; no other line can be changed. Raises WrongLifecycle."""
-    if vll.lifecycle not in IN_SERVICE:
-        raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
-
-
-def check_not_swapped(before: LineRevision, spec: LineSpec) -> None:
-    """Refuse a change that swaps the ports of the two ends. Raises EndsSwapped."""
-    if before.a_end.port != before.z_end.port and (spec.a_end.port, spec.z_end.port) == (
-        before.z_end.port,
-        before.a_end.port,
-    ):
-        raise EndsSwapped
-
-
-def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
-    """Refuse to move an end to a router that has not confirmed an earlier removal of this end.
-
-    Raises StillBeingRemoved.
-    """
-    for side, port in ports.items():
-        if port.pk == leased.ends[side].port:
-            continue
-        if VllTombstone.objects.filter(vll=leased.owner, side=side, router=port.router_id).exists():
-            raise StillBeingRemoved(field=f"{side}_end.port", router=port.router.name)
 
 
 @transaction.atomic
@@ -287,3 +180,42 @@ def _order_admin(vll: Vll, status: str, *, actor: str, now: datetime, retry_of: 
     before = content_of(vll)
     after = replace(before, admin_status=status)
     return order_change(vll, before=before, after=after, actor=actor, now=now, retry_of=retry_of)
+
+
+@transaction.atomic
+def vll_describe(*, user: User, vll: Vll, description: str, now: datetime) -> Vll:
+    """Change the description of ``vll`` immediately, in any life cycle state. Raises NotAllowedToOrder."""
+    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
+    check_may_order(user, vll.customer)
+    describe_locked(vll, description, actor=user.username, now=now)
+    return vll
+
+
+def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) -> None:
+    """Change the description as ``vll_describe`` does.
+
+    The caller has locked the VLL and checked the permission.
+    """
+    if description == vll.description:
+        return
+    before = vll.description
+    Vll.objects.filter(pk=vll.pk).update(description=description)
+    vll.description = description
+    labels_changed(Vll.objects.filter(pk=vll.pk), now=now)
+    announce(
+        "vll.described",
+        now=now,
+        customer_id=vll.customer_id,
+        vll_id=vll.pk,
+        actor=actor,
+        data={"before": before, "after": description},
+    )
+
+
+def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
+    """Send new intents to the routers that show labels, because the labels of these lines have changed."""
+    ends = VllEnd.objects.filter(
+        vll__in=lines, vll__lifecycle__in=IN_SERVICE, port__router__observed__labels=True
+    )
+    if routers := set(ends.values_list("port__router_id", flat=True)):
+        intents_renew(routers, now=now)

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import models, transaction
+from django.db import connection, models, transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
-from portal.allocation.gre_leases import usable_gre_addresses
+from portal.allocation.tunnel_leases import usable_gre_addresses
 from portal.celery_tasks import PLAN_ORDER
 from portal.events.outbox import send_task
 from portal.vll.convergence.requests import converge_routers_of
@@ -23,14 +23,14 @@ from portal.vll.errors import (
     TunnelAddressGone,
     WrongOrderState,
 )
-from portal.vll.intent_digest import intent_digests
+from portal.vll.line_allocation import Current, core_loads
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, PlanResult, Vll
-from portal.vll.operations.line_request_check import Accepted, check_line, core_loads
 from portal.vll.operations.modify_line import order_carry_out
 from portal.vll.operations.order_endings import unapproved_order_end
 from portal.vll.operations.state_compare_and_swap import order_move
-from portal.vll.states import OrderAction, OrderState
+from portal.vll.quote import Quote, quote
+from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction, OrderState
 
 # This is longer than queries to two silent routers take. A plan that is not finished after this time was
 # lost.
@@ -129,7 +129,7 @@ def approved_order_continue(order: Order, *, actor: str, now: datetime) -> Order
         in_service, content = None, content_of(vll)
     else:
         in_service, content = (LineRevision.from_json(kept or {}) for kept in (order.before, order.after))
-    _check_again(vll, content, in_service, own=(vll.pk, order.pk), now=now)
+    _check_again(order, vll, content, in_service, now=now)
     order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor, approved_at=now)
     if order.action == OrderAction.ADD:
         converge_routers_of(vll, now=now)
@@ -165,7 +165,7 @@ def _pending_approval(order: Order, action: str) -> tuple[Order, Vll]:
 
 
 def _check_again(
-    vll: Vll, content: LineRevision, in_service: LineRevision | None, *, own: Collection[UUID], now: datetime
+    order: Order, vll: Vll, content: LineRevision, in_service: LineRevision | None, *, now: datetime
 ) -> None:
     """Check the order again with its leased resources, because anything may have changed meanwhile.
 
@@ -173,31 +173,29 @@ def _check_again(
     permissions since the order.
     """
     spec = replace(content.spec, transport=content.allocated_transport.value)
-    noc = User(noc_role=User.NocRole.NOC)
-    found = check_line(
-        user=noc,
-        spec=spec,
-        now=now,
-        lock=True,
-        owner=vll.customer,
+    current = Current(
+        owner=vll.pk,
+        order=order.pk,
+        cir_bps=content.cir_bps,
+        ends=content.ends,
+        customer=vll.customer,
         line=content,
         in_service=in_service,
-        own=own,
     )
-    accepted = found.accepted(spec)
-    _check_tunnel_addresses(content, accepted)
+    quoted = quote(spec, current, user=User(noc_role=User.NocRole.NOC), now=now, lock=True)
+    _check_tunnel_addresses(content, quoted)
     # The leases still exist. The routers may have fewer cores than at the time of the booking.
-    loads = core_loads(accepted.ports, cir_bps=content.cir_bps, transport=content.allocated_transport)
+    loads = core_loads(quoted.ports, cir_bps=content.cir_bps, transport=content.allocated_transport)
     cores_check(ends=loads, transport=content.allocated_transport)
 
 
-def _check_tunnel_addresses(content: LineRevision, accepted: Accepted) -> None:
+def _check_tunnel_addresses(content: LineRevision, quoted: Quote) -> None:
     """Check that the tunnel can still use its leased addresses. Raises GreKeysGone, TunnelAddressGone."""
     family = content.allocated_transport.family
     if family is None:
         return
-    routers = {side: port.router for side, port in accepted.ports.items()}
-    if content.gre_key is not None and not accepted.selected.gre_key:
+    routers = {side: port.router for side, port in quoted.ports.items()}
+    if content.gre_key is not None and not quoted.chosen.gre_key:
         raise GreKeysGone(a_router=routers["a"].name, z_router=routers["z"].name)
     for side, far in (("a", "z"), ("z", "a")):
         router, address = routers[side], content.ends[side].tunnel_address
@@ -208,3 +206,37 @@ def _check_tunnel_addresses(content: LineRevision, accepted: Accepted) -> None:
         )
         if address not in usable:
             raise TunnelAddressGone(field=f"{side}_end", router=router.name, address=str(address))
+
+
+# A line's revision represents its whole content, except for the end that link loss forwarding shuts down.
+_DIGESTS = """
+WITH intended (router, line) AS (
+    SELECT port.router_id, concat_ws(' ', line.id, an_end.side, line.revision, line.wanted_present,
+                                      nullif(loss.held = an_end.side, false))
+    FROM vll_vllend an_end
+    JOIN vll_vll line ON line.id = an_end.vll_id
+    JOIN inventory_port port ON port.id = an_end.port_id
+    LEFT JOIN vll_forwardedlinkloss loss ON loss.vll_id = line.id
+    WHERE port.router_id = ANY(%(routers)s) AND line.id <> %(apart)s AND line.lifecycle <> ALL(%(gone)s)
+    UNION ALL
+    SELECT left_behind.router_id, concat_ws(' ', left_behind.vll_id, left_behind.side, left_behind.revision)
+    FROM vll_vlltombstone left_behind
+    WHERE left_behind.router_id = ANY(%(routers)s) AND left_behind.vll_id <> %(apart)s
+)
+SELECT router.id, md5(coalesce(string_agg(intended.line, E'\\n' ORDER BY intended.line), ''))
+FROM unnest(%(routers)s::bigint[]) AS router (id)
+LEFT JOIN intended ON intended.router = router.id
+GROUP BY router.id
+"""
+
+
+def intent_digests(routers: Collection[int], *, apart: UUID) -> dict[int, str]:
+    """Return, by router id, a digest of all lines that the router has or must remove, without ``apart``.
+
+    ``apart``: the id of the line to leave out. Sending the same intent again gives the intent a new
+    generation, but does not change the digest.
+    """
+    values: dict[str, Any] = {"routers": sorted(routers), "apart": apart, "gone": sorted(TERMINAL_LIFECYCLES)}
+    with connection.cursor() as cursor:
+        cursor.execute(_DIGESTS, values)
+        return dict(cursor.fetchall())

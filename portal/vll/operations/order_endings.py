@@ -8,16 +8,15 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.events.outbox import announce
+from portal.vll.activation_test_rules import interruption_ends
 from portal.vll.convergence.requests import converge_routers_of, converge_routers_on_request
-from portal.vll.errors import NotAllowedToOrder, NotForYouToDecide, NotForYouToForce, WrongOrderState
+from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
+from portal.vll.line_allocation import leases_release, leases_settle, ports_release, tunnel_release
+from portal.vll.line_rules import check_may_order
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations.line_interruption import interruption_ends
-from portal.vll.operations.removal_steps import removal_values
-from portal.vll.operations.resource_leases import leases_release, leases_settle, ports_release, tunnel_release
 from portal.vll.operations.revision_create import revise
-from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_announce, order_move
 from portal.vll.states import (
     IN_SERVICE_ACTIONS,
     TERMINAL_ORDER_STATES,
@@ -43,7 +42,7 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
         *vll.ends.values_list("port__router_id", flat=True),
         *vll.tombstones.values_list("router_id", flat=True),
     }
-    _announce("order.retry_forced", order, user=user, now=now)
+    order_announce("order.retry_forced", order, now=now, actor=user.username)
     converge_routers_on_request(routers, now=now)
     return order
 
@@ -66,7 +65,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
         order_move(order, OrderState.IN_PROGRESS, now=now)
     cancelled = order.state == OrderState.PENDING_CANCELLATION
     failure = order.failure or {"code": "ended-by-the-noc", "message": reason}
-    _announce("order.end_forced", order, user=user, now=now, reason=reason)
+    order_announce("order.end_forced", order, now=now, actor=user.username, reason=reason)
     order_move(
         order,
         OrderState.CANCELLED if cancelled else OrderState.FAILED,
@@ -132,18 +131,6 @@ def _locked(order: Order) -> tuple[Order, Vll]:
     return Order.objects.get(pk=order.pk), vll
 
 
-def _announce(kind: str, order: Order, *, user: User, now: datetime, **data: str) -> None:
-    announce(
-        kind,
-        now=now,
-        customer_id=order.customer_id,
-        vll_id=order.vll_id,
-        order_id=order.pk,
-        actor=user.username,
-        data={"action": order.action, **data},
-    )
-
-
 def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime) -> None:
     """Remove the line of a failed add, or return the line of a failed modify or test to its former content.
 
@@ -166,8 +153,7 @@ def order_cancel(*, user: User, order: Order, now: datetime) -> Order:
     cancelled already, and for an order that lets the line go.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
-    if not permissions.may_order(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
+    check_may_order(user, vll.customer)
     return cancel_locked(Order.objects.get(pk=order.pk), vll, actor=user.username, now=now)
 
 
@@ -232,3 +218,36 @@ def unapproved_order_end(
     else:
         leases_settle(content_of(vll), owner=vll.pk, spare=order.pk, now=now)
     order_move(order, state, now=now, actor=actor, **also)
+
+
+def removal_values(vll: Vll) -> dict[str, Any]:
+    """Return field values of the next revision, which removes both ends.
+
+    If the removal undoes an adoption, the portal only stops managing the line, because the line existed
+    before.
+    """
+    adopting = vll.handover in (Handover.ADOPT, Handover.ADOPTED)
+    return {
+        "wanted_present": False,
+        "revision": vll.revision + 1,
+        "in_sync": False,
+        "handover": Handover.RELEASE if adopting else vll.handover,
+    }
+
+
+def removal_finish(vll: Vll, order: Order | None, *, now: datetime) -> None:
+    """Release the leases of a removed line and end its open ``order``, if any.
+
+    The caller has locked the VLL and checked that no confirmation is missing.
+    """
+    leases_release(vll.pk, now=now)
+    given_up = vll.lifecycle == Lifecycle.PENDING_ACTIVE
+    lifecycle_move(vll, Lifecycle.CANCELLED if given_up else Lifecycle.TERMINATED, now=now)
+    if order is None:
+        return
+    if order.state == OrderState.PENDING_CANCELLATION:
+        order_move(order, OrderState.CANCELLED, now=now)
+    elif order.action == OrderAction.DELETE:
+        order_move(order, OrderState.COMPLETED, now=now)
+    else:
+        order_move(order, OrderState.FAILED, now=now)

@@ -11,18 +11,16 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from portal.core.db.each_row import each_row
-from portal.events.outbox import announce
 from portal.inventory.models import Router
+from portal.vll.activation_test_rules import interruption_ends
+from portal.vll.line_allocation import leases_settle
 from portal.vll.line_spec import content_of
 from portal.vll.models import Attempt, Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.activation_test_lifecycle import activation_test_not_possible, activation_test_send
-from portal.vll.operations.line_interruption import interruption_ends
-from portal.vll.operations.order_endings import forced_settle, order_undo
-from portal.vll.operations.removal_steps import removal_finish
-from portal.vll.operations.resource_leases import leases_settle
+from portal.vll.operations.order_endings import forced_settle, order_undo, removal_finish
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.router_answers import EndAnswer, stored_answers
-from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move, sync_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_announce, order_move, sync_move
 from portal.vll.operations.tombstones import tombstones_settle
 from portal.vll.states import (
     IN_SERVICE,
@@ -162,14 +160,7 @@ def _alarm(pk: UUID, now: datetime) -> int:
     if order is None:
         return 0
     Order.objects.filter(pk=order.pk).update(alarmed_at=now)
-    announce(
-        "order.overdue",
-        now=now,
-        customer_id=order.customer_id,
-        vll_id=order.vll_id,
-        order_id=order.pk,
-        data={"state": order.state, "action": order.action},
-    )
+    order_announce("order.overdue", order, now=now, state=order.state)
     return 1
 
 

@@ -7,13 +7,12 @@ from uuid import UUID, uuid4
 
 from django.db import connection
 
-from portal.accounts.models import Customer, User
+from portal.accounts.models import Customer
 from portal.core.db.compiled_insert import insert
 from portal.core.http.request_id import current_request_id
-from portal.events.outbox import announce
 from portal.vll.line_spec import ANY, END, LINE, LineSpec, Property, content_of
 from portal.vll.models import Order, Vll
-from portal.vll.operations.state_compare_and_swap import order_move
+from portal.vll.operations.state_compare_and_swap import order_announce, order_move
 from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction, OrderState
 
 # A client repeats a request within seconds.
@@ -117,24 +116,7 @@ def order_acknowledge(
         **also,
     )
     insert(order)
-    announce(
-        "order.acknowledged",
-        now=now,
-        customer_id=vll.customer_id,
-        vll_id=vll.pk,
-        order_id=order.pk,
-        actor=actor,
-        data={"action": order.action, **(data or {})},
-    )
+    order_announce("order.acknowledged", order, now=now, actor=actor, **(data or {}))
     if pending_approval:
         order_move(order, OrderState.PENDING_APPROVAL, now=now)
     return order
-
-
-def needs_approval(user: User, customer: Customer, peak_bps: int) -> bool:
-    """Return whether the NOC must approve this CIR plus EIR (bit/s).
-
-    Orders of NOC staff need no approval.
-    """
-    limit = customer.approve_up_to_bps
-    return limit is not None and peak_bps > limit and not user.is_noc

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from portal.allocation.models import VniLease
-from portal.allocation.vni_leases import PROBE_VNI
+from portal.allocation.tunnel_leases import PROBE_VNI
 from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.required_mtu import MtuPolicy, overhead

@@ -2,30 +2,24 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import EndLoad, cores_book
 from portal.allocation.packet_capacity import dearest, weights_of
 from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import Port
-from portal.vll.errors import (
-    NotAllowedToOrder,
-    ReservationRenewedOut,
-    ReservationUnknown,
-    TooManyReservations,
-)
-from portal.vll.line_spec import AllocatedEnd, EndSpec
+from portal.vll.errors import ReservationRenewedOut, TooManyReservations
+from portal.vll.line_allocation import core_loads, ends_lease, leases_release
+from portal.vll.line_rules import Check, check_ports
+from portal.vll.line_spec import EndSpec
 from portal.vll.models import Reservation
-from portal.vll.models.reservation import MAX_RENEWALS, MAX_RESERVATIONS
-from portal.vll.operations.line_request_check import check_ports, core_loads
-from portal.vll.operations.resource_leases import Leased, ends_lease, leases_release
+from portal.vll.models.order import MAX_RENEWALS, MAX_RESERVATIONS
+from portal.vll.quote import reservation_find
 
 LASTS = timedelta(seconds=900)
 
@@ -41,12 +35,11 @@ def reservation_make(
     RouterFull and TooManyReservations.
     """
     ends = {"a": a_end, "z": z_end}
-    found = check_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)
-    customer = found.owned()
-    pk = uuid.uuid4()
-    contents = ends_lease(ends=ends, ports=found.ports, cir_bps=cir_bps, owner=pk, leased=None, now=now)
+    check, pk = Check(collects=False), uuid.uuid4()
+    check_ports(check, user=user, ends=ends, cir_bps=cir_bps, lock=True)
+    contents = ends_lease(check, ends=ends, cir_bps=cir_bps, owner=pk, current=None, now=now)
     reservation = _in_a_free_slot(
-        customer,
+        check.owner,
         pk=pk,
         reserved_by=user.username,
         created_at=now,
@@ -54,7 +47,7 @@ def reservation_make(
         cir_bps=cir_bps,
         ends={side: end.as_json() for side, end in contents.items()},
     )
-    _cores_reserve(found.ports, cir_bps=cir_bps, owner=pk)
+    _cores_reserve(check.ports, cir_bps=cir_bps, owner=pk)
     _announce("hold.made", reservation, now=now, actor=user.username)
     return reservation
 
@@ -75,7 +68,7 @@ def reservation_renew(*, user: User, reservation: uuid.UUID, now: datetime) -> R
 
     Raises ReservationUnknown, NotAllowedToOrder, ReservationRenewedOut.
     """
-    row = _locked(user, reservation, now)
+    row = reservation_find(user, reservation, now=now, lock=True)
     if row.renewals >= MAX_RENEWALS:
         raise ReservationRenewedOut(maximum=MAX_RENEWALS)
     row.renewals += 1
@@ -88,7 +81,9 @@ def reservation_renew(*, user: User, reservation: uuid.UUID, now: datetime) -> R
 @transaction.atomic
 def reservation_release(*, user: User, reservation: uuid.UUID, now: datetime) -> None:
     """Release a reservation. Raises ReservationUnknown, NotAllowedToOrder."""
-    _end(_locked(user, reservation, now), now=now, kind="hold.released", actor=user.username)
+    row = reservation_find(user, reservation, now=now, lock=True)
+    leases_release(row.pk, now=now)
+    reservation_end(row, now=now, kind="hold.released", actor=user.username)
 
 
 def reservations_expire(*, now: datetime) -> int:
@@ -108,61 +103,9 @@ def _reservation_expire(pk: uuid.UUID, now: datetime) -> int:
     row = Reservation.objects.filter(pk=pk, expires_at__lte=now).select_for_update(skip_locked=True).first()
     if row is None:
         return 0
-    _end(row, now=now, kind="hold.expired", actor="")
+    leases_release(row.pk, now=now)
+    reservation_end(row, now=now, kind="hold.expired", actor="")
     return 1
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A reservation that an order takes over, locked until the end of the transaction."""
-
-    row: Reservation
-
-    @property
-    def pk(self) -> uuid.UUID:
-        return self.row.pk
-
-    @property
-    def leased(self) -> Leased:
-        """Return the reserved leases."""
-        return _leased(self.row)
-
-    def end(self, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID) -> None:
-        """Delete the reservation. The caller has already given its leases to another owner."""
-        _announce(kind, self.row, now=now, actor=actor, vll_id=vll_id)
-        self.row.delete()
-
-
-def reservation_take(*, user: User, reservation: uuid.UUID, now: datetime) -> Taken:
-    """Lock a reservation for an order. Raises ReservationUnknown, NotAllowedToOrder."""
-    return Taken(_locked(user, reservation, now))
-
-
-def reservation_read(*, user: User, reservation: uuid.UUID, now: datetime) -> Leased:
-    """Return the leases that an order with this reservation would take over.
-
-    Raises ReservationUnknown, NotAllowedToOrder.
-    """
-    return _leased(_found(Reservation.objects.all(), user, reservation, now))
-
-
-def _leased(row: Reservation) -> Leased:
-    ends = {side: AllocatedEnd.from_json(row.ends[side]) for side in "az"}
-    return Leased(owner=row.pk, cir_bps=row.cir_bps, ends=ends)
-
-
-def _locked(user: User, reservation: uuid.UUID, now: datetime) -> Reservation:
-    return _found(Reservation.objects.select_for_update(of=("self",)), user, reservation, now)
-
-
-def _found(rows: Any, user: User, reservation: uuid.UUID, now: datetime) -> Reservation:
-    mine = rows.visible_to(user).filter(pk=reservation, expires_at__gt=now).select_related("customer")
-    row: Reservation | None = mine.first()
-    if row is None:
-        raise ReservationUnknown(hold=str(reservation))
-    if not permissions.may_order(user, row.customer):
-        raise NotAllowedToOrder(customer=row.customer.name)
-    return row
 
 
 def _in_a_free_slot(customer: Customer, **columns: Any) -> Reservation:
@@ -177,9 +120,14 @@ def _in_a_free_slot(customer: Customer, **columns: Any) -> Reservation:
     raise TooManyReservations(customer=customer.name, maximum=MAX_RESERVATIONS)
 
 
-def _end(row: Reservation, *, now: datetime, kind: str, actor: str) -> None:
-    leases_release(row.pk, now=now)
-    _announce(kind, row, now=now, actor=actor)
+def reservation_end(
+    row: Reservation, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID | None = None
+) -> None:
+    """Announce the end of a reservation and delete it.
+
+    The caller has released its leases, or given them to the line ``vll_id``.
+    """
+    _announce(kind, row, now=now, actor=actor, vll_id=vll_id)
     row.delete()
 
 

@@ -5,9 +5,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, WrongOrderState
+from portal.vll.errors import AlreadyRetried, WrongOrderState
+from portal.vll.line_rules import check_may_order
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.activation_test_on_demand import activation_test_order
@@ -28,8 +28,7 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     refusals of the order itself.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
-    if not permissions.may_order(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
+    check_may_order(user, vll.customer)
     order = Order.objects.get(pk=order.pk)
     was_adopted = vll.handover == Handover.RELEASE
     if order.state != OrderState.FAILED or order.action == OrderAction.DELETE or was_adopted:

@@ -35,6 +35,19 @@ def lines_lock(vlls: Collection[UUID]) -> list[LockedLine]:
     return [LockedLine(*row) for row in locked.values_list(*LockedLine._fields)]
 
 
+def order_announce(kind: str, order: Order, *, now: datetime, actor: str = "", **data: Any) -> None:
+    """Announce an event of the order, with its action."""
+    announce(
+        kind,
+        now=now,
+        customer_id=order.customer_id,
+        vll_id=order.vll_id,
+        order_id=order.pk,
+        actor=actor,
+        data={"action": order.action, **data},
+    )
+
+
 def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **also: Any) -> None:
     """Move an order to ``state``, and write the columns of ``also`` in the same statement.
 
@@ -46,15 +59,7 @@ def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **al
     if not moved:
         raise ConcurrentChange
     order.refresh_from_db()
-    announce(
-        f"order.{state}",
-        now=now,
-        customer_id=order.customer_id,
-        vll_id=order.vll_id,
-        order_id=order.pk,
-        actor=actor,
-        data={"action": order.action, "failure": order.failure},
-    )
+    order_announce(f"order.{state}", order, now=now, actor=actor, failure=order.failure)
 
 
 def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", **also: Any) -> None:

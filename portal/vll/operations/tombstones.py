@@ -6,13 +6,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from portal.allocation.gre_leases import is_pair
 from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
+from portal.allocation.tunnel_leases import is_pair
 from portal.core.db.each_row import each_row
 from portal.inventory.models import Router
+from portal.vll.line_allocation import leases_release, tunnels_cool_down
 from portal.vll.line_spec import LineRevision
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
-from portal.vll.operations.resource_leases import leases_release, tunnels_cool_down
 from portal.vll.operations.router_answers import EndAnswer
 
 
@@ -125,9 +125,4 @@ def _give_back(tombstone: VllTombstone, *, now: datetime) -> None:
     tunnels, leases = list(tombstone.tunnels.all()), tombstone.leases
     tombstone.delete()
     leases_release(leases, now=now)
-    tunnels_cool_down(
-        vnis=[tunnel.vni_id for tunnel in tunnels if tunnel.vni_id],
-        gre_keys=[tunnel.gre_key_id for tunnel in tunnels if tunnel.gre_key_id],
-        gre_pairs=[tunnel.gre_pair_id for tunnel in tunnels if tunnel.gre_pair_id],
-        now=now,
-    )
+    tunnels_cool_down(tunnels, now=now)

@@ -8,6 +8,14 @@ operator's work on the router.
 
 Retry: the portal tries again now, and does not wait for the end of the pause after failures.
 
+Calibration: the portal uses measured weights for the router's ends, and recalculates the bookings of its
+lines. It locks the router, then the lines, then the router's sum of bookings (ADR 76), so that no order
+changes a booking meanwhile.
+
+Rebuild: the agent deletes and re-creates an end's sub-interface, because the router drops the end's frames.
+The agent does this automatically once, after VPP's tracer has shown such frames. Only an operator's request
+repeats it.
+
 Dead: removals do not wait for the router's confirmation (portal.vll.operations.line_removal).
 """
 
@@ -19,10 +27,19 @@ from django.db.models.functions import Coalesce
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.events.outbox import announce
+from portal.allocation.cpu_core_bookings import cores_revalue, cores_suffice
+from portal.allocation.models import CoreBooking
+from portal.allocation.packet_capacity import Weights, weights_of
+from portal.celery_tasks import REBUILD_END
+from portal.core.network.encapsulations import Transport
+from portal.events.outbox import announce, send_task
+from portal.inventory.calibration_document import Calibration
+from portal.inventory.errors import Retired
 from portal.inventory.models import Router
 from portal.vll.convergence.requests import converge_routers_on_request
 from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations.state_compare_and_swap import lines_lock
 
 
 @transaction.atomic
@@ -100,3 +117,87 @@ def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
 def _check_may_force(user: User) -> None:
     if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
+
+
+@transaction.atomic
+def router_calibration_set(
+    *,
+    router: Router,
+    calibration: Calibration | None,
+    user: User,
+    now: datetime,
+    accept_affected: bool = False,
+) -> None:
+    """Use this calibration for the weights of the router's ends from now on; None restores the shipped cost
+    table.
+
+    Raises Retired. Raises CoresBelowBooked if a transport becomes heavier and the bookings then exceed the
+    router's cores, unless ``accept_affected`` is True. Nothing changes if the router has these figures
+    already.
+    """
+    locked = (
+        Router.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("observed")
+        .get(pk=router.pk)
+    )
+    if locked.retired_at is not None:
+        raise Retired(what="router", name=locked.name)
+    kept = None if calibration is None else calibration.kept()
+    if kept == locked.calibration:
+        return
+    before = weights_of(locked)
+    locked.calibration = kept
+    locked.save(update_fields=["calibration"])
+    booked_lines_lock(locked)
+    heavier = lines_revalue(locked, before=before)
+    if heavier and not accept_affected:
+        cores_suffice(locked)
+    kind = "router.calibration_returned" if kept is None else "router.calibration_taken"
+    announce(kind, now=now, router_id=locked.pk, actor=user.username, data=kept)
+
+
+def booked_lines_lock(router: Router) -> None:
+    """Lock the lines that have booked cores of this router, so that no order changes their bookings.
+
+    The caller has locked the router.
+    """
+    booked = CoreBooking.objects.filter(router=router).values_list("owner", flat=True)
+    lines_lock(set(booked))
+
+
+def lines_revalue(router: Router, *, before: Weights) -> bool:
+    """Recalculate the bookings of the router's lines. Return whether any transport has become heavier.
+
+    The caller has locked the lines.
+    """
+    after = weights_of(router)
+    booked = CoreBooking.objects.filter(router=router).values("owner")
+    lines = {line.pk: (Transport(line.transport), line.cir_bps) for line in Vll.objects.filter(pk__in=booked)}
+    cores_revalue(router=router, lines=lines, before=before, after=after)
+    return any(after[transport] > before[transport] for transport in Transport)
+
+
+@transaction.atomic
+def end_rebuild_request(*, end: VllEnd, user: User, now: datetime) -> None:
+    """Request the rebuild from the end's router, through a task. Read the end with
+    ``select_related("port")``.
+    """
+    announce(
+        "router.rebuild_requested",
+        now=now,
+        router_id=end.port.router_id,
+        actor=user.username,
+        data={"vll": str(end.vll_id), "end": end.side},
+    )
+    send_task(REBUILD_END, str(end.vll_id), end.side, now=now)
+
+
+@transaction.atomic
+def end_rebuild_failed(*, end: VllEnd, why: str, now: datetime) -> None:
+    """Record that the agent did not accept the request."""
+    announce(
+        "router.rebuild_failed",
+        now=now,
+        router_id=end.port.router_id,
+        data={"vll": str(end.vll_id), "end": end.side, "detail": why[:500]},
+    )

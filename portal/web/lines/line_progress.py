@@ -10,9 +10,7 @@ from portal.events.models import Event
 from portal.inventory.models import FRESH
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.order_waits import maintenance_notice
-from portal.vll.policing_status import unpoliced, unpoliced_text
-from portal.vll.sentences import router_reason_sentence
+from portal.vll.sentences import maintenance_notice, router_reason_sentence, unpoliced, unpoliced_text
 from portal.vll.states import (
     CALLED_OFF,
     TERMINAL_LIFECYCLES,

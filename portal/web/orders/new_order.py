@@ -15,9 +15,9 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.whole_number import row_id, uuid_of
 from portal.vll import queries
-from portal.vll.feasibility import feasibility_of
 from portal.vll.models import Order
 from portal.vll.operations import order_add
+from portal.vll.quote import quote
 from portal.vll.states import OrderState
 from portal.web.orders.order_form import (
     OrderForm,
@@ -149,10 +149,8 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
     """Return the refusal ``refused``, and all other refusals of the order for the same field.
 
-    An order raises only the first refusal. The function gets the other refusals from a feasibility check.
+    An order raises only the first refusal. The function gets the other refusals from a quote.
     """
-    found = feasibility_of(
-        user=request.user, spec=form.spec(), now=clock.now(), reservation=form.reservation_id
-    )
+    found = quote(form.spec(), user=request.user, now=clock.now(), reservation=form.reservation_id)
     same = [refusal for refusal in found.refusals if refusal.field == refused.field]
     return same if refused.sentence in [refusal.sentence for refusal in same] else [refused]

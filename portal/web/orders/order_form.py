@@ -24,7 +24,7 @@ from portal.vll import queries
 from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff
 from portal.vll.line_spec import ANY, AUTO, END, LINE, AllocatedEnd, EndSpec, LineSpec, Property
 from portal.vll.models import Reservation, Vll, VllEnd
-from portal.vll.models.reservation import MAX_RENEWALS
+from portal.vll.models.order import MAX_RENEWALS
 from portal.web.fields.base import LookupField, TablerForm
 from portal.web.fields.numbers import OuterVlanField, RateField, SizeField
 from portal.web.lines.bandwidth_form import (

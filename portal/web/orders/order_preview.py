@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -15,11 +14,10 @@ from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.core.network.vlan_tags import Tagging
 from portal.core.units import rate_text
 from portal.inventory.models import Port
-from portal.vll.feasibility import Feasibility, change_feasibility_of, feasibility_of
 from portal.vll.line_spec import AUTO, LineSpec, Property, content_of
 from portal.vll.models import Order, Vll
-from portal.vll.operations.order_record import needs_approval
 from portal.vll.order_diff import Difference, differences_between, differences_of
+from portal.vll.quote import Quote, quote, quote_change
 from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 from portal.web.lines.change_form import ChangeForm
 from portal.web.lines.paths import LinePath, line_path
@@ -120,12 +118,8 @@ def _text(each: Property, value: Any, ports: dict[int, Port]) -> str:
 
 def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
     """Return the context for the preview of a new line."""
-    spec, now = form.spec(), clock.now()
-    found = feasibility_of(user=user, spec=spec, now=now, reservation=form.reservation_id)
-    ends = [found.ends[side] for side in "az" if side in found.ends]
-    customer = ends[0].port.customer if ends else None
-    approval = customer is not None and needs_approval(user, customer, spec.peak_bps)
-    return _context(found, form, spec, now) | {"needs_approval": approval}
+    found = quote(form.spec(), user=user, now=clock.now(), reservation=form.reservation_id)
+    return _context(found, form)
 
 
 def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
@@ -133,26 +127,24 @@ def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[s
 
     ``change``: the effect of the change. ``diff_rows``: the old and the new value of each changed field.
     """
-    now = clock.now()
     vlans = {end.side: end.outer_vlan for end in vll.ends.all()}
-    found = change_feasibility_of(
-        user=user, vll=vll, changes=form.changes(), now=now, expected_revision=form.revision
-    )
-    return _context(found.feasibility, form, found.spec, now) | {
-        "change": found,
-        "diff_rows": diff_rows_between(found.before, found.spec, vlans=vlans),
-        "needs_approval": found.needs_approval,
+    found = quote_change(vll, form.changes(), user=user, now=clock.now(), expected_revision=form.revision)
+    before = content_of(vll)
+    return _context(found, form) | {
+        "change": {"changes_nothing": found.changes_nothing, "transport": before.allocated_transport},
+        "diff_rows": diff_rows_between(before.spec, found.spec, vlans=vlans),
     }
 
 
-def _context(found: Feasibility, form: OrderForm, spec: LineSpec, now: datetime) -> dict[str, Any]:
+def _context(found: Quote, form: OrderForm) -> dict[str, Any]:
     for refusal in found.refusals:
         form.refuse(refusal)
     return {
         "feasibility": found,
         "reasons": _each_once(form.problems()),
-        "line_request": spec,
-        "path": _path(found, spec, now),
+        "line_request": found.spec,
+        "path": _path(found),
+        "needs_approval": found.needs_approval,
     }
 
 
@@ -161,32 +153,33 @@ def _each_once(problems: Iterable[Problem]) -> list[Problem]:
     return list({problem.html_id or problem.text: problem for problem in problems}.values())
 
 
-def _path(found: Feasibility, spec: LineSpec, now: datetime) -> LinePath | None:
+def _path(found: Quote) -> LinePath | None:
     """Return the path of the ordered line; None if it is unknown.
 
     If the line was refused, return the path that was checked and refused.
     """
-    transport = found.selected.transport if found.selected else _checked_transport(found, spec)
-    if transport is None or len(found.ends) < len("az"):
+    spec = found.spec
+    transport = found.selected.transport if found.selected else _checked_transport(found)
+    if transport is None or len(found.ports) < len("az"):
         return None
     try:
         frame = carried_frame(spec.svc_mtu, carried_tags=spec.carried_tags)
     except SvcMtuOutOfRange:
         return None
-    routers = {side: end.port.router for side, end in found.ends.items()}
+    routers = {side: port.router for side, port in found.ports.items()}
     return line_path(
         a=routers["a"],
         z=routers["z"],
         transport=transport,
         gre_key=transport.family in found.gre_keys,
         frame=frame,
-        now=now,
+        now=found.now,
     )
 
 
-def _checked_transport(found: Feasibility, spec: LineSpec) -> Transport | None:
-    if spec.transport != AUTO:
-        return Transport(spec.transport)
+def _checked_transport(found: Quote) -> Transport | None:
+    if found.spec.transport != AUTO:
+        return Transport(found.spec.transport)
     # Choose the transport with the largest MTU, because the refusal is about that transport.
     carrying = [option for option in found.options if option.largest_svc_mtu is not None]
     best = max(carrying, key=lambda option: option.largest_svc_mtu or 0, default=None)

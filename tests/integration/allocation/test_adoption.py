@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import GrePairsExhausted, TunnelKeyTaken, VlanTaken, VniPoolExhausted
-from portal.allocation.gre_leases import gre_key_lease
 from portal.allocation.models import (
     BandwidthBooking,
     GreKeyLease,
@@ -19,7 +18,7 @@ from portal.allocation.models import (
     ReservedVniRange,
     VniLease,
 )
-from portal.allocation.vni_leases import LAST_VNI
+from portal.allocation.tunnel_leases import LAST_VNI, gre_key_lease
 from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
 from portal.inventory.operations.observation_store import circuits_store

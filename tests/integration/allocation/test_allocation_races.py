@@ -13,7 +13,7 @@ from portal.accounts.models import User
 from portal.allocation.errors import PortFull, RouterFull, VlanTaken, VniPoolExhausted
 from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
 from portal.allocation.packet_capacity import end_load
-from portal.allocation.vni_leases import LAST_VNI, PROBE_VNI, vni_lease
+from portal.allocation.tunnel_leases import LAST_VNI, PROBE_VNI, vni_lease
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Port

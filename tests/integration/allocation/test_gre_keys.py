@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from portal.accounts.models import Customer, User
-from portal.allocation import gre_leases
+from portal.allocation import tunnel_leases
 from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted
 from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
@@ -18,11 +18,11 @@ from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import EndpointMissing, PathTooNarrow
 from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.errors import GreKeysGone
-from portal.vll.feasibility import feasibility_of
 from portal.vll.line_mtu_check import lines_off_the_path
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
 from portal.vll.operations import order_approve, order_delete, order_reject
+from portal.vll.quote import quote
 from provisioning.intent_generations import router_intent
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp, build_isp
@@ -131,10 +131,10 @@ class TestMtu:
 
     def test_check_before_an_order_counts_the_key(self, keyed: Isp, alice: User) -> None:
         request = LineSpec(svc_mtu=1500, cir_bps=GBIT, transport="gre4", **self.whole_ports(keyed))
-        found = feasibility_of(user=alice, spec=request, now=clock.now())
+        found = quote(request, user=alice, now=clock.now())
         assert (found.feasible, found.largest_svc_mtu) == (True, 8950)
         lose_keys("hippo")
-        assert feasibility_of(user=alice, spec=request, now=clock.now()).largest_svc_mtu == 8954
+        assert quote(request, user=alice, now=clock.now()).largest_svc_mtu == 8954
 
     def test_line_without_a_key_keeps_its_mtu_when_routers_gain_keys(self, isp: Isp, alice: User) -> None:
         vll = line(isp, alice, svc_mtu=8954, **self.whole_ports(isp))
@@ -266,15 +266,15 @@ def test_key_has_cool_down_and_quarantine_like_a_vni(keyed: Isp, alice: User) ->
     left(vll, "a", keyed.routers["rhino"])
     lease.refresh_from_db()
     assert lease.free_at is not None
-    assert gre_leases.cooled_down_gre_keys_free(now=lease.free_at) == 1
+    assert tunnel_leases.cooled_down_leases_free(now=lease.free_at) == 1
     assert not GreKeyLease.objects.exists()
 
 
 def test_leased_key_is_not_leased_again(keyed: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter([7, 7, 8])
-    monkeypatch.setattr(gre_leases.random, "randint", lambda low, high: next(drawn))
+    monkeypatch.setattr(tunnel_leases.random, "randint", lambda low, high: next(drawn))
     assert [line(keyed, alice, number).gre_key for number in (1, 2)] == [7, 8]
-    monkeypatch.setattr(gre_leases.random, "randint", lambda low, high: 7)
+    monkeypatch.setattr(tunnel_leases.random, "randint", lambda low, high: 7)
     with pytest.raises(GreKeysExhausted):
         line(keyed, alice, 3)
 

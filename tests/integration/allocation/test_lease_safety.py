@@ -23,7 +23,6 @@ from hypothesis.stateful import (
 )
 
 from portal.accounts.models import Customer, User
-from portal.allocation.gre_leases import cooled_down_gre_keys_free, cooled_down_gre_pairs_free
 from portal.allocation.models import (
     BandwidthBooking,
     CoreBooking,
@@ -33,12 +32,12 @@ from portal.allocation.models import (
     VniLease,
 )
 from portal.allocation.packet_capacity import end_load
+from portal.allocation.tunnel_leases import cooled_down_leases_free
 from portal.allocation.vlan_leases import tag_keys
-from portal.allocation.vni_leases import cooled_down_vnis_free
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Encapsulation, Transport
-from portal.core.network.vlan_tags import Tagging
+from portal.core.network.vlan_tags import Tagging, Tags
 from portal.inventory.models import ObservedRoute, ObservedRouter, Port, Router, TunnelAddress
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Vll, VllTombstone
@@ -324,8 +323,7 @@ class Histories(RuleBasedStateMachine):
     @rule(passes=st.sampled_from([timedelta(seconds=5), timedelta(days=2)]))
     def sweep(self, passes: timedelta) -> None:
         self.now += passes
-        rested = (cooled_down_vnis_free, cooled_down_gre_keys_free, cooled_down_gre_pairs_free)
-        for part in (coolings_off_end, dead_routers_settle, *rested):
+        for part in (coolings_off_end, dead_routers_settle, cooled_down_leases_free):
             part(now=self.now)
 
     # Invariants, and the state at the end.
@@ -405,7 +403,7 @@ def not_leased(router: Router, row: IntendedEnd, cir_bps: int) -> Iterator[str]:
     access, transport = row.members["access"], row.members["transport"]
     tagging, outer = Tagging(access["tagging"]), access["outer_vlan"]
     port = Port.objects.get(router=router, interface=access["interface"])
-    tagged = tag_keys(tagging, outer=outer, inner=access["inner_vlan"], exact_match=access["exact_match"])
+    tagged = tag_keys(Tags(tagging, outer, access["inner_vlan"], access["exact_match"]))
     vlans = PortVlanLease.objects.filter(port=port, owner__in=keep, side=row.side)
     if not any(lease.keys.lower <= tagged[0] and tagged[1] <= lease.keys.upper for lease in vlans):
         yield f"{tagging} {outer} of {port} is not leased"

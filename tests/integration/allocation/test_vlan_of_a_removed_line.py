@@ -9,10 +9,10 @@ from django.test import Client
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.errors import VlanCoolingOff
-from portal.vll.feasibility import feasibility_of
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete, reservation_make
+from portal.vll.quote import quote
 from tests.integration.api.test_api_v1 import body, client, post
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
@@ -78,7 +78,7 @@ def test_a_preview_and_a_reservation_say_the_same(isp: Isp, alice: User, removed
         cir_bps=GBIT,
         transport="auto",
     )
-    found = feasibility_of(user=alice, spec=request, now=clock.now())
+    found = quote(request, user=alice, now=clock.now())
     assert [type(each) for each in found.refusals] == [VlanCoolingOff]
     with pytest.raises(VlanCoolingOff):
         reservation_make(user=alice, a_end=request.a_end, z_end=request.z_end, cir_bps=GBIT, now=clock.now())

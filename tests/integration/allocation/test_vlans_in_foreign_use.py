@@ -6,14 +6,14 @@ import pytest
 
 from portal.accounts.models import User
 from portal.allocation.errors import NoVlanFree, VlanInForeignUse
-from portal.allocation.vlan_usage import vlan_usage
+from portal.allocation.pool_usage import vlan_usage
 from portal.core import clock
 from portal.inventory.models import ObservedInterface, Port
 from portal.inventory.operations.observation_store import circuits_store
-from portal.vll.feasibility import change_feasibility_of, feasibility_of
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
 from portal.vll.operations import reservation_make
+from portal.vll.quote import quote, quote_change
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
@@ -59,14 +59,14 @@ def at_rhino(isp: Isp, **access: Any) -> dict[str, Any]:
 
 def refusals(isp: Isp, user: User, ends: dict[str, Any]) -> list[str]:
     request = LineSpec(svc_mtu=1500, cir_bps=GBIT, transport="auto", **ends)
-    found = feasibility_of(user=user, spec=request, now=clock.now())
+    found = quote(request, user=user, now=clock.now())
     return [refusal.code for refusal in found.refusals]
 
 
 def change_refusals(user: User, line: Vll, **changes: Any) -> list[str]:
     line.refresh_from_db()
-    found = change_feasibility_of(user=user, vll=line, changes=changes, now=clock.now())
-    return [refusal.code for refusal in found.feasibility.refusals]
+    found = quote_change(line, changes, user=user, now=clock.now())
+    return [refusal.code for refusal in found.refusals]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_any_vlan_is_one_that_no_foreign_interface_takes(isp: Isp, alice: User, 
     line = order(isp, alice, **at_rhino(isp, outer="any")).vll
     assert line.ends.get(side="a").outer_vlan == 102
     request = LineSpec(svc_mtu=1500, cir_bps=GBIT, transport="auto", **at_rhino(isp, outer="any"))
-    found = feasibility_of(user=alice, spec=request, now=clock.now()).ends["a"]
+    found = quote(request, user=alice, now=clock.now()).ends["a"]
     assert (found.vlans_free, found.vlans[:2]) == (4094 - 3, [103, 104])
 
 

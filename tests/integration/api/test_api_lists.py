@@ -159,7 +159,7 @@ def test_text_that_matches_many_ports_finds_lines(
     alice: User, charlie: User, tunnel: Vll, local: Vll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = [ids(alice, "vlls", q=text) for text in ("cust1", "cust2", "rhino", "100", "200", "milk")]
-    monkeypatch.setattr("portal.vll.search._FEW_PORTS", -1)
+    monkeypatch.setattr("portal.vll.queries._FEW_PORTS", -1)
     assert [ids(alice, "vlls", q=text) for text in ("cust1", "cust2", "rhino", "100", "200", "milk")] == few
     assert ids(charlie, "vlls", q="rhino") == []
 

@@ -10,8 +10,8 @@ from portal.accounts.models import Customer, User
 from portal.core.db.compiled_query import CompiledQuery
 from portal.core.db.equals_any import is_one_of
 from portal.inventory.models import Port
+from portal.vll.line_rules import ports_of
 from portal.vll.models import Vll
-from portal.vll.operations.end_validation import ports_of
 from tests.integration.isp import Isp
 
 pytestmark = pytest.mark.django_db

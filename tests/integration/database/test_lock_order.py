@@ -27,11 +27,11 @@ from portal.inventory.operations import (
     router_remove,
 )
 from portal.telemetry.oper_status import ends_observed, stale_vlls_mark
-from portal.vll.calibration_rebooking import router_calibration_set
+from portal.vll import quote
 from portal.vll.models import Vll, VllEnd, VllTombstone
-from portal.vll.operations import add_line, order_delete
+from portal.vll.operations import order_delete
 from portal.vll.operations.line_removal import dead_routers_settle
-from portal.vll.router_operations.actions import router_declare_dead
+from portal.vll.router_operations.actions import router_calibration_set, router_declare_dead
 from portal.vll.router_operations.drain import drain_begin
 from provisioning.intent_generations import next_intent
 from tests.integration.api.test_api_v1 import client
@@ -97,7 +97,7 @@ def test_import_of_lines_may_run_during_an_order_of_the_same_tunnel(
     """GRE pairs are leased per pair of routers, one line each, before the cores that all lines share."""
     table = "description,a_port,a_outer_vlan,z_port,z_outer_vlan,svc_mtu,cir_bps,transport\n"
     table += "imported,rhino:host-cust2,100,hippo:host-cust2,any,1400,1000000,gre4\n"
-    this, book = staged(nora, "lines", table, at_once=True), add_line.cores_lease
+    this, book = staged(nora, "lines", table, at_once=True), quote.cores_book
     with thread_of(partial(work, this)) as start:
         waits = iter([start])
 
@@ -105,7 +105,7 @@ def test_import_of_lines_may_run_during_an_order_of_the_same_tunnel(
             next(waits, lambda: None)()
             book(**more)
 
-        monkeypatch.setattr(add_line, "cores_lease", after_the_import_waits)
+        monkeypatch.setattr(quote, "cores_book", after_the_import_waits)
         order(isp, alice, transport="gre4", svc_mtu=1400)
     assert refusals(this) == [(2, "transport", "gre-pairs-exhausted")]
 

@@ -30,7 +30,7 @@ API = {
     "order": 22,
     "order with a key": 29,
     # One reads the interfaces that routers do not report, and one the frames that foreign interfaces take.
-    "validate": 16,
+    "validate": 14,
     # One reads the open orders, for the health of the lines.
     "list": 4,
     "list, narrowed": 4,

@@ -10,9 +10,9 @@ from django.db import connection, transaction
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.operations import router_change
+from portal.vll.line_rules import ports_of
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
-from portal.vll.operations.end_validation import ports_of
 from portal.vll.operations.modify_line import vll_lock
 from portal.vll.router_operations.drain import drain_begin
 from tests.integration.isp import Isp

@@ -10,15 +10,15 @@ from django.db import transaction
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import PortFull
 from portal.allocation.models import ReservedVniRange
-from portal.allocation.vni_leases import LAST_VNI
+from portal.allocation.tunnel_leases import LAST_VNI
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.errors import EndsSwapped, NothingToChange
-from portal.vll.feasibility import ChangeFeasibility, change_feasibility_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_modify, order_suspend
+from portal.vll.quote import Quote, quote_change
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
@@ -34,20 +34,20 @@ def vll(isp: Isp, alice: User) -> Vll:
     return placed
 
 
-def preview(user: User, vll: Vll, **changes: Any) -> ChangeFeasibility:
+def preview(user: User, vll: Vll, **changes: Any) -> Quote:
     vll.refresh_from_db()
-    return change_feasibility_of(user=user, vll=vll, changes=changes, now=clock.now())
+    return quote_change(vll, changes, user=user, now=clock.now())
 
 
-def codes(found: ChangeFeasibility) -> list[str]:
-    return [refusal.code for refusal in found.feasibility.refusals]
+def codes(found: Quote) -> list[str]:
+    return [refusal.code for refusal in found.refusals]
 
 
 def test_lines_own_resources_are_free_for_it_and_nothing_is_written(isp: Isp, alice: User, vll: Vll) -> None:
     before = Order.objects.count(), Event.objects.count(), Outbox.objects.count()
     found = preview(alice, vll, cir_bps=10 * GBIT)
-    assert found.feasibility.feasible
-    assert {side: each.free_after_bps for side, each in found.feasibility.ends.items()} == {"a": 0, "z": 0}
+    assert found.feasible
+    assert {side: each.free_after_bps for side, each in found.ends.items()} == {"a": 0, "z": 0}
     assert "port-full" in codes(preview(alice, vll, cir_bps=10 * GBIT + 1))
     assert (Order.objects.count(), Event.objects.count(), Outbox.objects.count()) == before
 
@@ -60,7 +60,7 @@ def test_change_without_differences_is_reported(isp: Isp, alice: User, vll: Vll)
 
 def test_existing_vni_is_not_leased_again(isp: Isp, alice: User, vll: Vll) -> None:
     ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
-    assert preview(alice, vll, cir_bps=2 * GBIT).feasibility.feasible
+    assert preview(alice, vll, cir_bps=2 * GBIT).feasible
 
 
 def test_open_order_prevents_a_change(isp: Isp, alice: User, vll: Vll) -> None:
@@ -70,12 +70,12 @@ def test_open_order_prevents_a_change(isp: Isp, alice: User, vll: Vll) -> None:
 
 def test_full_port_is_reported_with_figures_of_the_whole_line(isp: Isp, alice: User, vll: Vll) -> None:
     Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=3 * GBIT)
-    (predicted,) = preview(alice, vll, cir_bps=4 * GBIT).feasibility.refusals
+    (predicted,) = preview(alice, vll, cir_bps=4 * GBIT).refusals
     with pytest.raises(PortFull) as refusal:
         order_modify(user=alice, vll=vll, changes={"cir_bps": 4 * GBIT}, now=clock.now())
     for error in (predicted, refusal.value):
         assert (error.requested_bps, error.free_bps) == (4 * GBIT, 3 * GBIT)
-    assert preview(alice, vll, cir_bps=3 * GBIT).feasibility.feasible
+    assert preview(alice, vll, cir_bps=3 * GBIT).feasible
 
 
 def test_ends_of_a_line_cannot_be_swapped(isp: Isp, alice: User, vll: Vll) -> None:
@@ -155,23 +155,23 @@ def test_preview_of_random_changes_agrees_with_ordering(
         vll.refresh_from_db()
         change = _some_change(draw, isp)
         ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
-        predicted = change_feasibility_of(user=alice, vll=vll, changes=change, now=now)
+        predicted = quote_change(vll, change, user=alice, now=now)
         keep = draw.random() < 0.3
         refusal = _change(alice, vll, change, now=now, keep=keep)
         assert predicted.changes_nothing is isinstance(refusal, NothingToChange), (change, refusal)
         if predicted.changes_nothing:
             continue
-        assert predicted.feasibility.feasible is (refusal is None), (
+        assert predicted.feasible is (refusal is None), (
             change,
             refusal,
-            predicted.feasibility.refusals,
+            predicted.refusals,
         )
         if refusal is None:
             accepted += 1
             if keep:
                 activate(vll)
         else:
-            first = predicted.feasibility.refusals[0]
+            first = predicted.refusals[0]
             assert (refusal.code, refusal.field) == (first.code, first.field), change
             reasons.add(refusal.code)
     assert accepted > 5
@@ -182,6 +182,6 @@ def test_line_with_automatic_transport_keeps_its_transport(isp: Isp, alice: User
     order_modify(user=alice, vll=vll, changes={"transport": "vxlan6"}, now=clock.now())
     activate(vll)
     Vll.objects.update(requested_transport="auto")
-    found = preview(alice, vll, svc_mtu=1600).feasibility
+    found = preview(alice, vll, svc_mtu=1600)
     assert found.selected is not None
     assert found.selected.transport == "vxlan6"

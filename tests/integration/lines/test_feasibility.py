@@ -9,16 +9,16 @@ from django.db import transaction
 
 from portal.accounts.models import Customer, User
 from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
-from portal.allocation.vni_leases import LAST_VNI
+from portal.allocation.tunnel_leases import LAST_VNI
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
 from portal.inventory.models import BackboneLink, ObservedInterface, ObservedRouter, Port, Router
 from portal.vll.errors import CirOutOfRange, EndsAreTheSame
-from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Reservation, Vll
 from portal.vll.operations import order_add, reservation_make
+from portal.vll.quote import Quote, quote
 from portal.vll.router_operations.actions import router_lock_set
 from tests.integration.api.test_api_v1 import body, client
 from tests.integration.busy_routers import fill
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 SIDES = (("a", "rhino"), ("z", "hippo"))
 
 
-def check(isp: Isp, user: User, reservation: Any = None, **changes: Any) -> Feasibility:
+def check(isp: Isp, user: User, reservation: Any = None, **changes: Any) -> Quote:
     values: dict[str, Any] = {
         "a_end": end(isp, "rhino:host-cust1"),
         "z_end": end(isp, "hippo:host-cust1"),
@@ -41,10 +41,10 @@ def check(isp: Isp, user: User, reservation: Any = None, **changes: Any) -> Feas
         "transport": "auto",
         **changes,
     }
-    return feasibility_of(user=user, spec=LineSpec(**values), now=clock.now(), reservation=reservation)
+    return quote(LineSpec(**values), user=user, now=clock.now(), reservation=reservation)
 
 
-def codes(found: Feasibility) -> list[str]:
+def codes(found: Quote) -> list[str]:
     return [refusal.code for refusal in found.refusals]
 
 
@@ -55,14 +55,14 @@ def test_check_shows_the_path_and_writes_nothing(isp: Isp, alice: User) -> None:
     assert (found.selected.transport, found.selected.required) == ("vxlan4", 1500 + 14 + 36)
     assert found.selected.path is not None
     assert found.selected.path.path_mtu == 9000
-    assert [(each.link.name, each.ip_mtu, each.backup) for each in found.links[:1]] == [
+    assert [tuple(each.values()) for each in found.links[:1]] == [
         (
             "rhino:bb-next — hippo:bb-prev",
             9000,
             False,
         )
     ]
-    assert sum(each.backup for each in found.links) == 4
+    assert sum(each["backup"] for each in found.links) == 4
     # Automatic selection chooses GRE over IPv4 here.
     assert found.largest_svc_mtu == 9000 - 32 - 14
     assert [option.transport for option in found.options][:2] == ["gre4", "vxlan4"]
@@ -186,7 +186,7 @@ def test_check_of_random_orders_agrees_with_ordering(
     for _ in range(orders):
         request = _some_request(draw, busy_isp)
         ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
-        checked = feasibility_of(user=alice, spec=request, now=now)
+        checked = quote(request, user=alice, now=now)
         refusal = _order(alice, request, now=now, keep=draw.random() < 0.5)
         assert checked.feasible is (refusal is None), (request, refusal, checked.refusals)
         if refusal is None:

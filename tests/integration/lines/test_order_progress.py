@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts.models import User
 from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
-from portal.allocation.vni_leases import cooled_down_vnis_free
+from portal.allocation.tunnel_leases import cooled_down_leases_free
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Port
@@ -118,8 +118,8 @@ def test_a_released_vni_rests_before_it_can_be_leased_again(isp: Isp, alice: Use
     answer(vll, "z", "removed")
     now = clock.now()
     assert VniLease.objects.get(vni=vll.vni).released_at is not None
-    assert cooled_down_vnis_free(now=now) == 0
-    assert cooled_down_vnis_free(now=now + timedelta(hours=1)) == 1
+    assert cooled_down_leases_free(now=now) == 0
+    assert cooled_down_leases_free(now=now + timedelta(hours=1)) == 1
     assert not VniLease.objects.exists()
 
 

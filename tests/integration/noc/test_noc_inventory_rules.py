@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import VniRangeBackwards, VniRangeInUse
 from portal.allocation.models import ReservedVniRange
-from portal.allocation.vni_leases import vni_range_change, vni_range_create, vni_range_remove
+from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event

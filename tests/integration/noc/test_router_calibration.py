@@ -15,8 +15,8 @@ from portal.inventory.calibration_document import Calibration, calibration_read
 from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable, Retired
 from portal.inventory.models import Router
 from portal.inventory.operations import router_change
-from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.operations import reservation_make
+from portal.vll.router_operations.actions import router_calibration_set
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import loads, sums_are_right

@@ -10,7 +10,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.alarms.kinds import Kind
 from portal.allocation.models import ReservedVniRange, VniLease
-from portal.allocation.vni_leases import PROBE_VNI, vni_available
+from portal.allocation.tunnel_leases import PROBE_VNI, vni_available
 from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core import clock
 from portal.events.models import Event, Outbox

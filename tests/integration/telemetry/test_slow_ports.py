@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.alarms.kinds import Kind
-from portal.allocation.bandwidth_bookings import bandwidth_check
+from portal.allocation.bandwidth_bookings import bandwidth_book
 from portal.allocation.errors import PortFull
 from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
@@ -134,9 +134,9 @@ def test_a_preview_says_the_same_as_the_order(isp: Isp, alice: User) -> None:
     assert "runs at 5 Gbit/s instead of 10 Gbit/s" in text(said)
     port = port_as_read()
     with pytest.raises(PortFull) as refused:
-        bandwidth_check(port=port, side="a", cir_bps=6 * GBIT, own_bps=0, booked_besides=0)
+        bandwidth_book(port=port, owner=None, side="a", cir_bps=6 * GBIT)
     assert refused.value.free_bps == 5 * GBIT
-    bandwidth_check(port=port, side="a", cir_bps=6 * GBIT, own_bps=6 * GBIT, booked_besides=0)
+    bandwidth_book(port=port, owner=None, side="a", cir_bps=6 * GBIT, own_bps=6 * GBIT)
 
 
 def test_a_preview_counts_what_is_left_at_the_speed_of_the_link(isp: Isp, alice: User) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portal.vll.link_loss_decision import (
+from portal.vll.operations.link_loss_forwarding import (
     CALM,
     FORGOTTEN,
     LONGEST_UP,

@@ -20,7 +20,7 @@ from portal.underlay.errors import (
 )
 from portal.underlay.path_mtu import PathPolicy
 from portal.underlay.topology import Link, LinkSide, Router, Topology
-from portal.underlay.transport_selection import SelectedTransport, options, select_transport
+from portal.underlay.transport_selection import Between, SelectedTransport, options, select_transport
 
 BOTH = frozenset(Family)
 V4 = frozenset({Family.V4})
@@ -43,12 +43,12 @@ def select(topology: Topology, **changed: Any) -> SelectedTransport:
         "z": "z",
         "a_families": BOTH,
         "z_families": BOTH,
-        "svc_mtu": 1500,
         "carried_tags": 2,
-        "requested": None,
         "policy": PathPolicy(),
     }
-    return select_transport(topology, **wanted | changed)
+    svc_mtu, requested = changed.pop("svc_mtu", 1500), changed.pop("requested", None)
+    between = Between(topology=topology, **wanted | changed)
+    return select_transport(between, svc_mtu=svc_mtu, requested=requested)
 
 
 def test_auto_takes_the_cheapest_tunnel_that_fits() -> None:
@@ -157,16 +157,17 @@ def test_a_gre_key_counts_under_the_exact_policy(gre_key: bool, required: int) -
 
 def test_a_key_costs_four_bytes_of_the_largest_packet_and_nothing_of_other_tunnels() -> None:
     def largest(gre_keys: frozenset[Family]) -> dict[str, int | None]:
-        found = options(
-            pair(link("bb", 9000)),
-            "a",
-            "z",
+        between = Between(
+            topology=pair(link("bb", 9000)),
+            a="a",
+            z="z",
             a_families=BOTH,
             z_families=BOTH,
             carried_tags=0,
             policy=PathPolicy(mtu=MtuPolicy.EXACT),
             gre_keys=gre_keys,
         )
+        found = options(between)
         return {option.transport.value: option.largest_svc_mtu for option in found}
 
     without, keyed = largest(frozenset()), largest(BOTH)

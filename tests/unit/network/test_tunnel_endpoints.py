@@ -15,7 +15,7 @@ from portal.underlay.errors import (
 )
 from portal.underlay.path_mtu import PathPolicy
 from portal.underlay.topology import Router
-from portal.underlay.transport_selection import options, select_transport
+from portal.underlay.transport_selection import Between, options, select_transport
 from portal.underlay.tunnel_endpoints import Assumption, LineEnd, assumptions, barred
 from tests.unit.network.test_transport_selection import BOTH, link, pair
 
@@ -40,15 +40,17 @@ SILENT = LineEnd(router=RHINO.router, loopbacks=RHINO.loopbacks)
 def choose(
     a: LineEnd, z: LineEnd, requested: Transport | None = None, *, mtu: int = 9000, svc_mtu: int = 1500
 ):
-    return select_transport(
-        pair(link("bb", mtu)),
-        a.router.id,
-        z.router.id,
+    return select_transport(between(a, z, mtu=mtu), svc_mtu=svc_mtu, requested=requested)
+
+
+def between(a: LineEnd, z: LineEnd, *, mtu: int = 9000) -> Between:
+    return Between(
+        topology=pair(link("bb", mtu)),
+        a=a.router.id,
+        z=z.router.id,
         a_families=BOTH,
         z_families=BOTH,
-        svc_mtu=svc_mtu,
         carried_tags=0,
-        requested=requested,
         policy=PathPolicy(),
         barred=barred(a, z, Transport),
     )
@@ -157,17 +159,7 @@ def test_a_local_cross_connect_needs_its_plugin_too() -> None:
 @pytest.mark.parametrize("svc_mtu", [1500, 8950, 8951])
 def test_an_excluded_option_has_a_reason_and_no_packet_size(svc_mtu: int) -> None:
     z = replace(HIPPO, encapsulations=ALL - {Encapsulation.VXLAN})
-    no = barred(RHINO, z, Transport)
-    offered = options(
-        pair(link("bb", 9000)),
-        "a",
-        "z",
-        a_families=BOTH,
-        z_families=BOTH,
-        carried_tags=0,
-        policy=PathPolicy(),
-        barred=no,
-    )
+    offered = options(between(RHINO, z))
     for option in offered:
         if option.transport in (Transport.VXLAN4, Transport.VXLAN6):
             assert (option.largest_svc_mtu, len(option.barred)) == (None, 1)

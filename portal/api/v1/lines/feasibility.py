@@ -13,7 +13,7 @@ from portal.api.problem_details import entry
 from portal.api.rest.permission_classes import caller
 from portal.api.v1.lines.serializers import OrderAddSerializer, requested_order
 from portal.core import clock
-from portal.vll.feasibility import EndFeasibility, Feasibility, LinkFeasibility, feasibility_of
+from portal.vll.quote import Quote, QuotedEnd, quote
 
 
 def _object(properties: dict[str, Any], *, null: bool = False) -> dict[str, Any]:
@@ -128,13 +128,13 @@ OUTLOOK: dict[str, Any] = _object(
 )
 
 
-def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
+def quote_json(quoted: Quote) -> dict[str, Any]:
     """Return the response of ``POST /api/v1/vlls/validate``."""
-    selected = feasibility.selected
+    selected = quoted.selected
     path = selected.path if selected else None
     return {
-        "feasible": feasibility.feasible,
-        "reasons": [entry(refusal) for refusal in feasibility.refusals],
+        "feasible": quoted.feasible,
+        "reasons": [entry(refusal) for refusal in quoted.refusals],
         "transport": selected.transport.value if selected else None,
         "frame": selected.frame if selected else None,
         "required_ip_mtu": selected.required if selected else None,
@@ -143,7 +143,7 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
         else {
             "family": path.family.value,
             "ip_mtu": path.path_mtu,
-            "links": [_link(link) for link in feasibility.links],
+            "links": quoted.links,
         },
         "options": [
             {
@@ -154,25 +154,21 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
                 "cycles_per_packet": option.cost.cycles_per_packet,
                 "reasons": [entry(refusal) for refusal in option.barred],
             }
-            for option in feasibility.options
+            for option in quoted.options
         ],
-        "largest_svc_mtu": feasibility.largest_svc_mtu,
-        "a_end": _end(feasibility.ends.get("a")),
-        "z_end": _end(feasibility.ends.get("z")),
-        "routers": [asdict(router) for router in feasibility.routers],
+        "largest_svc_mtu": quoted.largest_svc_mtu,
+        "a_end": _end(quoted.ends.get("a")),
+        "z_end": _end(quoted.ends.get("z")),
+        "routers": [asdict(router) for router in quoted.routers],
         "assumptions": [
             {"router": each.router.name, "about": each.what, "detail": each.sentence}
-            for each in feasibility.assumptions
+            for each in quoted.assumptions
         ],
-        "waits": [asdict(wait) for wait in feasibility.waits],
+        "waits": [asdict(wait) for wait in quoted.waits],
     }
 
 
-def _link(link: LinkFeasibility) -> dict[str, Any]:
-    return {"name": link.link.name, "ip_mtu": link.ip_mtu, "backup": link.backup}
-
-
-def _end(end: EndFeasibility | None) -> dict[str, Any] | None:
+def _end(end: QuotedEnd | None) -> dict[str, Any] | None:
     if end is None:
         return None
     return {
@@ -201,5 +197,5 @@ class ValidateView(APIView):
         The check changes nothing. The response has all reasons against the order.
         """
         order = requested_order(request.data)
-        found = feasibility_of(user=caller(request), now=clock.now(), **order)
-        return Response(feasibility_json(found))
+        found = quote(user=caller(request), now=clock.now(), **order)
+        return Response(quote_json(found))

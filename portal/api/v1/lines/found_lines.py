@@ -33,10 +33,9 @@ from portal.core.network.vlan_tags import Tagging
 from portal.inventory.found_lines import FoundLine, Odd, Oddity, Standing, found_circuits, found_lines
 from portal.inventory.models import ObservedCircuit
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
-from portal.vll.adoption_differences import AdoptionDifference, Difference
 from portal.vll.errors import AdoptionsRefused
 from portal.vll.operations import Adoption, line_adopt, lines_adopt
-from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
+from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionDifference, AdoptionOutcome, Difference
 
 
 class FoundEndSerializer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from portal.api.rest.event_data import FactsField
 from portal.api.rest.permission_classes import caller
 from portal.vll import queries
 from portal.vll.models import Order, VllEnd
-from portal.vll.order_waits import maintenance_notice
+from portal.vll.sentences import maintenance_notice
 from portal.vll.states import OrderAction, OrderState
 
 JOB_STATUS: dict[str, str] = {

@@ -43,9 +43,9 @@ from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S
 from portal.telemetry.round_trips import latency
 from portal.telemetry.throughput import throughput
 from portal.vll import queries
+from portal.vll.line_rules import check_may_order
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
-    check_may_order,
     order_add,
     order_delete,
     order_modify,
@@ -160,7 +160,7 @@ class VllView(ConditionalRetrieveView[Vll]):
         response is 200 and nothing changes. If a value ``x`` has a member ``requested_x``, change
         ``requested_x`` in this document.
         """
-        check_may_order(caller(request), vll)
+        check_may_order(caller(request), vll.customer)
         document = self.get_serializer(vll).data
         changes = changed_members(request.data, document, VllChangeSerializer())
         if changes:

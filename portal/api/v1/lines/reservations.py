@@ -22,7 +22,7 @@ from portal.core.network.vlan_tags import Tagging
 from portal.vll import queries
 from portal.vll.line_spec import END
 from portal.vll.models import Reservation
-from portal.vll.models.reservation import MAX_RENEWALS
+from portal.vll.models.order import MAX_RENEWALS
 from portal.vll.operations import reservation_make, reservation_release, reservation_renew
 
 

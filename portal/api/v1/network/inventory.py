@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from portal.accounts.models import Customer
 from portal.accounts.team import memberships_lock
 from portal.allocation.models import ReservedVniRange
-from portal.allocation.vni_leases import vni_range_change, vni_range_create, vni_range_remove
+from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.list_filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
 from portal.api.rest.permission_classes import IsNocAdmin, ProvesIdentity, caller

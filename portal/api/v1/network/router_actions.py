@@ -25,10 +25,10 @@ from portal.core.network.encapsulations import Transport
 from portal.inventory.calibration_document import calibration_read, calibration_text
 from portal.inventory.models import Router
 from portal.inventory.models.router import LONGEST_REASON
-from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.convergence.reconciliation import generation_adopt_request
 from portal.vll.models import VllEnd
 from portal.vll.router_operations.actions import (
+    router_calibration_set,
     router_declare_alive,
     router_declare_dead,
     router_lock_set,

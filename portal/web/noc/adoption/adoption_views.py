@@ -21,10 +21,9 @@ from portal.inventory.found_lines import FoundLine, found_circuits, found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.uploads.errors import TableTooLarge
 from portal.uploads.table import MAX_BYTES
-from portal.vll.adoption_differences import FoundPorts
 from portal.vll.models import Vll
 from portal.vll.operations import Adoption, line_adopt, line_let_go, lines_adopt
-from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
+from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome, FoundPorts
 from portal.web.noc.adoption.adoption_forms import (
     AdoptionFile,
     AdoptionForm,

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
-from portal.allocation.vni_leases import vni_range_change, vni_range_create, vni_range_remove
+from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
 from portal.audit.history import with_last_change
 from portal.core import clock
 from portal.core.reader_zone import moment_text
@@ -26,7 +26,7 @@ from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, repo
 from portal.inventory.search import RouterStatus, routers_with_status
 from portal.underlay.topology_cache import current_topology
 from portal.vll.link_facts import verified_link_mtus
-from portal.vll.order_waits import waits_of
+from portal.vll.sentences import waits_of
 from portal.web.fields.base import VersionedForm
 from portal.web.noc.inventory import inventory_forms as forms
 from portal.web.noc.routers.router_losses import link_loss_rows

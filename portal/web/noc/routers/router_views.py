@@ -27,10 +27,11 @@ from portal.inventory.models import FRESH, Router
 from portal.inventory.models.router import LONGEST_REASON
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.convergence.reconciliation import generation_adopt_request
 from portal.vll.models import Attempt, VllEnd, VllTombstone
 from portal.vll.router_operations.actions import (
+    end_rebuild_request,
+    router_calibration_set,
     router_declare_alive,
     router_declare_dead,
     router_lock_set,
@@ -38,7 +39,6 @@ from portal.vll.router_operations.actions import (
     router_retry,
 )
 from portal.vll.router_operations.freeze import freeze_acknowledge, freeze_of, router_freeze, router_unfreeze
-from portal.vll.router_operations.rebuild import end_rebuild_request
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.fields.base import TablerForm
 from portal.web.noc.routers.router_losses import router_loss_rows
