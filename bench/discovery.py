@@ -32,7 +32,9 @@ def measure() -> Iterator[Figure]:
 def _measured() -> float:
     from portal.inventory.found_lines import Standing, found_circuits, found_lines
     from portal.inventory.models import ObservedCircuit, Router
-    from portal.inventory.operations.observation_store import circuits_store
+    from portal.inventory.observation_store import circuits_store
+    from portal.web.page.list_filters import in_order
+    from portal.inventory.observation_store import circuits_store
     from portal.web.page.list_filters import in_order
 
     ObservedCircuit.objects.all().delete()

@@ -49,12 +49,11 @@ def _times(kind: str, table: bytes) -> tuple[float, float, float]:
     """Return the seconds of staging, of checking and of importing. Fails unless all rows are imported."""
     from portal.accounts.models import User
     from portal.core.clock import now
-    from portal.imports.batches import batch_run
     from portal.imports.kinds import KINDS
     from portal.imports.kinds.kind import Actor
     from portal.imports.models import Import
-    from portal.imports.operations import import_begin
-    from portal.imports.staging import import_stage
+    from portal.imports.operations import batch_run, import_begin
+    from portal.imports.tables import import_stage
     from portal.inventory.models import ObservedRouter
 
     user, _ = User.objects.get_or_create(username="nora", noc_role="noc")

@@ -34,7 +34,7 @@ def seed() -> None:
     from portal.accounts.models import User
     from portal.core import clock
     from portal.inventory import models
-    from portal.inventory.operations import enrolment_offer
+    from portal.inventory.certificates import enrolment_offer
 
     isp = small_isp()
     if models.Router.objects.exists():

@@ -187,11 +187,6 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
     return user
 
 
-def account_of(invitation: Invitation) -> User | None:
-    """Return the account with the invited address; None if there is none."""
-    return account_at(invitation.email)
-
-
 def invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
     """Return the open invitations of all customers in ``visible_customers(user)``.
 
@@ -222,7 +217,7 @@ def invitation_send(*, invitation_id: int, now: datetime) -> None:
     if not claimed:
         return
     invitation = Invitation.objects.select_related("customer", "invited_by").get(pk=invitation_id)
-    with writing_to(account_of(invitation), invitation.invited_by):
+    with writing_to(account_at(invitation.email), invitation.invited_by):
         mail.send(
             to=invitation.email,
             template="invitation",

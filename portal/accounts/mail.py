@@ -27,7 +27,7 @@ def send(
     header.
     """
     plain = {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}
-    context = {"portal": portal_address(), "provider": settings.LONGLINE_PROVIDER, **plain}
+    context = {"portal": urlsplit(settings.BASE_URL).netloc, "provider": settings.LONGLINE_PROVIDER, **plain}
     subject = render_to_string(f"mail/{template}/subject.txt", context)
     body = render_to_string(f"mail/{template}/body.txt", context)
     message = EmailMultiAlternatives(
@@ -77,9 +77,3 @@ def message_id(event: str, to: str) -> str:
 def one_line(text: str) -> str:
     """Return ``text`` as one line, without control characters and line breaks."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def portal_address() -> str:
-    """Return the host of the portal's public URL, with the port if there is one."""
-    netloc: str = urlsplit(settings.BASE_URL).netloc
-    return netloc

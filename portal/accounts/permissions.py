@@ -82,7 +82,7 @@ def may_manage_team(user: User, customer: Customer) -> bool:
 
 
 def may_manage_teams(user: User) -> bool:
-    """Return whether the user manages at least one customer. NOC admins always do."""
+    """Return whether the user manages at least one customer and its webhooks. NOC admins always do."""
     return user.is_noc_admin or managed_customers(user).exists()
 
 
@@ -109,11 +109,6 @@ def may_see_webhooks(user: User, customer: Customer | None) -> bool:
     Users who manage the webhooks may. NOC staff may too, for troubleshooting.
     """
     return user.is_noc or may_manage_webhooks(user, customer)
-
-
-def may_add_webhooks(user: User) -> bool:
-    """Return whether the user may add a webhook to at least one customer, or to the NOC."""
-    return may_manage_teams(user)
 
 
 def visible_customers(user: User) -> QuerySet[Customer]:

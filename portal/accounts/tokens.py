@@ -13,7 +13,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from portal.accounts.cidr_field import Network
 from portal.accounts.errors import (
     ExpiryInThePast,
     MakerRevoked,
@@ -23,7 +22,7 @@ from portal.accounts.errors import (
     ScopeNotGranted,
     TooManyTokens,
 )
-from portal.accounts.models import ApiToken, Invitation, Scope, User
+from portal.accounts.models import ApiToken, Invitation, Network, Scope, User
 from portal.accounts.permissions import may_manage_teams
 from portal.core.db.compiled_query import CompiledQuery
 from portal.core.http.client_address import Address
@@ -36,7 +35,8 @@ _LIVE_TOKENS = CompiledQuery[ApiToken](
 _USED_RESOLUTION = timedelta(minutes=1)
 
 
-def _digest(secret: str) -> bytes:
+def secret_digest(secret: str) -> bytes:
+    """Return the peppered HMAC of a secret, which is stored in its place."""
     return hmac.new(settings.TOKEN_PEPPER.encode(), secret.encode(), hashlib.sha256).digest()
 
 
@@ -88,7 +88,7 @@ def token_create(
         made_with=made_with,
         name=name,
         prefix=prefix,
-        digest=_digest(secret),
+        digest=secret_digest(secret),
         scopes=[scope for scope in Scope.values if scope in scopes],
         allowed_networks=list(allowed_networks),
         created_at=now,
@@ -149,7 +149,7 @@ def token_find(plain: str, *, now: datetime) -> ApiToken | None:
         return None
     found = _LIVE_TOKENS(prefix)
     token = found[0] if found else None
-    if token is None or not hmac.compare_digest(bytes(token.digest), _digest(secret)):
+    if token is None or not hmac.compare_digest(bytes(token.digest), secret_digest(secret)):
         return None
     if not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
         return None

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from portal.accounts.models import User
-from portal.accounts.noc_staff import noc_staff
+from portal.accounts.people import noc_staff
 from portal.alarms.errors import (
     AlarmAcknowledged,
     AlarmCleared,

@@ -15,7 +15,7 @@ from portal.alarms.affected_lines import on_routers
 from portal.alarms.kinds import NOBODY, PORTAL, Affected, AlarmCondition, Kind
 from portal.allocation.cpu_core_bookings import core_use_of
 from portal.allocation.models import RouterLoad
-from portal.inventory import port_link_state
+from portal.inventory import interfaces
 from portal.inventory.models import FRESH, Port, Router, RouterCertificate, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.telemetry.models import AgentApiUptime
@@ -175,7 +175,7 @@ def links(now: datetime) -> Iterator[AlarmCondition]:
 
 def full_ports(now: datetime) -> Iterator[AlarmCondition]:
     """Yield ports on which nearly all bandwidth that is bookable at their present speed is booked."""
-    booked = port_link_state.booked_ports(Port.objects.select_related("router"))
+    booked = interfaces.booked_ports(Port.objects.select_related("router"))
     full = booked.filter(Q(booked_part__gte=NEARLY_FULL) | Q(booked_part=None))
     for port in full.order_by("pk"):
         yield _of_port(port, Kind.PORT_FULL, {"booked": port.booked_bps, "all": port.bookable_now_bps})
@@ -185,7 +185,7 @@ def slow_ports(now: datetime) -> Iterator[AlarmCondition]:
     """Yield customer ports that negotiated less than agreed, or whose bond has lost a member."""
     reporting = Q(router__observed__reported_at__gte=now - FRESH, router__observed__vpp_connected=True)
     ports = Port.objects.filter(reporting, retired_at=None, customer__isnull=False).select_related("router")
-    for port in port_link_state.slow_ports(ports):
+    for port in interfaces.slow_ports(ports):
         facts = {"runs": port.link_bps, "agreed": port.speed_bps}
         facts |= {"booked": port.booked_bps, "left": port.bookable_now_bps}
         yield _of_port(port, Kind.PORT_SLOW, facts)

@@ -10,8 +10,8 @@ from django.db.models import BigIntegerField, F, Value
 
 from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
+from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
-from portal.inventory.port_link_state import with_link_speed
 
 # One statement, to save round trips. The constraint port_bandwidth_is_never_overbooked limits the sum by the
 # agreed speed. While the link is slower than agreed, new bookings must fit its present speed. Existing

@@ -12,8 +12,8 @@ from portal.allocation.models import GreKeyLease, GrePairLease, PortVlanLease, R
 from portal.allocation.tunnel_leases import FIRST_VNI, LAST_VNI
 from portal.allocation.vlan_leases import WHOLE_PORT, foreign_frames
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
+from portal.inventory.interfaces import booked_ports
 from portal.inventory.models import Port, Router
-from portal.inventory.port_link_state import booked_ports
 
 FULLEST = 10
 

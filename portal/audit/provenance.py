@@ -11,14 +11,14 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from portal.accounts.account_closing import account_close
 from portal.accounts.invitations import open_invitations
 from portal.accounts.models import ApiToken, Invitation, Membership, User
+from portal.accounts.people import account_close
 from portal.accounts.permissions import managed_customers
 from portal.accounts.team import member_remove
 from portal.accounts.tokens import lineage, token_revoke
+from portal.inventory.certificates import enrolment_end
 from portal.inventory.models import RouterEnrolment
-from portal.inventory.operations import enrolment_end
 from portal.notifications.models import Webhook
 from portal.notifications.webhook_operations import webhook_disable
 

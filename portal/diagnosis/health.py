@@ -45,8 +45,8 @@ from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.core.reader_zone import moment_text
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.diagnosis import broken_sentence
+from portal.inventory.interfaces import overbooked_ports
 from portal.inventory.models import ObservedRouter, Port
-from portal.inventory.port_link_state import overbooked_ports
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from portal.vll.order_diff import applied_cir_bps
 from portal.vll.queries import in_service

@@ -12,8 +12,8 @@ from django.db.models import Prefetch, prefetch_related_objects
 
 from portal.core.network.vlan_tags import Tagging
 from portal.events.models import Event
+from portal.inventory.interfaces import slow_ports
 from portal.inventory.models import FRESH, ObservedRouter, Port, Router, RouterSilence
-from portal.inventory.port_link_state import slow_ports
 from portal.telemetry.models import Sample
 from portal.telemetry.router_events import VLAN_RESTORED
 from portal.telemetry.router_losses import drops_at_port

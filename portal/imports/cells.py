@@ -3,7 +3,7 @@ names the column.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from ipaddress import ip_address
 from typing import Any
@@ -29,6 +29,7 @@ from portal.imports.errors import (
     CellTextTooLong,
 )
 from portal.inventory.kinds import is_interface_name
+from portal.inventory.pki import is_router_name
 
 # A reader takes the text of a cell, which is not empty, and the name of the column for errors. It returns
 # None if the cell counts as empty.
@@ -36,7 +37,6 @@ Reader = Callable[[str, str], Any]
 NAME, URL = 100, 200
 _SHOWN = 60
 _LARGEST = 2**53 - 1
-_ROUTER_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _YES, _NO = {"yes", "true", "1"}, {"no", "false", "0"}
 _EXPONENT = re.compile(r"[0-9][0-9.,]{0,30}E[+-]?[0-9]{1,3}", re.ASCII | re.IGNORECASE)
 _is_email, _is_url = EmailValidator(), URLValidator(schemes=["https"])
@@ -164,7 +164,7 @@ def https_url(cell: str, column: str) -> str:
 
 
 def router_name(cell: str, column: str) -> str:
-    if len(cell) > 63 or not _only(cell, _ROUTER_NAME_CHARACTERS):
+    if not is_router_name(cell):
         raise CellNotARouterName(value=cell[:_SHOWN], field=column)
     return cell
 
@@ -178,7 +178,3 @@ def port(cell: str, column: str) -> tuple[str, str]:
     if not (router and colon and is_interface_name(interface)):
         raise CellNotAPort(value=cell[:_SHOWN], field=column)
     return router, interface
-
-
-def _only(cell: str, characters: Collection[str]) -> bool:
-    return all(each in characters for each in cell)

@@ -1,9 +1,18 @@
-"""Reasons why a row or a whole import is refused. ``field`` is the column; "" means the whole row."""
+"""Reasons why a row or a whole import is refused, and the form in which the refusals of rows are stored.
+
+``field`` is the column; "" means the whole row.
+"""
+
+from dataclasses import fields
+from functools import cache
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from portal.core.errors import Conflict, DomainError
+from portal.core.errors import Conflict, DomainError, TooSoon, error_types
+from portal.core.reader_zone import stored_text_shown
+from portal.core.stored_text import in_english
 
 _UNKNOWN = {
     "site": gettext_noop("There is no site “{name}”. Correct the name, or import the site first."),
@@ -42,42 +51,42 @@ class CellMissing(DomainError):
     field: str
 
 
-class CellNotANumber(DomainError):
+class CellUnreadable(DomainError):
+    """The text of the cell, ``value``, has not the form of the column."""
+
+    code = ""
+    value: str
+    field: str
+
+
+class CellNotANumber(CellUnreadable):
     """The cell is not a whole number of at least 0."""
 
     text = gettext_lazy(
         "“{value}” is not a whole number. Write only digits, such as 1000000000: without unit, point"
         " or exponent."
     )
-    value: str
-    field: str
 
 
-class CellNotDegrees(DomainError):
+class CellNotDegrees(CellUnreadable):
     """The cell is not a number of degrees."""
 
     text = gettext_lazy(
         "“{value}” is not a number of degrees. Write a number such as 47.3769, with at most six"
         " decimal places."
     )
-    value: str
-    field: str
 
 
-class CellNotYesOrNo(DomainError):
+class CellNotYesOrNo(CellUnreadable):
     """The cell is neither yes nor no."""
 
     text = gettext_lazy("“{value}” is neither yes nor no. Write one of the two.")
-    value: str
-    field: str
 
 
-class CellNotOneOf(DomainError):
+class CellNotOneOf(CellUnreadable):
     """The value of the cell is not one of ``choices``."""
 
-    value: str
     choices: list[str]
-    field: str
 
     @property
     def sentence(self) -> str:
@@ -85,56 +94,42 @@ class CellNotOneOf(DomainError):
         return text.format(value=self.value, choices=", ".join(self.choices))
 
 
-class CellNotAnAddress(DomainError):
+class CellNotAnAddress(CellUnreadable):
     """The cell is not an IP address of the required family (4 or 6)."""
 
-    value: str
+    text = gettext_lazy(
+        "“{value}” is not an IPv{family} address. Write it without prefix length, or leave it empty."
+    )
     family: int
-    field: str
-
-    @property
-    def sentence(self) -> str:
-        text = _(
-            "“{value}” is not an IPv{family} address. Write it without prefix length, or leave it empty."
-        )
-        return text.format(value=self.value, family=self.family)
 
 
-class CellNotAnEmail(DomainError):
+class CellNotAnEmail(CellUnreadable):
     """The cell is not an e-mail address."""
 
     text = gettext_lazy("“{value}” is not an e-mail address. Correct it.")
-    value: str
-    field: str
 
 
-class CellNotAUrl(DomainError):
+class CellNotAUrl(CellUnreadable):
     """The cell is not an https address."""
 
     text = gettext_lazy(
         "“{value}” is not an address that begins with https://. Correct it, or leave it empty."
     )
-    value: str
-    field: str
 
 
-class CellNotARouterName(DomainError):
+class CellNotARouterName(CellUnreadable):
     """The cell cannot be a router's name, because it must fit into a certificate."""
 
     text = gettext_lazy("“{value}” cannot be a router’s name. Use a–z, 0–9 and hyphens, 63 at most.")
-    value: str
-    field: str
 
 
-class CellNotAPort(DomainError):
+class CellNotAPort(CellUnreadable):
     """The cell is not a router and an interface with a colon between them."""
 
     text = gettext_lazy(
         "“{value}” is not a port. Write router and interface with a colon between them, such as"
         " rhino:TenGigabitEthernet3/0/0."
     )
-    value: str
-    field: str
 
 
 class CellTextTooLong(DomainError):
@@ -272,3 +267,47 @@ class ImportIsOver(Conflict):
     @property
     def sentence(self) -> str:
         return _(_NOT_NOW[self.state])
+
+
+_SIDES = {"a_end.": "a_", "z_end.": "z_"}
+
+
+def refusal_record(error: DomainError) -> dict[str, Any]:
+    """Return a refusal in the form in which it is stored: facts for programs, and an English sentence.
+
+    The sentence is for releases that do not know the error.
+    """
+    with in_english():
+        sentence = error.sentence
+    column = _column(error.field or getattr(error, "column", ""))
+    return {"column": column, "code": error.code, "facts": error.facts, "sentence": sentence}
+
+
+def sentence(refusal: dict[str, Any]) -> str:
+    """Return the sentence of a stored refusal in the reader's language.
+
+    The facts are stored as JSON. Another release may have stored other facts. If no sentence can be made from
+    the stored facts, return the stored English sentence.
+    """
+    kind = _by_code().get(refusal["code"])
+    # The facts of TooSoon contain a datetime. JSON has stored only its text.
+    if kind is None or issubclass(kind, TooSoon):
+        return stored_text_shown(str(refusal["sentence"]))
+    try:
+        where = {"field": refusal["column"]} if "field" in {each.name for each in fields(kind)} else {}
+        return kind(**refusal["facts"], **where).sentence
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return stored_text_shown(str(refusal["sentence"]))
+
+
+@cache
+def _by_code() -> dict[str, type[DomainError]]:
+    return {kind.code: kind for kind in error_types()}
+
+
+def _column(field: str) -> str:
+    """Return the column for a field of an operation: ``a_end.outer_vlan`` of an order is ``a_outer_vlan``."""
+    for of_order, of_table in _SIDES.items():
+        if field.startswith(of_order):
+            return of_table + field.removeprefix(of_order)
+    return field

@@ -7,13 +7,13 @@ from celery import shared_task
 from portal import celery_tasks
 from portal.core import clock
 from portal.core.db.each_row import each_row
-from portal.imports import batches, operations
+from portal.imports import operations
 
 
 @shared_task(name=celery_tasks.RUN_IMPORT)
 def run_import(import_id: str, turn: int) -> None:
     """Process batches for about two seconds. If rows are left, queue the import again."""
-    batches.import_run(import_id=UUID(import_id), turn=turn)
+    operations.import_run(import_id=UUID(import_id), turn=turn)
 
 
 @shared_task(name=celery_tasks.SWEEP_IMPORTS)

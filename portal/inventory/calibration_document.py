@@ -3,9 +3,8 @@
 The format is described in docs/reference/agent-requests.md.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -88,14 +87,8 @@ class Calibration:
 
     def kept(self) -> dict[str, Any]:
         """Return the value to store in ``Router.calibration``, which ``Calibration.of`` reads."""
-        return {
-            "measured_at": self.measured_at.isoformat(),
-            "vpp_version": self.vpp_version,
-            "cpu": self.cpu,
-            "clock_hz": self.clock_hz,
-            "rounds": self.rounds,
-            "clocks": {transport.value: clocks for transport, clocks in self.clocks.items()},
-        }
+        clocks = {transport.value: clocks for transport, clocks in self.clocks.items()}
+        return {**asdict(self), "measured_at": self.measured_at.isoformat(), "clocks": clocks}
 
 
 def calibration_read(text: str, *, router: str) -> Calibration:
@@ -119,8 +112,3 @@ def calibration_read(text: str, *, router: str) -> Calibration:
         rounds=document.rounds,
         clocks=clocks,
     )
-
-
-def calibration_text(document: Any) -> str:
-    """Return a parsed JSON document as text for ``calibration_read``."""
-    return json.dumps(document)

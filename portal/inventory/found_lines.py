@@ -6,9 +6,9 @@ tunnel in the underlay table matches a tunnel in the other router's underlay tab
 matches a tunnel in the table with the same number. A circuit within one router is a complete line.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -35,7 +35,7 @@ from django.utils.translation import gettext_lazy
 from portal.core.db.equals_any import is_one_of
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.vlan_tags import Tagging
-from portal.inventory.mismatched_found_lines import keys_at_the_far_end
+from portal.inventory.filters import Filter
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
 
 # VPP's operations that pop one and two tags on ingress, and push them on egress.
@@ -43,13 +43,13 @@ _POPS = {0: 0, 3: 1, 4: 2}
 _LONGEST_TAG, _OUR_TAGS = 63, "longline:"
 
 
-class Standing(StrEnum):
+class Standing(TextChoices):
     """The status of a found line. If several apply, the first one counts."""
 
-    ONE_SIDED = "one_sided"
-    ONE_DIRECTIONAL = "one_directional"
-    MISMATCHED = "mismatched"
-    COMPLETE = "complete"
+    ONE_SIDED = "one_sided", gettext_lazy("One-sided")
+    ONE_DIRECTIONAL = "one_directional", gettext_lazy("One direction only")
+    MISMATCHED = "mismatched", gettext_lazy("Mismatched")
+    COMPLETE = "complete", gettext_lazy("Complete")
 
 
 class Oddity(TextChoices):
@@ -271,6 +271,33 @@ def circuits_where(circuits: QuerySet[Any], wanted: Callable[[FoundLine], bool])
     return circuits.filter(_with_ids(line.id for line in found_lines(circuits) if wanted(line)))
 
 
+def _circuits_with_standing(circuits: QuerySet[Any], standing: str) -> QuerySet[Any]:
+    if standing == _ADOPTABLE:
+        return circuits_where(circuits, lambda line: line.may_be_adopted)
+    return circuits_where(circuits, lambda line: line.standing == standing)
+
+
+# A value of the filter on pages: the line can be adopted without changes.
+_ADOPTABLE = "adoptable"
+FOUND_LINE_FILTERS = (
+    Filter(
+        name="standing",
+        value_type=Standing,
+        label=gettext_lazy("Status"),
+        options=lambda: [(_ADOPTABLE, gettext_lazy("Can be taken over")), *Standing.choices],
+        narrow=_circuits_with_standing,
+    ),
+    Filter(name="router", about="The name of a router at either end.", narrow=circuits_touching),
+    Filter(
+        name="odd",
+        value_type=Oddity,
+        narrow=lambda circuits, value: circuits_where(
+            circuits, lambda line: any(each.code == value for each in line.odd)
+        ),
+    ),
+)
+
+
 def _with_ids(ids: Iterable[int]) -> Q:
     return is_one_of("pk", ids, BigIntegerField())
 
@@ -423,3 +450,43 @@ def _other_keys(alone: Collection[int]) -> dict[int, int]:
     ends = {address for tunnel in here for address in tunnel}
     between = Q(*(is_one_of(column, ends, GenericIPAddressField()) for column in ("local", "remote")))
     return keys_at_the_far_end(ObservedCircuit.objects.filter(between).exclude(Exists(_PARTNERS)))
+
+
+def keys_at_the_far_end(halves: Iterable[ObservedCircuit]) -> dict[int, int]:
+    """Return, by the id of a half, the key of its other half. Halves without a clear match are left out.
+
+    ``halves``: all circuits without a partner, at both ends of the tunnels. Two halves match if they are the
+    only two between their addresses with the same VLANs. If exactly two halves are then left between two
+    addresses, they match too.
+    """
+    left = {each.pk: each for each in halves}
+    found: dict[int, int] = {}
+    for name in (_tunnel_and_vlans, _tunnel):
+        for one, two in _pairs(left.values(), name):
+            found |= {one.pk: two.key or 0, two.pk: one.key or 0}
+        left = {pk: each for pk, each in left.items() if pk not in found}
+    return found
+
+
+def _tunnel(half: ObservedCircuit) -> Hashable:
+    return half.encapsulation, frozenset((half.local, half.remote))
+
+
+def _tunnel_and_vlans(half: ObservedCircuit) -> Hashable | None:
+    for side in (half.sides["near"], half.sides["far"]):
+        if side and (at := side["attachment"]):
+            return _tunnel(half), at["tags"], at["dot1ad"], at["outer"], at["inner"]
+    return None
+
+
+def _pairs(
+    halves: Iterable[ObservedCircuit], name: Callable[[ObservedCircuit], Hashable | None]
+) -> Iterator[tuple[ObservedCircuit, ObservedCircuit]]:
+    """Yield the pairs of circuits at different ends that share a ``name`` which no other circuit has."""
+    named: dict[Hashable, list[ObservedCircuit]] = defaultdict(list)
+    for each in halves:
+        named[name(each)].append(each)
+    named.pop(None, None)
+    for those in named.values():
+        if len(those) == 2 and those[0].local == those[1].remote:
+            yield those[0], those[1]

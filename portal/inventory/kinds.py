@@ -1,7 +1,7 @@
 """The kinds of inventory rows, each declared once.
 
-Forms, API serializers, columns of imports, limits and searches are derived from these declarations. The
-columns of the models determine the lengths of texts, the defaults and whether a value may be missing.
+Forms, API serializers, columns of imports, limits, filters and searches are derived from these declarations.
+The columns of the models determine the lengths of texts, the defaults and whether a value may be missing.
 """
 
 import re
@@ -9,18 +9,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import models
-from django.utils.functional import Promise, lazy
+from django.db.models import Q, QuerySet
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.inventory.errors import NotAnInterfaceName, OutOfRange
+from portal.inventory.filters import (
+    Filter,
+    RouterStatus,
+    Text,
+    at_site,
+    links_touching,
+    routers_with_status,
+)
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.models.link import MAX_OVERSUBSCRIPTION
 
-Text = str | Promise
 _MAX_RATE = 10**15
 _INTERFACE = re.compile(r"[\x21-\x7e]{1,63}\Z")
 
@@ -89,7 +97,11 @@ class InventoryKind:
     * ``about``: what a user should know before importing rows.
     * ``key``: the fields by which people identify a row.
     * ``unique``: the fields whose values differ between all rows.
-    * ``search``: the lookups in which a search looks for its text.
+    * ``search``: the lookups in which a search looks for its text. ``searched``: their description in the
+      API's schema.
+    * ``filters``: the filters of the list, in addition to the search.
+    * ``acceptance``: the label and the help of the member ``accept_affected``, with which the user accepts
+      the effect of a change on lines. ``creation_affects``: a creation can affect lines, too.
     """
 
     name: str
@@ -101,11 +113,23 @@ class InventoryKind:
     key: tuple[str, ...] = ("name",)
     unique: tuple[str, ...] = ("name",)
     search: tuple[str, ...] = ("name",)
+    searched: str = "Part of the name."
+    filters: tuple[Filter, ...] = ()
+    acceptance: tuple[Text, Text] | None = None
+    creation_affects: bool = False
 
     @property
     def names(self) -> list[str]:
         """The names of the fields."""
         return [each.name for each in self.fields]
+
+    def written(self, *, changes: bool) -> list[Field]:
+        """Return the fields of a creation or a change."""
+        return [each for each in self.fields if not (changes and each.is_fixed)]
+
+    def acceptance_of(self, *, changes: bool) -> tuple[Text, Text] | None:
+        """Return ``acceptance`` if a creation or a change can affect lines."""
+        return self.acceptance if changes or self.creation_affects else None
 
 
 def _kind(*, model: type[models.Model], fields: tuple[Field, ...], **more: Any) -> InventoryKind:
@@ -117,6 +141,10 @@ def _kind(*, model: type[models.Model], fields: tuple[Field, ...], **more: Any) 
     return InventoryKind(model=model, fields=bound, **more)
 
 
+_LINES_AFFECTED = (
+    _("Even if lines in service are affected"),
+    _("They are listed if there are any, and their customers are notified"),
+)
 SITE = _kind(
     name="site",
     slug="sites",
@@ -152,7 +180,16 @@ ROUTER = _kind(
     title=_("Routers"),
     about=_("Import their sites first. Enrol each router afterwards, on its page."),
     unique=("name", "loopback4", "loopback6", "agent_url"),
+    acceptance=(
+        _("Even if fewer cores remain than are booked"),
+        _("The form says so if this is the case"),
+    ),
     search=("name", "site__name"),
+    searched="Part of the name of a router or site.",
+    filters=(
+        at_site("site"),
+        Filter(name="status", value_type=RouterStatus, label=_("Status"), narrow=routers_with_status),
+    ),
     fields=(
         Field(
             "name",
@@ -261,7 +298,20 @@ LINK = _kind(
     title=_("Backbone links"),
     about=_("Import their routers first. Which side is A and which is Z makes no difference."),
     key=("a_router", "a_interface", "z_router", "z_interface"),
+    unique=(),
+    acceptance=_LINES_AFFECTED,
+    creation_affects=True,
     search=("a_router__name", "a_interface", "z_router__name", "z_interface"),
+    searched="Part of the name of a router or an interface at either end.",
+    filters=(
+        Filter(name="router", about="The name of a router at either end.", narrow=links_touching),
+        Filter(
+            name="in_service",
+            value_type=bool,
+            label=_("In service"),
+            narrow=lambda links, value: links.filter(in_service=value),
+        ),
+    ),
     fields=(
         *_side("a", "rhino", "TenGigabitEthernet3/0/0"),
         *_side("z", "hippo", "TenGigabitEthernet3/0/1"),
@@ -276,6 +326,15 @@ CUSTOMER = _kind(
     model=Customer,
     title=_("Customers"),
     about=_("Their ports and people are tables of their own."),
+    filters=(
+        Filter(
+            name="retired",
+            value_type=bool,
+            label=_("Retired"),
+            options=lambda: [("no", _("no")), ("yes", _("yes"))],
+            narrow=lambda customers, value: customers.filter(retired_at__isnull=not value),
+        ),
+    ),
     fields=(
         Field("name", Type.TEXT, _("Name"), _("The customer’s name"), "Alpine Dairy"),
         Field(
@@ -305,7 +364,25 @@ PORT = _kind(
     title=_("Ports"),
     about=_("Import their routers and customers first."),
     key=("router", "interface"),
+    unique=(),
+    acceptance=_LINES_AFFECTED,
     search=("interface", "description", "router__name", "router__site__name"),
+    searched="Part of the name of an interface, router or site, or of a description.",
+    filters=(
+        Filter(
+            name="router",
+            about="A router's name.",
+            narrow=lambda ports, name: ports.filter(router__name=name),
+        ),
+        at_site("router__site"),
+        Filter(
+            name="assigned",
+            value_type=bool,
+            in_api=False,
+            label=_("Assigned to a customer"),
+            narrow=lambda ports, value: ports.filter(customer__isnull=not value),
+        ),
+    ),
     fields=(
         Field("router", Type.ROW, _("Router"), _("The router’s name"), "rhino", is_fixed=True),
         Field(
@@ -368,6 +445,29 @@ KIND_OF = {kind.model: kind for kind in KINDS}
 # Rates in bit/s, sizes in bytes, coordinates in degrees. The database has the same limits as constraints.
 LIMITS = {field.name: field.limits for kind in KINDS for field in kind.fields if field.limits is not None}
 _INTERFACES = {field.name for kind in KINDS for field in kind.fields if field.type is Type.INTERFACE}
+
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+def found(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
+    """Return rows with ``text`` in a name of the row or of its parents; case does not matter."""
+    anywhere = port_as_shown(text) if rows.model is Port else Q()
+    for place in KIND_OF[rows.model].search:
+        anywhere |= Q(**{f"{place}__icontains": text})
+    return rows.filter(anywhere)
+
+
+def port_as_shown(text: str) -> Q:
+    """Match a port by the form in which pages show ports: ``rhino:host-cust1``.
+
+    Before the colon, the text has the name of the router or the last part of it. After the colon, it has the
+    name of the interface or the first part of it. A text without a colon matches nothing.
+    """
+    router, colon, interface = (part.strip() for part in text.partition(":"))
+    if not colon or not (router or interface):
+        return Q(pk__in=())
+    return Q(router__name__iendswith=router, interface__istartswith=interface)
 
 
 def is_interface_name(name: str) -> bool:

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -175,16 +176,8 @@ def rollover_switch(
     if not waiting.exists():
         raise NoRollover("none has begun, or the next authority signs already")
     authority = _authority_of(waiting)
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = certificate_sign(
-        key.public_key(),
-        authority=authority,
-        common_name="portal",
-        uri=uri,
-        dns=dns,
-        addresses=addresses,
-        now=now,
-    )
+    names = {"common_name": "portal", "uri": uri, "dns": dns, "addresses": addresses}
+    key, certificate = _key_and_certificate(authority=authority, now=now, **names)
     _replace(folder / "portal.key", _private(key))
     _replace(folder / "portal.pem", _pem([certificate]))
     _replace(folder / "ca-old.key", (folder / "ca.key").read_bytes())
@@ -213,18 +206,15 @@ def certificate_issue(
 
     Raises FileExistsError if the files exist, because they may be in use.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = certificate_sign(
-        key.public_key(),
-        authority=authority,
-        common_name=file_name,
-        uri=uri,
-        dns=dns,
-        addresses=addresses,
-        now=now,
-    )
+    names = {"common_name": file_name, "uri": uri, "dns": dns, "addresses": addresses}
+    key, certificate = _key_and_certificate(authority=authority, now=now, **names)
     _write(folder, file_name, certificate, key)
     return certificate
+
+
+def _key_and_certificate(**facts: Any) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    return key, certificate_sign(key.public_key(), **facts)
 
 
 def certificate_sign(

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 import httpx
 from django.conf import settings
 
-from portal.accounts.cidr_field import Network
+from portal.accounts.models import Network
 from portal.notifications.errors import (
     WebhookAddressNotPublic,
     WebhookPlainHttp,

@@ -16,7 +16,7 @@ from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.path_bfd import wanted_watch
 from portal.events.outbox import send_task
 from portal.inventory.models import FRESH, ObservedRouter, Router
-from portal.inventory.operations.observation_store import (
+from portal.inventory.observation_store import (
     LOADS_STORE,
     is_unchanged,
     loads_of,

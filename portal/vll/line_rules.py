@@ -20,8 +20,8 @@ from portal.core.errors import DomainError
 from portal.core.network.bandwidth_profile import MAX_BURST
 from portal.core.network.required_mtu import uni_frame
 from portal.core.network.vlan_tags import MIN_VLAN, Tagging, Tags, check_tagging
+from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
-from portal.inventory.port_link_state import with_link_speed
 from portal.underlay.errors import TransportRefused
 from portal.vll.errors import (
     BurstOutOfRange,

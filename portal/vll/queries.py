@@ -16,8 +16,8 @@ from portal.accounts.permissions import customers_named
 from portal.allocation.models import LAST_GRE_KEY
 from portal.core.whole_number import whole_number
 from portal.events.models import Event
+from portal.inventory.kinds import port_as_shown
 from portal.inventory.models import Port, Router
-from portal.inventory.search import port_as_shown
 from portal.vll.line_spec import LineRevision
 from portal.vll.models import Order, Reservation, Vll, VllEnd
 from portal.vll.states import (

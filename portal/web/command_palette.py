@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
 from portal.accounts.models import User
+from portal.inventory.filters import Text
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.queries import orders_found
@@ -21,7 +22,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.lines.line_progress import actions_of
 from portal.web.lists import lines_found, others_found
 from portal.web.noc.inventory.inventory_kinds import KINDS
-from portal.web.page.list_filters import LONGEST_SEARCH, Text
+from portal.web.page.list_filters import LONGEST_SEARCH
 from portal.web.page.navigation import pages_of
 from portal.web.page.page_guard import SignedInRequest, requires
 
@@ -100,7 +101,7 @@ def _actions(user: User) -> Iterator[Option]:
     may: tuple[tuple[Callable[[User], bool], Text, str], ...] = (
         (permissions.may_order_for_anyone, _("Order a line"), "web:order"),
         (permissions.may_manage_teams, _("Invite somebody"), "web:teams"),
-        (permissions.may_add_webhooks, _("Add a webhook"), "web:webhook-add"),
+        (permissions.may_manage_teams, _("Add a webhook"), "web:webhook-add"),
         (permissions.may_sign_in, _("Create an API token"), "web:tokens"),
         (permissions.may_sign_in, _("Change your password"), "account_change_password"),
         (permissions.may_sign_in, _("Change your e-mail address"), "web:email-change"),

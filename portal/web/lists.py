@@ -16,17 +16,17 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.diagnosis.health import with_health
+from portal.inventory.filters import Text
+from portal.inventory.interfaces import with_link_speed
+from portal.inventory.kinds import found
 from portal.inventory.models import FRESH, Port, Router
-from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.queries import with_enrolment
-from portal.inventory.search import found
 from portal.vll import queries
 from portal.vll.models import Vll
 from portal.vll.queries import vlls_found
 from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, Kind
 from portal.web.page.list_filters import (
     LONGEST_SEARCH,
-    Text,
     filtered,
     in_order,
     newest_first,
@@ -43,7 +43,7 @@ def routers(request: SignedInRequest) -> HttpResponse:
     A router is shown as reporting if its last report is recent enough for the status of its VLLs (FRESH).
     """
     rows = with_enrolment(Router.objects.select_related("site", "observed", "convergence"))
-    matching = filtered(rows, request.GET, ROUTERS.choices)
+    matching = filtered(rows, request.GET, ROUTERS.filters)
     page = in_order(matching.rows, by=ROUTERS.by, after=request.GET.get("after", ""))
     context = {"routers": page.rows, "page": page, "filtered": matching, "fresh_since": clock.now() - FRESH}
     return render(request, "routers/routers.html", context)

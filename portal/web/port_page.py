@@ -22,8 +22,8 @@ from portal.core.db.equals_any import EqualsAny
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.core.units import count_text
 from portal.diagnosis.health import with_health
+from portal.inventory.interfaces import LinkState, port_link, with_link_speed
 from portal.inventory.models import FRESH, Port
-from portal.inventory.port_link_state import LinkState, port_link, with_link_speed
 from portal.telemetry.router_losses import port_losses
 from portal.vll import queries
 from portal.vll.models import VllEnd

@@ -174,11 +174,11 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
     page = in_order(
         webhook_operations.managed_webhooks(request.user), by=("id",), after=request.GET.get("after", "")
     )
-    context = {"page": page, "may_add": permissions.may_add_webhooks(request.user)}
+    context = {"page": page, "may_add": permissions.may_manage_teams(request.user)}
     return render(request, "webhooks/webhooks.html", context)
 
 
-@requires(permissions.may_add_webhooks)
+@requires(permissions.may_manage_teams)
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: SignedInRequest) -> HttpResponse:

@@ -31,7 +31,7 @@ from portal.inventory.models import (
     RouterSilence,
     Site,
 )
-from portal.inventory.operations.observation_store import circuits_store
+from portal.inventory.observation_store import circuits_store
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.mail_recipients import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook

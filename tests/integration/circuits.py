@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from portal.inventory.models import ObservedCircuit
-from portal.inventory.operations.observation_store import circuits_store
+from portal.inventory.observation_store import circuits_store
 from portal.inventory.reported_observation import AttachmentReport, CircuitReport, CircuitSide, TunnelReport
 from tests.integration.isp import Isp
 

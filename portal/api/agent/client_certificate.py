@@ -16,8 +16,8 @@ from portal.api.problem_details import CONTENT_TYPE, problem_response, refusal
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.strict_json import Invalid, Malformed, reader
+from portal.inventory.certificates import certificate_renew
 from portal.inventory.models import Router
-from portal.inventory.operations.certificates import certificate_renew
 from portal.inventory.pki import NotAnIdentity, identity_of
 from portal.inventory.queries import router_of
 from portal.inventory.reported_observation import ListNotReported

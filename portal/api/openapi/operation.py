@@ -10,9 +10,8 @@ from rest_framework.permissions import SAFE_METHODS
 from portal.accounts.models import Scope
 from portal.api.openapi.problem_details import problem_responses
 from portal.api.rest.etags import ConditionalRetrieveView
-from portal.api.rest.permission_classes import IsNoc, IsNocAdmin
+from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, NocOnly, NocWrites
 from portal.api.rest.strict_fields import StrictSerializer
-from portal.api.v1.network.inventory_crud import InventoryListView, NocOnly, NocWrites
 
 _HEADERS = {
     "ETag": {
@@ -79,9 +78,7 @@ class DocumentedOperation(AutoSchema):
 
         The views of these lists add an object without DRF's mixin.
         """
-        return super()._is_create_operation() or (
-            self.method == "POST" and isinstance(self.view, InventoryListView)
-        )
+        return super()._is_create_operation() or (self.method == "POST" and hasattr(self.view, "writes"))
 
     def get_summary(self) -> str | None:
         """Return the first sentence of the description."""

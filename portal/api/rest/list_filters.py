@@ -4,13 +4,13 @@ Unknown filters are refused: if the portal ignored a filter, the client would ge
 """
 
 import re
+from collections.abc import Callable, Iterable
 from datetime import UTC, date
-from enum import StrEnum
 from typing import Any
 
 import django_filters
 from django import forms
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, TextChoices
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_filters.rest_framework import DjangoFilterBackend
@@ -28,15 +28,9 @@ from portal.api.rest.strict_fields import MAX_SAFE_INTEGER
 from portal.core import clock
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.core.whole_number import WholeNumberField
-from portal.inventory.found_lines import (
-    Oddity,
-    Standing,
-    circuits_named,
-    circuits_touching,
-    circuits_where,
-)
-from portal.inventory.models import BackboneLink, Router
-from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
+from portal.inventory.filters import Filter
+from portal.inventory.found_lines import FOUND_LINE_FILTERS, circuits_named
+from portal.inventory.kinds import InventoryKind, found
 from portal.telemetry.monthly_figures import in_service_in
 from portal.telemetry.time_spans import last_month
 from portal.vll.models import Vll, VllEnd
@@ -106,23 +100,35 @@ def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
     return kind(max_length=100, strip=False, **kwargs)
 
 
-def choices_of(kind: type[StrEnum]) -> list[tuple[str, str]]:
-    """Return the values of the enumeration as choices. The labels equal the values, because programs read
-    them.
-    """
-    return [(each.value, each.value) for each in kind]
+def filters_of(filters: Iterable[Filter], **more: django_filters.Filter) -> type[django_filters.FilterSet]:
+    """Return the parameters of a list for declared filters, and ``more`` parameters."""
+    declared = {each.name: _parameter(each) for each in filters if each.in_api}
+    return type("ListFilters", (django_filters.FilterSet,), declared | more)
 
 
-class Filters(django_filters.FilterSet):
-    """The base class of the filters of a list. A filter with ``method="found"`` searches with
-    ``portal.inventory.search``.
-    """
-
-    def found(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        return found(rows, value)
+def filters_of_kind(kind: InventoryKind) -> type[django_filters.FilterSet]:
+    """Return the parameters of the list of a kind."""
+    return filters_of(kind.filters, q=_search(found, about=kind.searched))
 
 
-class VllFilters(Filters):
+def _parameter(of: Filter) -> django_filters.Filter:
+    # The schema takes the type of choices from the annotation of ``value``.
+    def narrow(rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return of.narrow(rows, value)
+
+    if issubclass(of.value_type, TextChoices):
+        # The labels equal the values, because programs read them.
+        return django_filters.ChoiceFilter(
+            choices=[(each, each) for each in of.value_type.values], method=narrow
+        )
+    return BooleanFilter(method=narrow) if of.value_type is bool else text(about=of.about, method=narrow)
+
+
+def _search(search: Callable[[QuerySet[Any], str], QuerySet[Any]], *, about: str) -> django_filters.Filter:
+    return text(about=about, method=lambda rows, name, value: search(rows, value))
+
+
+class VllFilters(django_filters.FilterSet):
     lifecycle = django_filters.ChoiceFilter(choices=Lifecycle.choices)
     oper_status = django_filters.ChoiceFilter(choices=OperStatus.choices)
     in_sync = BooleanFilter()
@@ -190,75 +196,28 @@ class MonthFilters(VllFilters):
         return in_service_in(rows, value)
 
 
-class OrderFilters(Filters):
+class OrderFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=OrderState.choices)
     action = django_filters.ChoiceFilter(choices=OrderAction.choices)
     vll = django_filters.UUIDFilter(field_name="vll")
 
 
-class PortFilters(Filters):
-    router = text(field_name="router__name", about="A router's name.")
-    site = text(field_name="router__site__name", about="A site's name.")
-    q = text(
-        method="found",
-        about="Part of the name of an interface, router or site, or of a description.",
-    )
-
-
-class SiteFilters(Filters):
-    q = text(method="found", about="Part of the name.")
-
-
-class CustomerFilters(Filters):
-    retired = BooleanFilter(field_name="retired_at", lookup_expr="isnull", exclude=True)
-    q = text(method="found", about="Part of the name.")
-
-
-class MemberFilters(Filters):
+class MemberFilters(django_filters.FilterSet):
     customer = text(field_name="customer__name", about="A customer's name.")
     role = django_filters.ChoiceFilter(choices=Membership.Role.choices)
 
 
-class InvitationFilters(Filters):
+class InvitationFilters(django_filters.FilterSet):
     customer = text(field_name="customer__name", about="A customer's name.")
 
 
-class RouterFilters(Filters):
-    site = text(field_name="site__name", about="A site's name.")
-    status = django_filters.ChoiceFilter(choices=RouterStatus.choices, method="with_status")
-    q = text(method="found", about="Part of the name of a router or site.")
-
-    def with_status(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
-        return routers_with_status(rows, value)
-
-
-class FoundLineFilters(Filters):
-    router = text(method="touching", about="The name of a router at either end.")
-    key = whole_number(1, LAST_GRE_KEY, about="The VNI or GRE key of the line.")
-    standing = django_filters.ChoiceFilter(choices=choices_of(Standing), method="with_standing")
-    odd = django_filters.ChoiceFilter(choices=choices_of(Oddity), method="with_oddity")
-    q = text(method="named", about="Part of the name of a router or an interface at either end, or of a tag.")
-
-    def touching(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        return circuits_touching(rows, value)
-
-    def with_standing(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        return circuits_where(rows, lambda line: line.standing == value)
-
-    def with_oddity(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        return circuits_where(rows, lambda line: any(each.code == value for each in line.odd))
-
-    def named(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        return circuits_named(rows, value)
-
-
-class LinkFilters(Filters):
-    router = text(method="touching", about="The name of a router at either end.")
-    in_service = BooleanFilter()
-    q = text(method="found", about="Part of the name of a router or an interface at either end.")
-
-    def touching(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
-        return links_touching(rows, value)
+FoundLineFilters = filters_of(
+    FOUND_LINE_FILTERS,
+    key=whole_number(1, LAST_GRE_KEY, about="The VNI or GRE key of the line."),
+    q=_search(
+        circuits_named, about="Part of the name of a router or an interface at either end, or of a tag."
+    ),
+)
 
 
 def _with_end(*conditions: Q, **more: Any) -> Exists:

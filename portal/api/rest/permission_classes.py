@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, NotAuthenticated
-from rest_framework.permissions import BasePermission
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from portal.accounts.language import in_readers_language
@@ -49,6 +49,27 @@ class IsNocAdmin(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return caller(request).is_noc_admin
+
+
+class NocWrites(BasePermission):
+    """Allows all users to read within their tenant scope, NOC staff to write, and NOC admins to remove."""
+
+    message = _("Only NOC staff may change this, and only NOC admins remove it.")
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = caller(request)
+        if request.method in SAFE_METHODS:
+            return True
+        return user.is_noc_admin if request.method == "DELETE" else user.is_noc
+
+
+class NocOnly(NocWrites):
+    """Allows only NOC staff to read and write, and only NOC admins to remove."""
+
+    message = _("Only NOC staff may see this, and only NOC admins remove it.")
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return caller(request).is_noc and super().has_permission(request, view)
 
 
 class IdentityNotVerified(APIException):

@@ -11,7 +11,7 @@ import pghistory.utils
 from django.conf import settings
 from django.db import migrations, models
 
-import portal.accounts.cidr_field
+import portal.accounts.models
 from portal.core.db.migration_sql import run_sql
 
 
@@ -297,7 +297,7 @@ class Migration(migrations.Migration):
                 (
                     "allowed_networks",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=portal.accounts.cidr_field.CidrField(), blank=True, default=list, size=None
+                        base_field=portal.accounts.models.CidrField(), blank=True, default=list, size=None
                     ),
                 ),
                 ("created_at", models.DateTimeField()),

@@ -70,7 +70,7 @@ class Port(models.Model):
     def __str__(self) -> str:
         return f"{self.router}:{self.interface}"
 
-    # portal.inventory.port_link_state.with_link_speed reads these two properties together with the port.
+    # portal.inventory.interfaces.with_link_speed reads these two properties together with the port.
     @cached_property
     def link_bps(self) -> int | None:
         """Return the speed (bit/s) of the port's link while it is up; None if its router reports none."""

@@ -13,9 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from portal.accounts import permissions
-from portal.accounts.cidr_field import Network, network_of
 from portal.accounts.errors import TooManyTokens
-from portal.accounts.models import Scope, User
+from portal.accounts.models import Network, Scope, User, network_of
 from portal.accounts.permissions import may_manage_teams
 from portal.accounts.tokens import token_create, tokens_of
 from portal.audit.provenance import made_with, token_revoke_with

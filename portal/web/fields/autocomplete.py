@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.core.whole_number import row_id
+from portal.inventory.kinds import found
 from portal.inventory.models import Router, Site
-from portal.inventory.search import found
 from portal.web.fields.base import LookupField
 
 SHOWN = 20
@@ -32,7 +32,7 @@ ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
 
 
 def suggestions(of: str, text: str = "") -> list[str]:
-    """Return the first SHOWN names of the rows that portal.inventory.search finds for ``text``.
+    """Return the first SHOWN names of the rows that portal.inventory.kinds finds for ``text``.
 
     If ``text`` is "", return the first names of all rows.
     """

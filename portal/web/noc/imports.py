@@ -18,13 +18,20 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
+from portal.imports.errors import sentence
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Kind
 from portal.imports.models import Import, ImportState
 from portal.imports.operations import import_begin, import_cancel
-from portal.imports.queries import error_rows, imports, kinds_for, refused_rows, template_rows
-from portal.imports.refusals import sentence
-from portal.imports.staging import MAX_ROWS, import_stage
+from portal.imports.tables import (
+    MAX_ROWS,
+    error_rows,
+    import_stage,
+    imports,
+    kinds_for,
+    refused_rows,
+    template_rows,
+)
 from portal.uploads.errors import TableTooLarge
 from portal.uploads.table import MAX_BYTES
 from portal.web.page.badges import badge_markup

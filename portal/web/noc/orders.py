@@ -16,8 +16,8 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
-from portal.inventory.port_link_state import with_link_speed
 from portal.vll import queries
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, PlanResult

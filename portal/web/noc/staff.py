@@ -12,9 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
-from portal.accounts.account_closing import account_reopen
 from portal.accounts.models import ApiToken, User
-from portal.accounts.noc_staff import noc_role_change, noc_staff, staff_add
+from portal.accounts.people import account_reopen, noc_role_change, noc_staff, staff_add
 from portal.accounts.second_factor import second_factor_reset, with_second_factor
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock

@@ -10,9 +10,9 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.units import rate_text
 from portal.core.whole_number import row_id
+from portal.inventory.interfaces import with_link_speed
+from portal.inventory.kinds import found
 from portal.inventory.models import Port
-from portal.inventory.port_link_state import with_link_speed
-from portal.inventory.search import found
 
 # The maximum number of ports in the select. Users would not read a longer list.
 SHOWN = 50

@@ -1,34 +1,22 @@
 """The filters and the pages of a list."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.http import QueryDict
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core.db.keyset import CursorInvalid, Page, page_of
 from portal.core.whole_number import row_id
-from portal.inventory.models import Site
-from portal.inventory.search import found
+from portal.inventory.filters import Filter
+from portal.inventory.kinds import found
 
-Text = str | Promise
 LONGEST_SEARCH = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A select. ``options``: returns values and labels. ``narrow``: filters rows by one of the values."""
-
-    name: str
-    label: Text
-    options: Callable[[], list[tuple[str, Text]]]
-    narrow: Callable[[QuerySet[Any], str], QuerySet[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +40,7 @@ class ListFilters:
 def filtered(
     rows: QuerySet[Any],
     query: QueryDict,
-    choices: tuple[Choice, ...] = (),
+    filters: Iterable[Filter] = (),
     search: Callable[[QuerySet[Any], str], QuerySet[Any]] = found,
 ) -> ListFilters:
     """Filter ``rows`` by the query of a request. An empty or unknown value of a select does not filter."""
@@ -61,24 +49,17 @@ def filtered(
     if q:
         rows = search(rows, q)
     selects = []
-    for choice in choices:
-        options = choice.options()
-        value = query.get(choice.name, "")
-        chosen = value if value in {name for name, _label in options} else ""
+    for each in filters:
+        if not each.label:
+            continue
+        options = each.choices()
+        value = query.get(each.name, "")
+        chosen = value if value in dict(options) else ""
         if chosen:
-            rows, kept[choice.name] = choice.narrow(rows, chosen), chosen
-        selects.append({"name": choice.name, "label": choice.label, "options": options, "chosen": chosen})
+            rows = each.narrow(rows, chosen == "yes" if each.value_type is bool else chosen)
+            kept[each.name] = chosen
+        selects.append({"name": each.name, "label": each.label, "options": options, "chosen": chosen})
     return ListFilters(rows=rows, q=q, selects=selects, keep=urlencode(kept))
-
-
-def at_site(path: str, label: Text) -> Choice:
-    """Return a select of sites by name. ``path``: the lookup from a row to its site."""
-    return Choice(
-        name="site",
-        label=label,
-        options=_sites,
-        narrow=lambda rows, value: rows.filter(**{f"{path}__name": value}),
-    )
 
 
 def of_customer(user: User, query: QueryDict) -> Customer | None:
@@ -87,18 +68,14 @@ def of_customer(user: User, query: QueryDict) -> Customer | None:
     return None if number is None else permissions.visible_customers(user).filter(pk=number).first()
 
 
-def only_of(customer: Customer) -> Choice:
+def only_of(customer: Customer) -> Filter:
     """Return a select with only this customer. A select with all customers may be too long to use."""
-    return Choice(
+    return Filter(
         name="customer",
         label=_("Customer"),
         options=lambda: [(str(customer.pk), customer.name)],
         narrow=lambda rows, value: rows.filter(customer=value),
     )
-
-
-def _sites() -> list[tuple[str, Text]]:
-    return [(site.name, site.name) for site in Site.objects.order_by("name")]
 
 
 PAGE_SIZE = 50

@@ -21,10 +21,10 @@ from portal.alarms.kinds import Kind
 from portal.alarms.queries import unacknowledged
 from portal.core import clock
 from portal.diagnosis.models import TroubleReport
+from portal.inventory.filters import Text
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES
-from portal.web.page.list_filters import Text
 from portal.web.page.middleware import page_of
 
 ALARMS, PENDING_APPROVAL, TROUBLE = "alarms", "pending_approval", "trouble"

@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import invitations, permissions, team
+from portal.accounts.account_creation import account_at
 from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
@@ -100,7 +101,7 @@ def invitation(request: HttpRequest, signed: str) -> HttpResponse:
         return render(request, "team/invitation_gone.html", {"why": error.sentence}, status=410)
     if isinstance(request.user, User):
         return _as_oneself(request, request.user, found)
-    account = invitations.account_of(found)
+    account = account_at(found.email)
     if account is None:
         return _as_somebody_new(request, found)
     if account.closed_with_id is not None:

@@ -9,7 +9,6 @@ from django.core import mail
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from portal.accounts.account_closing import account_close
 from portal.accounts.errors import AddressTaken, LastAdmin
 from portal.accounts.invitations import (
     SEND_INVITATION,
@@ -20,7 +19,7 @@ from portal.accounts.invitations import (
     invite,
 )
 from portal.accounts.models import Customer, Invitation, Membership, User
-from portal.accounts.noc_staff import noc_role_change
+from portal.accounts.people import account_close, noc_role_change
 from portal.accounts.team import member_remove, role_change
 from portal.core import clock
 from portal.events.models import Outbox

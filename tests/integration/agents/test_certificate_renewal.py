@@ -16,14 +16,14 @@ from portal.alarms.kinds import Kind
 from portal.alarms.router_alarms import agents
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.errors import BadCertificateRequest
-from portal.inventory.models import ObservedRouter, Router, RouterCertificate
-from portal.inventory.operations.certificates import (
+from portal.inventory.certificates import (
     Renewed,
     certificate_register,
     certificate_renew,
     certificates_revoke,
 )
+from portal.inventory.errors import BadCertificateRequest
+from portal.inventory.models import ObservedRouter, Router, RouterCertificate
 from portal.inventory.pki import PORTAL_URI, router_uri
 from tests.integration.isp import Isp
 

@@ -12,9 +12,8 @@ from django.test import Client
 from portal.accounts.models import User
 from portal.core import clock
 from portal.diagnosis.diagnosis import stored_sentence
-from portal.imports.batches import import_run
 from portal.imports.models import Import, ImportState
-from portal.imports.operations import first_running
+from portal.imports.operations import first_running, import_run
 from portal.inventory.models import ObservedRouter
 from portal.notifications.mail_delivery import mail_send, mails_call
 from portal.notifications.models import Delivery, Mail, Webhook

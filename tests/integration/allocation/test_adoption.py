@@ -21,7 +21,7 @@ from portal.allocation.models import (
 from portal.allocation.tunnel_leases import LAST_VNI, gre_key_lease
 from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
-from portal.inventory.operations.observation_store import circuits_store
+from portal.inventory.observation_store import circuits_store
 from portal.inventory.reported_observation import CircuitReport
 from portal.vll.errors import (
     FoundLineOdd,

@@ -17,7 +17,7 @@ from portal.inventory.found_lines import (
     found_lines,
 )
 from portal.inventory.models import ObservedCircuit, ObservedInterface
-from portal.inventory.operations.observation_store import circuits_store
+from portal.inventory.observation_store import circuits_store
 from portal.inventory.reported_observation import CircuitReport
 from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import attachment, circuit, tunnel

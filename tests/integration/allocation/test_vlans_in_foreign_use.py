@@ -9,7 +9,7 @@ from portal.allocation.errors import NoVlanFree, VlanInForeignUse
 from portal.allocation.pool_usage import vlan_usage
 from portal.core import clock
 from portal.inventory.models import ObservedInterface, Port
-from portal.inventory.operations.observation_store import circuits_store
+from portal.inventory.observation_store import circuits_store
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
 from portal.vll.operations import reservation_make

@@ -19,8 +19,8 @@ from portal.accounts.team import customer_retire
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.events.models import Outbox
+from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
-from portal.inventory.port_link_state import with_link_speed
 from tests.integration.api.test_api_v1 import client as client_of
 from tests.integration.isp import Isp
 from tests.integration.orders import order

@@ -12,8 +12,8 @@ from portal.accounts.tokens import token_create, token_revoke
 from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.inventory import pki
+from portal.inventory.certificates import enrolment_end
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
-from portal.inventory.operations import enrolment_end
 from portal.notifications.models import Webhook
 from portal.notifications.webhook_operations import webhook_create
 from tests.integration.isp import Isp, member

@@ -2,13 +2,12 @@
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.imports.batches import batch_run
+from portal.imports.errors import sentence
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor
 from portal.imports.models import Import, ImportRow
-from portal.imports.operations import import_begin
-from portal.imports.refusals import sentence
-from portal.imports.staging import import_stage
+from portal.imports.operations import batch_run, import_begin
+from portal.imports.tables import import_stage
 
 
 def staged(user: User, kind: str, content: str | bytes, *, at_once: bool = False) -> Import:

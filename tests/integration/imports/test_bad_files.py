@@ -6,8 +6,7 @@ from portal.accounts.models import Customer, User
 from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
 from portal.imports.models import Import, ImportRow
-from portal.imports.queries import error_rows
-from portal.imports.staging import MAX_ROWS
+from portal.imports.tables import MAX_ROWS, error_rows
 from portal.uploads.table import MAX_BYTES
 from tests.integration.imports.files import checked, counts, imported, refusals, sentences, staged
 

@@ -13,7 +13,6 @@ from portal import celery_tasks
 from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
-from portal.imports.batches import batch_run, import_run
 from portal.imports.errors import ImportIsOver
 from portal.imports.kinds.inventory import SITES
 from portal.imports.models import Import, ImportRow, ImportState
@@ -21,8 +20,10 @@ from portal.imports.operations import (
     KEPT,
     MOST_FAILURES,
     STILL_AFTER,
+    batch_run,
     first_running,
     import_cancel,
+    import_run,
     imports_forget,
     imports_resume,
 )
@@ -139,7 +140,7 @@ def test_single_failure_stops_no_import(nora: User) -> None:
 def test_finished_turn_requests_the_next(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
     this = staged(nora, "sites", sites(10))
     Outbox.objects.all().delete()
-    monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
+    monkeypatch.setattr("portal.imports.operations._TURN_S", 0.0)
     import_run(import_id=this.pk, turn=0)
     this.refresh_from_db()
     # At least one row, so that an import progresses however short the turn is.
@@ -157,14 +158,14 @@ def test_repeated_requests_keep_one_message(nora: User, monkeypatch: pytest.Monk
     for n in range(4):
         imports_resume(now=clock.now() + timedelta(seconds=61 + 30 * n))
     assert len(sent()) == 3
-    monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
+    monkeypatch.setattr("portal.imports.operations._TURN_S", 0.0)
     for _ in range(5):
         deliver()
         assert len(sent()) == 1
 
 
 def test_imports_run_one_after_the_other(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
+    monkeypatch.setattr("portal.imports.operations._TURN_S", 0.0)
     first = staged(nora, "sites", sites(2), at_once=True)
     others = [staged(nora, "sites", f"name\nother {n}\n") for n in range(2)]
     deliver()

@@ -11,8 +11,8 @@ from portal.accounts.models import User
 from portal.celery_tasks import RUN_IMPORT
 from portal.core import clock
 from portal.events.models import Outbox
-from portal.imports.batches import batch_run, import_run
 from portal.imports.models import ImportState
+from portal.imports.operations import batch_run, import_run
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 from tests.integration.imports.files import staged, work

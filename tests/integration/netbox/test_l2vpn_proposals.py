@@ -10,7 +10,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.found_lines import found_circuits, found_lines
 from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
-from portal.inventory.operations.observation_store import circuits_store
+from portal.inventory.observation_store import circuits_store
 from portal.netbox_sync.client import Client, configuration
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal, l2vpns_refresh
 from portal.netbox_sync.models import NetboxL2vpn

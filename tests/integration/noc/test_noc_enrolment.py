@@ -16,9 +16,9 @@ from rest_framework.test import APIClient
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory import pki
+from portal.inventory.certificates import enrolment_offer, router_enrol
 from portal.inventory.errors import EnrolmentExpired
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
-from portal.inventory.operations import enrolment_offer, router_enrol
 from portal.inventory.pki import identity_of, router_uri
 from portal.inventory.queries import router_of
 from tests.integration.isp import Isp

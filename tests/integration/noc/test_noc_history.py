@@ -10,8 +10,8 @@ from portal.accounts.models import ApiToken, Customer, User
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.inventory import pki
+from portal.inventory.certificates import certificates_revoke
 from portal.inventory.models import BackboneLink, Router
-from portal.inventory.operations import certificates_revoke
 from tests.integration.accounts.codes import with_totp
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp

@@ -26,6 +26,7 @@ from portal.inventory.errors import (
     Retired,
     ValueTaken,
 )
+from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.operations import (
     customer_change,
@@ -37,7 +38,6 @@ from portal.inventory.operations import (
     router_change,
     router_remove,
 )
-from portal.inventory.port_link_state import with_link_speed
 from portal.vll.models import Attempt
 from portal.vll.operations import order_delete
 from tests.integration.isp import GBIT, Isp

@@ -11,8 +11,8 @@ from portal.allocation.pool_usage import pools
 from portal.audit import history as trail
 from portal.audit.history import MODELS, newest
 from portal.core import clock
+from portal.inventory.certificates import enrolment_offer
 from portal.inventory.models import Port, Site
-from portal.inventory.operations import enrolment_offer
 from portal.vll.operations import reservation_make
 from portal.web.noc.history import PAGES, WHAT
 from tests.integration.isp import GBIT, Isp

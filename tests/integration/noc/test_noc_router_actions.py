@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import pytest
 
-from portal.accounts.account_closing import account_close
 from portal.accounts.models import User
+from portal.accounts.people import account_close
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Router

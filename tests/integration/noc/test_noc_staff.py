@@ -12,11 +12,10 @@ from django.db import connection
 from django.test import Client
 from rest_framework.test import APIClient
 
-from portal.accounts.account_closing import account_close, account_reopen
 from portal.accounts.errors import AccountClosed, LastAdmin, LastNocAdmin, NoAddress
 from portal.accounts.models import ApiToken, Customer, User
-from portal.accounts.noc_staff import noc_role_change
 from portal.accounts.own_account import ACCOUNT_OPENED
+from portal.accounts.people import account_close, account_reopen, noc_role_change
 from portal.accounts.team import customer_retire
 from portal.accounts.tokens import token_create
 from portal.core import clock

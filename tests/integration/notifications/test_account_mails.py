@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from portal.accounts.account_closing import account_close
 from portal.accounts.models import User
-from portal.accounts.noc_staff import staff_add
+from portal.accounts.people import account_close, staff_add
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.notifications.event_fanout import events_fan_out

@@ -13,9 +13,9 @@ from portal.allocation.errors import PortFull
 from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.health import in_service_counts, known_health, with_health_state
+from portal.inventory.interfaces import overbooked_ports, with_link_speed
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
 from portal.inventory.models.link import LinkSpeedNotRead
-from portal.inventory.port_link_state import overbooked_ports, with_link_speed
 from portal.telemetry.router_silences import uptime_note
 from portal.vll.models import Vll
 from tests.integration.api.test_api_v1 import client

@@ -11,8 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.accounts.cidr_field import Network, network_of
-from portal.accounts.models import ApiToken, Scope
+from portal.accounts.models import ApiToken, Network, Scope, network_of
 from portal.accounts.tokens import token_create, tokens_of
 from portal.api.rest.cache_control import NO_STORE
 from portal.api.rest.idempotency import once_per_key

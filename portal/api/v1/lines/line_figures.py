@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.rest.csv_response import CsvRenderer, csv_response
-from portal.api.rest.permission_classes import caller
+from portal.api.rest.permission_classes import NocOnly, caller
 from portal.api.rest.strict_fields import validated
 from portal.api.v1.lines.throughput import (
     AVAILABILITY,
@@ -34,7 +34,6 @@ from portal.api.v1.lines.throughput import (
     RangeQuerySerializer,
     ThroughputQuerySerializer,
 )
-from portal.api.v1.network.inventory_crud import NocOnly
 from portal.core import clock
 from portal.core.db.replica import from_replica
 from portal.inventory.models import BackboneLink, Port, Router

@@ -15,14 +15,12 @@ from rest_framework.views import APIView
 from portal.api.rest.cache_control import NO_STORE
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
-from portal.api.rest.permission_classes import IsNocAdmin, caller, token_of
+from portal.api.rest.permission_classes import IsNocAdmin, NocOnly, caller, token_of
 from portal.api.rest.strict_fields import StrictCharField, StrictSerializer, validated
 from portal.api.rest.throttling import PerAddress
-from portal.api.v1.network.inventory_crud import NocOnly
 from portal.core import clock
+from portal.inventory.certificates import LIFETIME, certificates_revoke, enrolment_offer, router_enrol
 from portal.inventory.models import Router, RouterCertificate
-from portal.inventory.operations import certificates_revoke, enrolment_offer, router_enrol
-from portal.inventory.operations.certificates import LIFETIME
 
 
 class EnrolmentSerializer(serializers.Serializer[Any]):

@@ -30,13 +30,12 @@ from portal.api.rest.permission_classes import IsNoc, caller, token_of
 from portal.api.rest.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer, validated
 from portal.core import clock
 from portal.core.whole_number import whole_number
+from portal.imports.errors import sentence
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Kind
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.operations import import_begin, import_cancel
-from portal.imports.queries import error_rows, imports, refused_rows
-from portal.imports.refusals import sentence
-from portal.imports.staging import import_stage
+from portal.imports.tables import error_rows, import_stage, imports, refused_rows
 from portal.uploads.table import MAX_BYTES
 
 Handler = Callable[..., HttpResponse]

@@ -2,27 +2,29 @@
 objects in their tenant scope.
 """
 
+from typing import Any, ClassVar
+
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from portal.accounts.models import Customer
 from portal.accounts.team import memberships_lock
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
+from portal.api.rest.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.list_filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
-from portal.api.rest.permission_classes import IsNocAdmin, ProvesIdentity, caller
-from portal.api.v1.network.inventory_crud import (
-    InventoryItemView,
-    InventoryListView,
-    InventoryView,
-    NocOnly,
-    NocWrites,
-)
+from portal.api.rest.list_filters import filters_of_kind
+from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.partial_update import changed_members
+from portal.api.rest.permission_classes import IsNocAdmin, NocOnly, NocWrites, ProvesIdentity, caller
+from portal.api.rest.strict_fields import validated
 from portal.api.v1.network.inventory_serializers import (
     CustomerSerializer,
     CustomerWriteSerializer,
@@ -40,11 +42,65 @@ from portal.api.v1.network.inventory_serializers import (
     VniRangeWriteSerializer,
 )
 from portal.core import clock
+from portal.inventory import kinds
+from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.operations import WRITES, Writes, customer_return
-from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.queries import links_with_observed_mtu
 from portal.inventory.rules import rules_of
+
+
+class InventoryView(generics.GenericAPIView[Any]):
+    """The common part of the views of a kind of row.
+
+    ``writes``: the operations of the kind. ``keyword``: the name of the argument by which ``writes.change``
+    and ``writes.remove`` get the row.
+    """
+
+    write_serializer: ClassVar[type[Serializer[Any]]]
+    writes: ClassVar[Writes]
+    keyword: ClassVar[str]
+
+
+class InventoryListView(InventoryView, generics.ListAPIView[Any]):
+    """A list."""
+
+    pagination_class = KeysetPagination
+
+    @once_per_key
+    def post(self, request: Request) -> Response:
+        """Add an object. For NOC staff."""
+        body = validated(self.write_serializer, request.data)
+        made = self.writes.create(user=caller(request), now=clock.now(), **body)
+        document = self.get_serializer(self.get_queryset().get(pk=made.pk)).data
+        item = self.keyword.replace("_", "-")
+        location = reverse(f"api-v1:{item}", args=[made.pk], request=request)
+        headers = {"Location": location, "ETag": etag_of(document)}
+        return Response(document, status=status.HTTP_201_CREATED, headers=headers)
+
+
+class InventoryItemView(InventoryView, ConditionalRetrieveView[Any]):
+    """An item."""
+
+    @once_per_key
+    @if_match(required=True)
+    def patch(self, request: Request, found: Any) -> Response:
+        """Change the object. For NOC staff. Members that are equal to the current values change nothing."""
+        document = self.get_serializer(found).data
+        body = changed_members(request.data, document, self.write_serializer())
+        if body:
+            changes = validated(self.write_serializer, body, partial=True)
+            self.writes.change(**{self.keyword: found}, user=caller(request), now=clock.now(), **changes)
+            rows: QuerySet[Any] = self.get_queryset()
+            document = self.get_serializer(rows.get(pk=found.pk)).data
+        return Response(document, headers={"ETag": etag_of(document)})
+
+    @once_per_key
+    @if_match(required=False)
+    def delete(self, request: Request, found: Any) -> Response:
+        """Remove the object. For NOC admins. An object that is in use cannot be removed."""
+        self.writes.remove(**{self.keyword: found}, user=caller(request), now=clock.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class _Ports(InventoryView):
@@ -61,7 +117,7 @@ class PortsView(_Ports, InventoryListView):
     """The ports on which you may order lines, with their booked and free bandwidth."""
 
     permission_classes = [NocWrites]
-    filterset_class = PortFilters
+    filterset_class = filters_of_kind(kinds.PORT)
     write_serializer = PortCreateSerializer
 
 
@@ -88,7 +144,7 @@ class SitesView(_Sites, InventoryListView):
     """The sites of ports."""
 
     permission_classes = [NocWrites]
-    filterset_class = SiteFilters
+    filterset_class = filters_of_kind(kinds.SITE)
 
 
 class SiteView(_Sites, InventoryItemView):
@@ -107,7 +163,7 @@ class RoutersView(_Routers, InventoryListView):
     """The routers. For NOC staff."""
 
     permission_classes = [NocOnly]
-    filterset_class = RouterFilters
+    filterset_class = filters_of_kind(kinds.ROUTER)
     write_serializer = RouterCreateSerializer
 
 
@@ -129,7 +185,7 @@ class LinksView(_Links, InventoryListView):
     """The backbone links with metric and IP MTU of each side. For NOC staff."""
 
     permission_classes = [NocOnly]
-    filterset_class = LinkFilters
+    filterset_class = filters_of_kind(kinds.LINK)
 
 
 class LinkView(_Links, InventoryItemView):
@@ -149,7 +205,7 @@ class CustomersView(_Customers, InventoryListView):
     """The customers. For NOC staff."""
 
     permission_classes = [NocOnly]
-    filterset_class = CustomerFilters
+    filterset_class = filters_of_kind(kinds.CUSTOMER)
 
 
 class CustomerView(_Customers, InventoryItemView):

@@ -205,17 +205,20 @@ Serializer = TypeVar("Serializer", bound=type[StrictSerializer])
 def _members_of(
     kind: InventoryKind, *, changes: bool = False, order: Sequence[str] = ()
 ) -> Callable[[Serializer], Serializer]:
-    """Return a decorator that adds the members of a kind to a serializer, before its own members.
+    """Return a decorator that adds the members of a kind to a serializer.
 
     Members that cannot be changed come last; with ``changes``, they are left out. ``order``: the names of all
     other members in the order of the schema, if it differs from the order of the form.
     """
     places = {name: place for place, name in enumerate(order)}
-    members = sorted(kind.fields, key=lambda each: (each.is_fixed, places.get(each.name, 0)))
-    members = [each for each in members if not (changes and each.is_fixed)]
+    members = sorted(
+        kind.written(changes=changes), key=lambda each: (each.is_fixed, places.get(each.name, 0))
+    )
 
     def decorate(serializer: Serializer) -> Serializer:
         derived = {each.name: _member(each) for each in members}
+        if kind.acceptance_of(changes=changes):
+            derived["accept_affected"] = StrictBooleanField(required=False)
         serializer._declared_fields = {**derived, **serializer._declared_fields}
         return serializer
 
@@ -239,8 +242,6 @@ class RouterChangeSerializer(StrictSerializer):
     """A change of a router. ``accept_affected`` allows the change even if lines have booked more cores than
     the router then has.
     """
-
-    accept_affected = StrictBooleanField(required=False)
 
 
 @_members_of(kinds.ROUTER)
@@ -267,8 +268,6 @@ class PortChangeSerializer(StrictSerializer):
     the new ``max_frame``.
     """
 
-    accept_affected = StrictBooleanField(required=False)
-
 
 @_members_of(kinds.PORT, order=_PORT)
 class PortCreateSerializer(StrictSerializer):
@@ -285,8 +284,6 @@ class LinkWriteSerializer(StrictSerializer):
     network can no longer carry some lines in service as ordered; the portal records this at each of these
     lines.
     """
-
-    accept_affected = StrictBooleanField(required=False)
 
 
 class VniRangeWriteSerializer(StrictSerializer):

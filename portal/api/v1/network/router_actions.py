@@ -1,5 +1,6 @@
 """The NOC's actions on a router, its calibration, and the progress of a drain, as JSON."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +17,12 @@ from rest_framework.views import APIView
 from portal.allocation.packet_capacity import calibration_of, transport_costs
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
-from portal.api.rest.permission_classes import caller
+from portal.api.rest.permission_classes import NocOnly, caller
 from portal.api.rest.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer, validated
-from portal.api.v1.network.inventory_crud import NocOnly
 from portal.api.v1.network.inventory_serializers import RouterSerializer
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
-from portal.inventory.calibration_document import calibration_read, calibration_text
+from portal.inventory.calibration_document import calibration_read
 from portal.inventory.models import Router
 from portal.inventory.models.router import LONGEST_REASON
 from portal.vll.convergence.reconciliation import generation_adopt_request
@@ -256,7 +256,7 @@ class RouterCalibrationView(APIView):
             router=router,
             calibration=None
             if document is None
-            else calibration_read(calibration_text(document), router=router.name),
+            else calibration_read(json.dumps(document), router=router.name),
             accept_affected=body["accept_affected"],
             user=caller(request),
             now=clock.now(),

@@ -10,8 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.models import Router
-from portal.inventory.operations.certificates import (
+from portal.inventory.certificates import (
     AlreadyRevoked,
     NotThisRouters,
     certificate_register,
@@ -19,6 +18,7 @@ from portal.inventory.operations.certificates import (
     without_authorities,
     without_certificate_of,
 )
+from portal.inventory.models import Router
 from portal.inventory.pki import PORTAL_URI, is_router_name, router_uri
 
 _NAMED = 10

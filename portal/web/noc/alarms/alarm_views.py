@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.accounts.noc_staff import noc_staff
+from portal.accounts.people import noc_staff
 from portal.alarms import operations, queries
 from portal.alarms.affected_lines import lines_behind
 from portal.alarms.kinds import Kind

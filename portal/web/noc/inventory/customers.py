@@ -19,9 +19,9 @@ from portal.accounts.models import Customer, Membership, User
 from portal.core import clock
 from portal.diagnosis.health import HealthState, health_counts, with_health, with_health_state
 from portal.diagnosis.models import TroubleReport
+from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
 from portal.inventory.operations import customer_return
-from portal.inventory.port_link_state import with_link_speed
 from portal.telemetry.throughput import customer_traffic
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
@@ -79,26 +79,17 @@ def _of_people(customer: Customer, user: User, now: datetime) -> Iterator[Step]:
     admins = people.filter(role=Membership.Role.ADMIN)
     invited = open_invitations(now).filter(customer=customer, role=Membership.Role.ADMIN)
     if not admins.exists() and not invited.exists():
-        yield _invite(
-            customer,
-            user,
-            _("It has no administrator yet, who can invite the others."),
-            Membership.Role.ADMIN,
-        )
+        why = _("It has no administrator yet, who can invite the others.")
     elif people.exists() and not people.exclude(user__email="").exists():
-        yield _invite(
-            customer,
-            user,
-            _("None of its people has an e-mail address, so no mail reaches them."),
-            Membership.Role.ADMIN,
-        )
-
-
-def _invite(customer: Customer, user: User, why: str, role: str) -> Step:
-    if not permissions.may_manage_team(user, customer):
-        return Step(f"{why} {_('A NOC admin can invite somebody.')}")
-    address = f"{reverse('web:team', args=[customer.pk])}?{urlencode({'role': role})}#invite"
-    return Step(why, _("Invite an administrator"), address)
+        why = _("None of its people has an e-mail address, so no mail reaches them.")
+    else:
+        return
+    if permissions.may_manage_team(user, customer):
+        role = urlencode({"role": Membership.Role.ADMIN.value})
+        address = f"{reverse('web:team', args=[customer.pk])}?{role}#invite"
+        yield Step(why, _("Invite an administrator"), address)
+    else:
+        yield Step(f"{why} {_('A NOC admin can invite somebody.')}")
 
 
 # The maximum number of rows in each list. A link leads to all rows.

@@ -6,7 +6,7 @@ Fields have the names of the operations' parameters, so that a refusal can be ad
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.validators import RegexValidator, URLValidator
@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.core.quantities import read_rate
 from portal.core.whole_number import WholeNumberField
-from portal.inventory import kinds
 from portal.inventory.kinds import KIND_OF, Field, InventoryKind, Type
 from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.base import VersionedForm
@@ -139,79 +138,30 @@ def _field(of: Field) -> forms.Field:
     return _FIELDS[of.type](**more)
 
 
-Form = TypeVar("Form", bound=type[VersionedForm])
-
-
-def _fields_of(kind: InventoryKind, *, changes: bool = False) -> Callable[[Form], Form]:
-    """Return a decorator that adds the fields of a kind to a form, before the form's own fields.
-
-    With ``changes``, leave out the fields that cannot be changed.
-    """
-
-    def decorate(form: Form) -> Form:
-        derived = {each.name: _field(each) for each in kind.fields if not (changes and each.is_fixed)}
-        form.base_fields = {**derived, **form.base_fields}
-        return form
-
-    return decorate
-
-
-def _accept_affected() -> forms.BooleanField:
-    return forms.BooleanField(
-        label=_("Even if lines in service are affected"),
-        required=False,
-        initial=False,
-        help_text=_("They are listed if there are any, and their customers are notified"),
-    )
-
-
-@_fields_of(kinds.SITE)
-class SiteForm(VersionedForm):
-    pass
-
-
-@_fields_of(kinds.CUSTOMER)
-class CustomerForm(VersionedForm):
-    pass
-
-
-@_fields_of(kinds.ROUTER, changes=True)
-class RouterChangeForm(VersionedForm):
-    accept_affected = forms.BooleanField(
-        label=_("Even if fewer cores remain than are booked"),
-        required=False,
-        initial=False,
-        help_text=_("The form says so if this is the case"),
-    )
-
-    def clean_underlay_table(self) -> int:
-        return self.cleaned_data["underlay_table"] or 0
-
-
-@_fields_of(kinds.ROUTER)
-class RouterCreateForm(RouterChangeForm):
-    accept_affected = None  # type: ignore[assignment]
-
-
-@_fields_of(kinds.PORT, changes=True)
-class PortChangeForm(VersionedForm):
-    accept_affected = _accept_affected()
+class _Form(PicksInterfaces):
+    # The values that empty fields mean.
+    defaults: ClassVar[dict[str, Any]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.initial.get("oversubscription_percent") is not None:
-            # Leave the rate empty, because it is computed from the percentage.
+            # Leave a port's rate empty, because it is computed from the percentage.
             self.initial["bookable_bps"] = None
 
+    def clean(self) -> dict[str, Any]:
+        found: dict[str, Any] = super().clean() or {}
+        return {name: self.defaults.get(name) if value is None else value for name, value in found.items()}
 
-@_fields_of(kinds.PORT)
-class PortCreateForm(PortChangeForm, PicksInterfaces):
-    accept_affected = None  # type: ignore[assignment]
 
-
-@_fields_of(kinds.LINK)
-class LinkForm(PicksInterfaces):
-    accept_affected = _accept_affected()
+def form_of(kind: InventoryKind, *, changes: bool = False) -> type[VersionedForm]:
+    """Return the form to create a row of the kind, or to change it."""
+    declared = kind.written(changes=changes)
+    members: dict[str, Any] = {each.name: _field(each) for each in declared}
+    members["defaults"] = {each.name: each.default for each in declared if each.may_be_empty}
+    if acceptance := kind.acceptance_of(changes=changes):
+        texts: dict[str, Any] = dict(zip(("label", "help_text"), acceptance, strict=True))
+        members["accept_affected"] = forms.BooleanField(required=False, initial=False, **texts)
+    return type("InventoryForm", (_Form,), members)
 
 
 class VniRangeForm(VersionedForm):

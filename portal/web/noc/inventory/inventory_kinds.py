@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -19,31 +18,29 @@ from portal.audit.history import with_last_change
 from portal.core import clock
 from portal.core.reader_zone import moment_text
 from portal.core.units import rate_text
-from portal.inventory import kinds, operations
+from portal.inventory import kinds
+from portal.inventory.filters import Filter, Text
 from portal.inventory.kinds import InventoryKind
 from portal.inventory.models import Port, Router, Site
+from portal.inventory.operations import WRITES, Writes
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
-from portal.inventory.search import RouterStatus, routers_with_status
 from portal.underlay.topology_cache import current_topology
 from portal.vll.link_facts import verified_link_mtus
 from portal.vll.sentences import waits_of
 from portal.web.fields.base import VersionedForm
-from portal.web.noc.inventory import inventory_forms as forms
+from portal.web.noc.inventory.inventory_forms import VniRangeForm, form_of
 from portal.web.noc.routers.router_losses import link_loss_rows
 from portal.web.page.badges import router_admin_status
-from portal.web.page.list_filters import Choice, at_site
-
-Text = str | Promise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A kind of inventory object.
 
-    * ``keyword``: the name of the parameter for the row in ``change`` and ``remove``.
+    * ``keyword``: the name of the parameter for the row in ``writes.change`` and ``writes.remove``.
     * ``columns``: the columns of the list, each with a heading and a function that returns a row's cell.
     * ``by``: the fields that order the list. The last field must be unique.
-    * ``choices``: the filters of the list, in addition to the search.
+    * ``filters``: the filters of the list, in addition to the search.
     """
 
     slug: str
@@ -52,7 +49,7 @@ class Kind:
     keyword: str
     rows: Callable[[], QuerySet[Any]]
     by: tuple[str, ...]
-    choices: tuple[Choice, ...] = ()
+    filters: tuple[Filter, ...] = ()
     searchable: bool = True
     # The name of the view with a row's page, by the row's id; "" if a row has only the page with its form.
     page: str = ""
@@ -61,9 +58,7 @@ class Kind:
     facts: Callable[[Any], list[tuple[Text, Any]]] = lambda _row: []
     create_form: type[VersionedForm]
     change_form: type[VersionedForm]
-    create: Callable[..., Any]
-    change: Callable[..., Any]
-    remove: Callable[..., Any]
+    writes: Writes
     # Whether the removal of a row ends people's access. The user then has to enter the password or a code.
     removal_ends_access: bool = False
     # Returns the address of the page that follows after a row was created; "" for the list. The arguments are
@@ -77,8 +72,16 @@ class Kind:
 
 def _declared(of: InventoryKind, **more: Any) -> Kind:
     """Return the pages of a kind that ``portal.inventory.kinds`` declares."""
-    writes = operations.WRITES[of.name]._asdict()
-    return Kind(slug=of.slug, title=of.title, keyword=of.name, **writes, **more)
+    return Kind(
+        slug=of.slug,
+        title=of.title,
+        keyword=of.name,
+        filters=of.filters,
+        create_form=form_of(of),
+        change_form=form_of(of, changes=True),
+        writes=WRITES[of.name],
+        **more,
+    )
 
 
 def _rate(bps: int | None) -> str:
@@ -130,8 +133,6 @@ SITES = _declared(
     rows=Site.objects.all,
     by=("name", "pk"),
     columns=((_("Latitude, longitude"), _coordinates),),
-    create_form=forms.SiteForm,
-    change_form=forms.SiteForm,
 )
 
 
@@ -170,20 +171,6 @@ ROUTERS = _declared(
     add=_("Add a router"),
     rows=lambda: Router.objects.filter(retired_at__isnull=True).select_related("site"),
     by=("name", "pk"),
-    choices=(
-        at_site("site", _("Site")),
-        Choice(
-            name="status",
-            label=_("Status"),
-            options=lambda: [
-                (RouterStatus.IN_SERVICE, _("in service")),
-                (RouterStatus.MAINTENANCE, _("under maintenance")),
-                (RouterStatus.LOCKED, _("locked")),
-                (RouterStatus.FROZEN, _("frozen")),
-            ],
-            narrow=routers_with_status,
-        ),
-    ),
     columns=(
         (_("Site"), lambda router: router.site),
         (_("IPv4 loopback"), lambda router: router.loopback4 or "–"),
@@ -192,8 +179,6 @@ ROUTERS = _declared(
         (_("Agent"), lambda router: router.agent_url or _("transit only")),
         (_("Status"), _admin_status),
     ),
-    create_form=forms.RouterCreateForm,
-    change_form=forms.RouterChangeForm,
 )
 PORTS = _declared(
     kinds.PORT,
@@ -201,15 +186,6 @@ PORTS = _declared(
     add=_("Add a port"),
     rows=lambda: Port.objects.filter(retired_at__isnull=True).select_related("router", "customer"),
     by=("router__name", "interface", "pk"),
-    choices=(
-        at_site("router__site", _("Site")),
-        Choice(
-            name="assigned",
-            label=_("Assigned to a customer"),
-            options=lambda: [("yes", _("yes")), ("no", _("no"))],
-            narrow=lambda rows, value: rows.filter(customer__isnull=value == "no"),
-        ),
-    ),
     columns=(
         (_("Customer"), lambda port: port.customer or "–"),
         (_("Description"), lambda port: port.description or "–"),
@@ -217,8 +193,6 @@ PORTS = _declared(
         (_("Bookable"), _bookable),
         (_("Booked"), lambda port: _rate(port.booked_bps)),
     ),
-    create_form=forms.PortCreateForm,
-    change_form=forms.PortChangeForm,
     leads_to=_back_to_customer,
     doubts=_port_doubts,
 )
@@ -227,14 +201,6 @@ LINKS = _declared(
     add=_("Add a link"),
     rows=links_with_observed_mtu,
     by=("a_router__name", "a_interface", "pk"),
-    choices=(
-        Choice(
-            name="in_service",
-            label=_("In service"),
-            options=lambda: [("yes", _("yes")), ("no", _("no"))],
-            narrow=lambda rows, value: rows.filter(in_service=value == "yes"),
-        ),
-    ),
     columns=(
         (_("Metric A / Z"), lambda link: f"{link.a_metric} / {link.z_metric}"),
         (_("IP MTU declared, A / Z"), lambda link: _both(link.a_ip_mtu, link.z_ip_mtu)),
@@ -243,8 +209,6 @@ LINKS = _declared(
     ),
     facts=_link_facts,
     doubts=_link_doubts,
-    create_form=forms.LinkForm,
-    change_form=forms.LinkForm,
     losses=link_loss_rows,
 )
 
@@ -261,20 +225,10 @@ CUSTOMERS = _declared(
     add=_("Add a customer"),
     rows=Customer.objects.all,
     by=("name", "pk"),
-    choices=(
-        Choice(
-            name="retired",
-            label=_("Retired"),
-            options=lambda: [("no", _("no")), ("yes", _("yes"))],
-            narrow=lambda rows, value: rows.filter(retired_at__isnull=value == "no"),
-        ),
-    ),
     columns=(
         (_("Approved automatically up to"), _approval_limit),
         (_("Retired"), lambda customer: _("yes") if customer.retired_at else _("no")),
     ),
-    create_form=forms.CustomerForm,
-    change_form=forms.CustomerForm,
     removal_ends_access=True,
 )
 VNI_RANGES = Kind(
@@ -290,10 +244,8 @@ VNI_RANGES = Kind(
         (_("Last changed"), lambda vni_range: _at(vni_range.changed_at)),
         (_("By"), lambda vni_range: vni_range.changed_by or "–"),
     ),
-    create_form=forms.VniRangeForm,
-    change_form=forms.VniRangeForm,
-    create=vni_range_create,
-    change=vni_range_change,
-    remove=vni_range_remove,
+    create_form=VniRangeForm,
+    change_form=VniRangeForm,
+    writes=Writes(vni_range_create, vni_range_change, vni_range_remove),
 )
 KINDS = (SITES, ROUTERS, PORTS, LINKS, CUSTOMERS, VNI_RANGES)

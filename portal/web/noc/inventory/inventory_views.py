@@ -47,7 +47,7 @@ def interfaces(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
     """Show a page of the rows of a kind that match the search and the filters."""
-    matching = filtered(kind.rows(), request.GET, kind.choices) if kind.searchable else None
+    matching = filtered(kind.rows(), request.GET, kind.filters) if kind.searchable else None
     found = in_order(
         matching.rows if matching else kind.rows(), by=kind.by, after=request.GET.get("after", "")
     )
@@ -70,7 +70,7 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     if half := _half_written(request, kind.create_form):
         return _form(request, kind, half, None)
     form = kind.create_form(request.POST or None, initial=request.GET.dict())
-    operation = partial(kind.create, user=request.user, now=clock.now())
+    operation = partial(kind.writes.create, user=request.user, now=clock.now())
     if request.method == "POST" and do(form, operation):
         messages.success(request, _("Added."))
         for doubt in kind.doubts(form.cleaned_data):
@@ -99,7 +99,7 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
         pk=_pk(kind, ids),
         form=kind.change_form,
         sent=request.POST,
-        operation=partial(kind.change, user=request.user, now=clock.now()),
+        operation=partial(kind.writes.change, user=request.user, now=clock.now()),
         keyword=kind.keyword,
     )
     if saved.refused is None:
@@ -124,7 +124,7 @@ def _remove(request: SignedInRequest, kind: Kind, ids: dict[str, int]) -> HttpRe
     refusal = ""
     if request.method == "POST":
         try:
-            kind.remove(**{kind.keyword: row}, user=request.user, now=clock.now())
+            kind.writes.remove(**{kind.keyword: row}, user=request.user, now=clock.now())
         except DomainError as error:
             refusal = error.sentence
         else:
@@ -175,7 +175,6 @@ def _page(
     request: SignedInRequest, template: str, kind: Kind, context: dict[str, Any], status: int | None = None
 ) -> HttpResponse:
     more = {"kind": kind, "list_url": f"web:noc-{kind.slug}", **context}
-    more["add_url"], more["change_url"] = f"web:noc-{kind.slug}-add", f"web:noc-{kind.slug}-change"
-    more["history_url"] = f"web:noc-{kind.slug}-history"
-    more["remove_url"] = f"web:noc-{kind.slug}-remove"
+    for page in ("add", "change", "history", "remove"):
+        more[f"{page}_url"] = f"web:noc-{kind.slug}-{page}"
     return render(request, template, more, status=status)

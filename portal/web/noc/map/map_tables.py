@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from portal.core import units
-from portal.inventory.measured_link_traffic import LinkTraffic
+from portal.inventory.queries import LinkTraffic
 from portal.web.noc.map.network_map import LinkRow, RouterRow
 from portal.web.page.badges import badge_markup, core_meter
 

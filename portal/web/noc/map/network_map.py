@@ -17,10 +17,11 @@ from portal.alarms.router_alarms import NEARLY_FULL
 from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
 from portal.core import clock
 from portal.core.units import measured_text, rate_text
-from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import FRESH, Router, Site
 from portal.inventory.queries import (
+    LinkTraffic,
     interface_missing,
+    link_traffic,
     links_at,
     links_with_observed_mtu,
     mtu_mismatch,
@@ -282,7 +283,7 @@ def page(request: SignedInRequest) -> HttpResponse:
     """
     now = clock.now()
     chosen = map_selection(request.user, request.GET, now=now)
-    matching = filtered(links_with_observed_mtu(), request.GET, LINKS.choices)
+    matching = filtered(links_with_observed_mtu(), request.GET, LINKS.filters)
     links = list(matching.rows.order_by(*LINKS.by)[: LINKS_SHOWN + 1])
     shown = {link.pk: link for link in links[:LINKS_SHOWN]}
     if chosen.is_any:

@@ -23,9 +23,9 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event
 from portal.inventory.calibration_document import calibration_read
+from portal.inventory.certificates import certificates_revoke, enrolment_offer
 from portal.inventory.models import FRESH, Router
 from portal.inventory.models.router import LONGEST_REASON
-from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.convergence.reconciliation import generation_adopt_request
 from portal.vll.models import Attempt, VllEnd, VllTombstone

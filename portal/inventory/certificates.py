@@ -5,7 +5,6 @@ certificate.
 """
 
 import hashlib
-import hmac
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from portal.accounts.models import ApiToken, User
+from portal.accounts.tokens import secret_digest
 from portal.events.outbox import announce
 from portal.inventory import pki
 from portal.inventory.errors import (
@@ -137,7 +137,7 @@ def enrolment_offer(*, router: Router, user: User, now: datetime, made_with: Api
     token = _SCHEME + secrets.token_urlsafe(32)
     RouterEnrolment.objects.create(
         router=locked,
-        digest=_digest(token),
+        digest=secret_digest(token),
         offered_by=user.username,
         made_with=made_with,
         created_at=now,
@@ -158,7 +158,7 @@ def router_enrol(
     response, because the first may have been lost. A refusal leaves the token valid. Raises EnrolmentRefused
     and its subclasses, BadCertificateRequest, NoAuthorityHere.
     """
-    enrolment = RouterEnrolment.objects.filter(digest=_digest(token)).select_related("router").first()
+    enrolment = RouterEnrolment.objects.filter(digest=secret_digest(token)).select_related("router").first()
     if enrolment is None:
         raise EnrolmentRefused
     name = enrolment.router.name
@@ -211,10 +211,6 @@ def _certified(
     if row is not None and certificate is not None and certificate.public_key() == key:
         return row, certificate
     raise EnrolmentUsed(router=enrolment.router.name)
-
-
-def _digest(token: str) -> bytes:
-    return hmac.new(settings.TOKEN_PEPPER.encode(), token.encode(), hashlib.sha256).digest()
 
 
 def authority_here() -> pki.Authority:

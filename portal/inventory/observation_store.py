@@ -3,7 +3,7 @@
 Except for loads, only differences are written, because each write may create a new version of the topology.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_interface
@@ -31,7 +31,9 @@ from portal.inventory.reported_observation import (
     InterfaceReport,
     ObservedReport,
     PathReport,
+    RouteReport,
     TunnelReport,
+    VppReport,
 )
 
 # Takes the parameters of ``loads_of``; ``condition`` restricts the write.
@@ -75,24 +77,38 @@ def loads_of(router: Router, interfaces: Iterable[InterfaceReport], now: datetim
     }
 
 
-_COLUMNS = ("encapsulation", "local", "remote", "key", "sides")
+def _rows_store(
+    model: Any, router: Router, rows: Iterable[Any], *, key: Sequence[str], columns: Sequence[str] = ()
+) -> bool:
+    """Store the reported rows of the router, and delete those that are no longer reported.
+
+    ``key``: the columns that identify a row. Return whether anything changed.
+    """
+    known = {_values(row, key): row for row in model.objects.filter(router=router)}
+    new, changed = [], []
+    for place, row in {_values(row, key): row for row in rows}.items():
+        old = known.pop(place, None)
+        if old is None:
+            new.append(row)
+        elif _values(old, columns) != _values(row, columns):
+            row.pk = old.pk
+            changed.append(row)
+    model.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+    if changed:
+        model.objects.bulk_update(changed, columns, batch_size=500)
+    model.objects.bulk_create(new, batch_size=500)
+    return bool(known or new or changed)
+
+
+def _values(row: Any, columns: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in columns)
 
 
 def circuits_store(router: Router, circuits: Iterable[CircuitReport]) -> None:
     """Store the reported circuits, and delete those that are no longer reported."""
-    reported = {(row.near, row.far): row for row in (_row(router, circuit) for circuit in circuits)}
-    known = {(row.near, row.far): row for row in ObservedCircuit.objects.filter(router=router)}
-    gone = [row.pk for place, row in known.items() if place not in reported]
-    ObservedCircuit.objects.filter(pk__in=gone).delete()
-    changed = []
-    for place, row in reported.items():
-        old = known.get(place)
-        if old is not None and _columns(old) != _columns(row):
-            row.pk = old.pk
-            changed.append(row)
-    ObservedCircuit.objects.bulk_update(changed, _COLUMNS, batch_size=500)
-    new = [row for place, row in reported.items() if place not in known]
-    ObservedCircuit.objects.bulk_create(new, batch_size=500)
+    rows = [_row(router, circuit) for circuit in circuits]
+    columns = ("encapsulation", "local", "remote", "key", "sides")
+    _rows_store(ObservedCircuit, router, rows, key=("near", "far"), columns=columns)
 
 
 def _row(router: Router, circuit: CircuitReport) -> ObservedCircuit:
@@ -113,10 +129,6 @@ def _tunnel(circuit: CircuitReport) -> TunnelReport | None:
     """Return the only tunnel of a circuit; None for a circuit within the router or between two tunnels."""
     tunnels = [side.tunnel for side in (circuit.near, circuit.far) if side is not None and side.tunnel]
     return tunnels[0] if len(tunnels) == 1 else None
-
-
-def _columns(row: ObservedCircuit) -> tuple[Any, ...]:
-    return tuple(getattr(row, name) for name in _COLUMNS)
 
 
 # Three report intervals. After so long without a report, the portal also accepts a report with an earlier
@@ -179,10 +191,10 @@ def observed_store(
     if report.vpp.connected:
         if digests["interfaces"] != before.get("interfaces"):
             changed = _interfaces_store(router, report.interfaces, now)
-            others = _addresses_store(router, _tunnel_addresses(report.interfaces))
+            others = _addresses_store(router, report.interfaces)
             interfaces_changed = changed or others
         if digests["routes"] != before.get("routes"):
-            _routes_store(router, {route.address: route.reachable for route in report.routes})
+            _routes_store(router, report.routes)
         if digests["paths"] != before.get("paths"):
             _paths_store(router, report.paths)
         if digests["circuits"] != before.get("circuits"):
@@ -223,37 +235,28 @@ def _is_newer(row: ObservedRouter, report: ObservedReport, now: datetime) -> boo
     return report.sent_ms > row.sent_ms or now - row.reported_at > _SILENT
 
 
+# The columns that have the name of a member of the report, or of its part ``vpp``.
+_COLUMNS = {each.name for each in ObservedRouter._meta.fields}
+_MEMBERS = _COLUMNS & set(ObservedReport.__struct_fields__)
+_VPP_MEMBERS = {name for name in VppReport.__struct_fields__ if f"vpp_{name}" in _COLUMNS}
+
+
 def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
     """Return the report as columns of an ObservedRouter."""
     vpp = report.vpp
-    return {
+    facts = {name: getattr(report, name) for name in _MEMBERS}
+    facts |= {f"vpp_{name}": getattr(vpp, name) for name in _VPP_MEMBERS}
+    return facts | {
         "digests": report.digests if vpp.connected else {"ends": report.digests["ends"]},
         "reported_at": now,
         "found_silent": False,
         "boot_id": UUID(report.boot_id),
-        "sent_ms": report.sent_ms,
-        "agent_version": report.agent_version,
-        "vpp_connected": vpp.connected,
-        "vpp_absent": vpp.absent,
-        "vpp_hangs": vpp.hangs,
         "set_aside": [asdict(each) for each in report.set_aside],
         "vpp_away_since": None if vpp.connected else now,
         "vpp_version": vpp.version or "",
         "vpp_booted_at": vpp.booted_at,
-        "vpp_workers": vpp.workers,
-        "vpp_plugins": vpp.plugins,
         "simulated": bool(vpp.simulated),
         "encapsulations": report.encapsulations if vpp.connected else None,
-        "policing": report.policing,
-        "line_tests": report.line_tests,
-        "gre_keys": report.gre_keys,
-        "underlay_tables": report.underlay_tables,
-        "path_watch": report.path_watch,
-        "probes": report.probes,
-        "adoption": report.adoption,
-        "labels": report.labels,
-        "freezes": report.freezes,
-        "link_loss_forwarding": report.link_loss_forwarding,
         "freeze": None if report.freeze is None else asdict(report.freeze),
         "generation_stored": report.generation.stored,
         "generation_applied": report.generation.applied,
@@ -286,8 +289,8 @@ def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport], now
     return bool(others or new or gone)
 
 
-def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[tuple[str, int]]:
-    """Return the host addresses of loopbacks that are up, with their tables.
+def _addresses_store(router: Router, interfaces: Iterable[InterfaceReport]) -> bool:
+    """Store the host addresses of loopbacks that are up, with their tables; return whether they changed.
 
     A tunnel must not end on an address of a link, because the link may go down.
     """
@@ -297,46 +300,22 @@ def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[tuple[str, i
         if interface.name.startswith(_LOOPBACK) and interface.admin_up
         for host in map(ip_interface, interface.addresses)
     }
-    return {
-        (str(host.ip), table)
+    rows = [
+        TunnelAddress(router=router, address=str(host.ip), table=table)
         for host, table in hosts
         if host.network.num_addresses == 1 and not host.is_link_local
-    }
+    ]
+    return _rows_store(TunnelAddress, router, rows, key=("address", "table"))
 
 
-def _addresses_store(router: Router, reported: set[tuple[str, int]]) -> bool:
-    """Store the addresses; return whether they changed."""
-    rows = {(row.address, row.table): row.pk for row in TunnelAddress.objects.filter(router=router)}
-    known = rows.keys()
-    TunnelAddress.objects.bulk_create(
-        TunnelAddress(router=router, address=address, table=table)
-        for address, table in sorted(reported - known)
-    )
-    if known - reported:
-        TunnelAddress.objects.filter(pk__in=[rows[each] for each in known - reported]).delete()
-    return reported != known
-
-
-def _routes_store(router: Router, reported: dict[str, bool]) -> None:
-    known = dict(ObservedRoute.objects.filter(router=router).values_list("address", "reachable"))
-    ObservedRoute.objects.bulk_create(
-        ObservedRoute(router=router, address=address, reachable=reported[address])
-        for address in sorted(reported.keys() - known.keys())
-    )
-    for reachable in (True, False):
-        turned = [
-            a for a, is_now in reported.items() if is_now is reachable and known.get(a) is (not reachable)
-        ]
-        if turned:
-            ObservedRoute.objects.filter(router=router, address__in=turned).update(reachable=reachable)
-    if known.keys() - reported.keys():
-        ObservedRoute.objects.filter(router=router, address__in=known.keys() - reported.keys()).delete()
+def _routes_store(router: Router, routes: Iterable[RouteReport]) -> None:
+    rows = (ObservedRoute(router=router, address=each.address, reachable=each.reachable) for each in routes)
+    _rows_store(ObservedRoute, router, rows, key=("address",), columns=("reachable",))
 
 
 def _paths_store(router: Router, paths: Iterable[PathReport]) -> None:
-    """Replace the stored watched paths. They are few and change rarely, so they are not compared first."""
-    reported = {
-        (path.local, path.remote): ObservedPath(
+    rows = (
+        ObservedPath(
             router=router,
             local=path.local,
             remote=path.remote,
@@ -346,6 +325,6 @@ def _paths_store(router: Router, paths: Iterable[PathReport]) -> None:
             detail=path.detail or "",
         )
         for path in paths
-    }
-    ObservedPath.objects.filter(router=router).delete()
-    ObservedPath.objects.bulk_create(reported.values())
+    )
+    columns = ("state", "since", "foreign", "detail")
+    _rows_store(ObservedPath, router, rows, key=("local", "remote"), columns=columns)

@@ -1,24 +1,27 @@
 """The common part of creating, changing and removing rows of the inventory. It applies the rules of lines."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import Model, ProtectedError
+from django.db.models import Model, ProtectedError, UniqueConstraint
 
 from portal.accounts.models import Customer, User
 from portal.core.db.integrity_errors import integrity_errors_as
 from portal.core.errors import DomainError
 from portal.events.outbox import announce
-from portal.inventory.errors import InUse
+from portal.inventory.errors import InUse, Retired, ValueTaken
 from portal.inventory.kinds import KIND_OF, check_limits
 from portal.inventory.models import Router
 from portal.inventory.rules import Write, rules_of
 
 Row = TypeVar("Row", bound=Model)
-Refusals = Mapping[str, Callable[[], DomainError]]
+# For each name of a constraint, a function that creates the error for its violation.
+Refusals = dict[str, Callable[[], DomainError]]
+_NONE: Refusals = {}
 _NAMED = 5
 
 
@@ -35,33 +38,33 @@ def writing(
         yield write
 
 
-def row_create(write: Write, row: Row, *, refusals: Refusals) -> Row:
-    """Insert the new row of ``write`` and announce ``<kind>.created``.
+def row_create(write: Write, row: Row, *, refusals: Refusals = _NONE) -> Row:
+    """Insert the new row of ``write`` and announce ``<kind>.created``. Raises ValueTaken, OutOfRange.
 
-    If a constraint is violated, raise the error that ``refusals`` maps it to.
+    ``refusals``: the errors for other violated constraints.
     """
     check_limits({field.name: getattr(row, field.attname) for field in row._meta.concrete_fields})
     with transaction.atomic():
-        with integrity_errors_as(refusals):
+        with integrity_errors_as(_taken(row) | refusals):
             row.save(force_insert=True)
         _announce("created", row, user=write.user, now=write.now)
     return row
 
 
-def row_change(write: Write, locked: Row, changes: Mapping[str, Any], *, refusals: Refusals) -> Row:
-    """Write ``changes`` to a row that the caller has locked, and announce the values that differ.
+def row_change(write: Write, locked: Row, *, refusals: Refusals = _NONE) -> Row:
+    """Apply ``write.changes`` to a row that the caller has locked, and announce the values that differ.
 
-    If a constraint is violated, raise the error that ``refusals`` maps it to.
+    ``refusals``: the errors for other violated constraints. Raises ValueTaken, OutOfRange.
     """
     write.row = locked
-    check_limits(changes)
-    before = {name: getattr(locked, name) for name in changes}
-    changed = {name: value for name, value in changes.items() if before[name] != value}
+    check_limits(write.changes)
+    before = {name: getattr(locked, name) for name in write.changes}
+    changed = {name: value for name, value in write.changes.items() if before[name] != value}
     if not changed:
         return locked
     for name, value in changed.items():
         setattr(locked, name, value)
-    with integrity_errors_as(refusals):
+    with integrity_errors_as(_taken(locked) | refusals):
         locked.save(update_fields=list(changed))
     differences = {name: [_plain(before[name]), _plain(value)] for name, value in changed.items()}
     _announce("changed", locked, user=write.user, now=write.now, changes=differences)
@@ -101,6 +104,24 @@ def row_remove(
 def in_use(row: Model, users: Sequence[str]) -> InUse:
     """Return the error that names the first few of ``users``."""
     return InUse(what=KIND_OF[type(row)].name, name=str(row), used_by=list(users[:_NAMED]), count=len(users))
+
+
+def check_not_retired(row: Any, *, field: str = "") -> None:
+    """Raise Retired if the row is kept for the record only. ``field``: the parameter that names the row."""
+    if row.retired_at is not None:
+        raise Retired(what=KIND_OF[type(row)].name, name=str(row), field=field)
+
+
+def _taken(row: Model) -> Refusals:
+    """Return the errors for values of the row that another row of its kind already has."""
+    kind, constraints = KIND_OF[type(row)], row._meta.constraints
+    named = {each.fields[0]: each.name for each in constraints if isinstance(each, UniqueConstraint)}
+    return {
+        named.get(field, f"{row._meta.db_table}_{field}_key"): partial(
+            ValueTaken, what=kind.name, value=str(getattr(row, field)), field=field
+        )
+        for field in kind.unique
+    }
 
 
 def _announce(what: str, row: Model, *, user: User, now: datetime, **facts: Any) -> None:
