@@ -207,7 +207,7 @@ messages: $(DEV_STAMP) ## update locale/*/LC_MESSAGES/django.po from the sources
 openapi: $(DEV_STAMP) ## generate docs/openapi.yaml and docs/reference/errors.md from the views and the errors
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py spectacular --fail-on-warn --validate --file docs/openapi.yaml
 	$(CHECK_ENV) $(BIN)/python manage.py shell --no-imports --command \
-		'from portal.api.error_catalogue import markdown; print(markdown(), end="")' > docs/reference/errors.md
+		'from portal.api.problem_details import markdown; print(markdown(), end="")' > docs/reference/errors.md
 
 agent: ## build the agent and the stand-in, build/longline-agent and build/vppsim
 	@mkdir -p build

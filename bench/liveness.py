@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from bench.figures import Figure, percentile
 from bench.real_vpps import real_vpps
 from bench.sizes import sized
-from devstack.black_hole import BlackHole
 from devstack.client import Client
 from devstack.routers import vpp
+from devstack.routers.vpp_network import BlackHole
 
 FAILURES = sized(20, smallest=2)
 GIVE_UP_S = 30

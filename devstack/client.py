@@ -1,8 +1,10 @@
 """A small client of the REST API, to order lines, watch them and remove them."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -47,8 +49,7 @@ class Client:
 
     def order(self, **members: Any) -> Accepted:
         """Send ``POST /api/v1/vlls`` with these members. Raises Refused."""
-        body = self._call("POST", "/api/v1/vlls", json=members)
-        return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
+        return _accepted(self._call("POST", "/api/v1/vlls", json=members))
 
     def validate(self, **members: Any) -> Json:
         """Return the portal's response to a check of an order: whether the order is possible now, and the
@@ -58,8 +59,7 @@ class Client:
 
     def change(self, vll: str, **members: Any) -> str:
         """Order a change of any version of the line. Return the order's id. Raises Refused."""
-        identity: str = self._patch(vll, members)["order"]["id"]
-        return identity
+        return _order_id(self._patch(vll, members))
 
     def describe(self, vll: str, description: str) -> None:
         """Change the line's description. This needs no order."""
@@ -70,9 +70,7 @@ class Client:
 
     def remove(self, vll: str) -> str:
         """Order the removal of the line without cooling-off. Return the order's id."""
-        body = self._call("DELETE", f"/api/v1/vlls/{vll}?cooling_off=0")
-        identity: str = body["order"]["id"]
-        return identity
+        return _order_id(self._call("DELETE", f"/api/v1/vlls/{vll}?cooling_off=0"))
 
     def suspend(self, vll: str) -> str:
         """Order that the line is suspended. Return the order's id."""
@@ -83,27 +81,22 @@ class Client:
         return self._act(vll, "resume")
 
     def _act(self, vll: str, action: str) -> str:
-        body = self._call("POST", f"/api/v1/vlls/{vll}/{action}")
-        identity: str = body["order"]["id"]
-        return identity
+        return _order_id(self._call("POST", f"/api/v1/vlls/{vll}/{action}"))
 
     def found_lines(self) -> list[Json]:
         """Return the lines that the portal does not manage, at most a hundred. Needs the rights
         of the NOC.
         """
-        results: list[Json] = self._call("GET", "/api/v1/found-lines?limit=100")["results"]
-        return results
+        return self._results("/api/v1/found-lines?limit=100")
 
     def adopt_several(self, lines: list[Json], *, dry_run: bool = False) -> list[Json]:
         """Adopt all of these lines or none. Return the outcome for each line. Raises Refused."""
         body = {"lines": lines, "dry_run": dry_run}
-        outcomes: list[Json] = self._call("POST", "/api/v1/found-lines/adopt", json=body)["lines"]
-        return outcomes
+        return list(self._call("POST", "/api/v1/found-lines/adopt", json=body)["lines"])
 
     def adopt(self, found_line: int, **members: Any) -> Accepted:
         """Adopt a found line. Raises Refused."""
-        body = self._call("POST", f"/api/v1/found-lines/{found_line}/adopt", json=members)
-        return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
+        return _accepted(self._call("POST", f"/api/v1/found-lines/{found_line}/adopt", json=members))
 
     def let_go(self, vll: str) -> str:
         """Order that the portal releases a line, which stays configured on the routers. Return the order's
@@ -113,8 +106,7 @@ class Client:
 
     def lines(self) -> list[Json]:
         """Return the first page of the lines that this client may see, newest first."""
-        results: list[Json] = self._call("GET", "/api/v1/vlls")["results"]
-        return results
+        return self._results("/api/v1/vlls")
 
     def vll(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}")
@@ -130,8 +122,7 @@ class Client:
 
     def tests(self, identity: str) -> list[Json]:
         """Return the line's activation tests, newest first."""
-        results: list[Json] = self._call("GET", f"/api/v1/vlls/{identity}/activation-tests")["results"]
-        return results
+        return self._results(f"/api/v1/vlls/{identity}/activation-tests")
 
     def test(self, identity: str) -> Json:
         """Request an activation test of a line in service."""
@@ -142,14 +133,12 @@ class Client:
 
     def routers(self) -> list[Json]:
         """Return all routers. Needs the rights of the NOC."""
-        results: list[Json] = self._call("GET", "/api/v1/routers")["results"]
-        return results
+        return self._results("/api/v1/routers")
 
     def router(self, name: str) -> int:
         """Return the id of the router with this name. Needs the rights of the NOC."""
         [found] = [each for each in self.routers() if each["name"] == name]
-        identity: int = found["id"]
-        return identity
+        return int(found["id"])
 
     def change_router(self, identity: int, **members: Any) -> None:
         """Change members of a router. Needs the rights of the NOC."""
@@ -204,9 +193,54 @@ class Client:
             time.sleep(POLL_S)
         return True
 
+    def first_line(self, ports: dict[str, int], *, timeout_s: float) -> str:
+        """Order a line from Rhino to Hippo, and wait until the order has completed. Return the line's id.
+
+        ``ports``: the ids of ports, keyed by router and interface. Raises Refused or NotReached.
+        """
+        end = {"tagging": "dot1q", "outer_vlan": 100, "inner_vlan": None, "exact_match": True}
+        accepted = self.order(
+            description="Zurich-Basel",
+            a_end=end | {"port": ports["rhino/host-cust1"]},
+            z_end=end | {"port": ports["hippo/host-cust1"]},
+            svc_mtu=1500,
+            cir_bps=100_000_000,
+            transport="auto",
+        )
+        self.wait_completed(accepted.order, timeout_s=timeout_s)
+        return accepted.vll
+
+    def _results(self, path: str) -> list[Json]:
+        return list(self._call("GET", path)["results"])
+
     def _call(self, method: str, path: str, **more: Any) -> Json:
         response = self._http.request(method, path, **more)
         body: Json = response.json() if response.content else {}
         if response.is_error:
             raise Refused(response.status_code, body)
         return body
+
+
+def _order_id(body: Json) -> str:
+    return str(body["order"]["id"])
+
+
+def _accepted(body: Json) -> Accepted:
+    return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
+
+
+def facts_write(path: Path, facts: Json) -> None:
+    """Replace the file with these facts. Only the current user can read it, because it contains passwords."""
+    fresh = path.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_text(json.dumps(facts, indent=2) + "\n")
+    fresh.replace(path)
+
+
+def logins(facts: Json) -> list[str]:
+    """Return a sentence for each login of the demo."""
+    return [
+        f"log in as {login['username']} ({who}) with password {login['password']}"
+        for who in ("customer", "noc")
+        if (login := facts[f"{who}_login"])
+    ]

@@ -7,13 +7,12 @@ traffic. Both commands can run again: they keep everything that exists.
 import json
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import django
 
-from devstack.client import Client
+from devstack.client import Client, facts_write, logins
 from devstack.isp import Isp, Router, small_isp
 from devstack.routers.vpp_containers import router_script, startup_conf, world_script
 from devstack.routers.vppsim import config_of
@@ -51,7 +50,7 @@ def seed() -> None:
     for router in isp.agents:
         row = models.Router.objects.get(name=router.name)
         _write(f"{router.name}.token", enrolment_offer(router=row, user=nina, now=clock.now()))
-    _write(FACTS.name, json.dumps(loaded, indent=1))
+    facts_write(FACTS, loaded)
 
 
 def order() -> None:
@@ -59,25 +58,13 @@ def order() -> None:
     facts: dict[str, Any] = json.loads(FACTS.read_text())
     customer = Client(WEB, facts["customer_token"])
     if "vll" not in facts:
-        _wait_for_reports(small_isp())
-        end = {"tagging": "dot1q", "outer_vlan": 100, "inner_vlan": None, "exact_match": True}
-        accepted = customer.order(
-            description="Zurich-Basel",
-            a_end=end | {"port": facts["ports"]["rhino/host-cust1"]},
-            z_end=end | {"port": facts["ports"]["hippo/host-cust1"]},
-            svc_mtu=1500,
-            cir_bps=100_000_000,
-            transport="auto",
-        )
-        customer.wait_completed(accepted.order, timeout_s=60)
-        facts["vll"] = accepted.vll
-        _write(FACTS.name, json.dumps(facts, indent=1))
+        _wait_for_reports(small_isp(), customer)
+        facts["vll"] = customer.first_line(facts["ports"], timeout_s=60)
+        facts_write(FACTS, facts)
 
     if not customer.wait(lambda: customer.carries_traffic(facts["vll"]), timeout_s=60):
         sys.exit(f"no traffic was counted on {facts['vll']} within 60 s")
-    for who in ("customer", "noc"):
-        login = facts[f"{who}_login"]
-        print(f"log in as {login['username']} ({who}) with password {login['password']}")
+    print(*logins(facts), sep="\n")
     print(f"demo ready {os.environ['BASE_URL']}", flush=True)
 
 
@@ -103,14 +90,14 @@ def _write_vpp(name: str, commands: list[str]) -> None:
     _write(f"{name}.conf", startup_conf(script))
 
 
-def _wait_for_reports(isp: Isp) -> None:
+def _wait_for_reports(isp: Isp, client: Client) -> None:
     from portal.inventory.models import ObservedRouter
 
-    deadline = time.monotonic() + REPORTS_WITHIN_S
-    while ObservedRouter.objects.filter(vpp_connected=True).count() < len(isp.agents):
-        if time.monotonic() > deadline:
-            sys.exit(f"the agents did not report within {REPORTS_WITHIN_S} s")
-        time.sleep(0.5)
+    def reported() -> bool:
+        return ObservedRouter.objects.filter(vpp_connected=True).count() >= len(isp.agents)
+
+    if not client.wait(reported, timeout_s=REPORTS_WITHIN_S):
+        sys.exit(f"the agents did not report within {REPORTS_WITHIN_S} s")
 
 
 def _write(name: str, text: str) -> None:

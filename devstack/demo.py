@@ -1,7 +1,6 @@
 """`make demo`: a small ISP with one line in service. It runs in the foreground until Ctrl-C."""
 
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -15,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from devstack import stack
-from devstack.client import Client, NotReached, Refused
+from devstack.client import NotReached, Refused, facts_write, logins
 from devstack.databases.postgres import PostgresMissing
 from devstack.databases.redis import RedisMissing
 from devstack.folders import ROOT, RUN, VENV_BIN
@@ -29,9 +28,6 @@ from devstack.tcp_ports import accepts
 FOLDER = RUN / "demo"
 LOGS = RUN / "log"
 FACTS = RUN / "demo.json"
-VLAN = 100
-SVC_MTU = 1500
-CIR_BPS = 100_000_000
 TRAFFIC_BPS = 5_000_000
 # Seconds. The demo reports more often than an agent's default (10 s), because a person waits for the graph.
 REPORT_INTERVAL_S = 2
@@ -45,7 +41,6 @@ PROVIDER = {
     "LONGLINE_PROVIDER_HELP_URL": "https://help.savanna.example/lines",
     "LONGLINE_PROVIDER_TERMS_URL": "https://www.savanna.example/terms",
 }
-PORT_OF_THE_VLL = "host-cust1"
 WATCH_S = 0.5
 
 
@@ -58,8 +53,7 @@ class CannotStart(Exception):
 
 
 def main() -> int:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+    _on_signals(_stop)
     try:
         with _only_one(), ExitStack() as undo:
             undo.callback(FACTS.unlink, missing_ok=True)
@@ -67,7 +61,7 @@ def main() -> int:
                 _run(undo)
             finally:
                 # From here on, a second Ctrl-C cannot interrupt the cleanup.
-                _ignore_signals()
+                _on_signals(signal.SIG_IGN)
     except Stopped:
         _print("stopped")
         return 0
@@ -103,17 +97,19 @@ def _run(undo: ExitStack) -> None:
     stack.wait_for_reports(running)
     customer = running.client("customer")
     _print("ordering a VLL from Rhino to Hippo")
-    identity = _order(running, customer)
+    identity = customer.first_line(running.loaded["ports"], timeout_s=30)
+    if (lifecycle := customer.vll(identity)["lifecycle"]) != "active":
+        raise NotReached(f"the order is complete, but VLL {identity} is {lifecycle}")
     if isinstance(dataplane, VppDataplane):
         _send_traffic(dataplane, family)
     _print("the VLL is active; waiting for its traffic to be counted")
     if not customer.wait(lambda: customer.carries_traffic(identity), timeout_s=60):
         raise NotReached(f"no traffic was counted on {identity} within 60 s; read {LOGS}/agent-*.log")
     running.portal.start_metrics(family)
-    _write_facts(running, identity)
-    for who in ("customer", "noc"):
-        login = running.loaded[f"{who}_login"]
-        _print(f"log in as {login['username']} ({who}) with password {login['password']}")
+    names = ("customer_token", "noc_token", "customer_login", "noc_login")
+    facts = {"url": running.url, "vll": identity, "dataplane": running.dataplane.name}
+    facts_write(FACTS, facts | {name: running.loaded[name] for name in names})
+    _print("\n".join(logins(running.loaded)))
     _print(f"Prometheus can scrape {running.portal.metrics_url}/metrics")
     _print(f"demo ready {running.url}")
     while True:
@@ -138,59 +134,13 @@ def _dataplane(
     )
 
 
-def _order(running: stack.Stack, customer: Client) -> str:
-    end = {"tagging": "dot1q", "outer_vlan": VLAN, "inner_vlan": None, "exact_match": True}
-    accepted = customer.order(
-        description="Zurich-Basel",
-        a_end=end | {"port": running.port("rhino", PORT_OF_THE_VLL)},
-        z_end=end | {"port": running.port("hippo", PORT_OF_THE_VLL)},
-        svc_mtu=SVC_MTU,
-        cir_bps=CIR_BPS,
-        transport="auto",
-    )
-    customer.wait_completed(accepted.order, timeout_s=30)
-    lifecycle = customer.vll(accepted.vll)["lifecycle"]
-    if lifecycle != "active":
-        raise NotReached(f"the order is complete, but VLL {accepted.vll} is {lifecycle}")
-    return accepted.vll
-
-
 def _send_traffic(dataplane: VppDataplane, family: Family) -> None:
     for router in ("rhino", "hippo"):
-        namespace = dataplane.customers[router, PORT_OF_THE_VLL]
-        family.start(
-            Child(
-                name=f"customer-{router}",
-                argv=[
-                    str(VENV_BIN / "python"),
-                    "-m",
-                    "devstack.traffic",
-                    namespace,
-                    "--vlan",
-                    str(VLAN),
-                    "--rate-bps",
-                    str(TRAFFIC_BPS),
-                ],
-                log=LOGS / f"customer-{router}.log",
-                cwd=ROOT,
-            )
-        )
-
-
-def _write_facts(running: stack.Stack, identity: str) -> None:
-    facts: dict[str, Any] = {
-        "url": running.url,
-        "customer_token": running.loaded["customer_token"],
-        "noc_token": running.loaded["noc_token"],
-        "customer_login": running.loaded["customer_login"],
-        "noc_login": running.loaded["noc_login"],
-        "vll": identity,
-        "dataplane": running.dataplane.name,
-    }
-    fresh = FACTS.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(facts, indent=2) + "\n")
-    fresh.replace(FACTS)
+        namespace = dataplane.customers[router, "host-cust1"]
+        python = str(VENV_BIN / "python")
+        argv = [python, "-m", "devstack.traffic", namespace, "--vlan", "100", "--rate-bps", str(TRAFFIC_BPS)]
+        name = f"customer-{router}"
+        family.start(Child(name=name, argv=argv, log=LOGS / f"{name}.log", cwd=ROOT))
 
 
 def _port() -> int | None:
@@ -224,9 +174,9 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 
-def _ignore_signals() -> None:
+def _on_signals(handler: Any) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, handler)
 
 
 if __name__ == "__main__":

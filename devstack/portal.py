@@ -132,68 +132,39 @@ class Portal:
         All of these processes read tables.
         """
         web = self.web_child("web", self.web_port)
-        agent_api = self._child(
-            "agent-api",
-            "gunicorn",
-            "--config",
-            "python:portal.processes.gunicorn_agent_api",
-            "--bind",
-            f"{LOOPBACK}:{self.agents_port}",
-            "--workers",
-            str(self.agent_api_processes),
-            *_GUNICORN_ALONE,
-        )
+        processes = ("--workers", str(self.agent_api_processes))
+        agent_api = self._gunicorn("agent-api", "agent_api", self.agents_port, *processes)
         relay = self._child("relay", "python", "manage.py", "relay")
         for child in (web, agent_api, relay):
             family.start(child)
-        web.wait_until(self._web_answers)
+        web.wait_until(lambda: _status(self.url) < 500)
         agent_api.wait_until(lambda: accepts(self.agents_port))
         schedule = str(self.folder / "beat-schedule")
         family.start(self._child("beat", "celery", "-A", "portal", "beat", "-s", schedule))
 
     def start_metrics(self, family: Family) -> None:
         """Start the server for Prometheus, and do not wait for it."""
-        metrics = self._child(
-            "metrics",
-            "gunicorn",
-            "--config",
-            "python:portal.processes.gunicorn_metrics",
-            "--bind",
-            f"{LOOPBACK}:{self.metrics_port}",
-            *_GUNICORN_ALONE,
-        )
+        metrics = self._gunicorn("metrics", "metrics", self.metrics_port)
         family.start(metrics).wait_until(lambda: accepts(self.metrics_port))
 
     def start_live(self, family: Family) -> Child:
         """Start the server for the streams of open pages, on `live_port`."""
-        live = self._child(
-            "live",
-            "gunicorn",
-            "--config",
-            "python:portal.processes.gunicorn_live",
-            "--bind",
-            f"{LOOPBACK}:{self.live_port}",
-            *_GUNICORN_ALONE,
-        )
-        return family.start(live).wait_until(self._live_hears)
+        live = self._gunicorn("live", "live", self.live_port)
+        return family.start(live).wait_until(lambda: _status(f"{self.live_url}/healthz") == 200)
 
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
         """Return the web server for this port without starting it. `arguments` are for gunicorn."""
-        return self._child(
-            name,
-            "gunicorn",
-            "--config",
-            "python:portal.processes.gunicorn_web",
-            "--bind",
-            f"{LOOPBACK}:{port}",
-            *_GUNICORN,
-            *arguments,
-        )
+        return self._gunicorn(name, "web", port, "--workers", "2", *arguments)
 
     def worker_child(self, name: str, *arguments: str, queues: str, concurrency: int) -> Child:
         """Return a worker without starting it. `arguments` are for Celery."""
         node = ("-n", f"{name}@%h", "-Q", queues, "--concurrency", str(concurrency), "--loglevel", "INFO")
         return self._child(name, "celery", "-A", "portal", "worker", *node, *arguments)
+
+    def _gunicorn(self, name: str, module: str, port: int | None, *arguments: str) -> Child:
+        config, address = f"python:portal.processes.gunicorn_{module}", f"{LOOPBACK}:{port}"
+        options = ("--config", config, "--bind", address, "--no-control-socket", *arguments)
+        return self._child(name, "gunicorn", *options)
 
     def _child(self, name: str, program: str, *arguments: str) -> Child:
         return Child(
@@ -204,18 +175,10 @@ class Portal:
             cwd=self.code,
         )
 
-    def _live_hears(self) -> bool:
-        try:
-            return httpx.get(f"{self.live_url}/healthz", timeout=5, trust_env=False).status_code == 200
-        except httpx.TransportError:
-            return False
 
-    def _web_answers(self) -> bool:
-        try:
-            return httpx.get(self.url, timeout=5, trust_env=False).status_code < 500
-        except httpx.TransportError:
-            return False
-
-
-_GUNICORN_ALONE = ("--no-control-socket",)
-_GUNICORN = ("--workers", "2", *_GUNICORN_ALONE)
+def _status(url: str) -> int:
+    """Return the status of the response; 599 without a response."""
+    try:
+        return httpx.get(url, timeout=5, trust_env=False).status_code
+    except httpx.TransportError:
+        return 599

@@ -18,8 +18,7 @@ from celery.signals import (
 from django.conf import settings
 from django.db import close_old_connections
 
-from portal.core.health_file import beat
-from portal.core.served_queues import QueueNotes
+from portal.core.process_health import QueueNotes, beat
 from portal.processes.preloaded_objects import preloaded_objects_freeze
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -46,7 +45,7 @@ def measure_tasks(**_: Any) -> None:
 def plan_each_statement(**_: Any) -> None:
     """Turn off prepared statements in workers.
 
-    Tasks read the rows of a router, as pages do (portal.core.db.postgres_plans). One plan for all values
+    Tasks read the rows of a router, as pages do (portal.core.db.sessions). One plan for all values
     would suit neither a router with ten ends nor a router with thousands of ends.
     """
     settings.DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None

@@ -13,13 +13,11 @@ import pghistory
 from csp.constants import NONE, SELF
 
 from portal.celery_tasks import EVERY_S, SYNC_NETBOX, TASK_QUEUES
-from portal.core.db.database_url import read_database_url
-from portal.core.db.integer_overflow import require_integers_to_fit
-from portal.core.environment import Environment
+from portal.core.environment import Environment, read_database_url
 from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.network.path_bfd import PathWatch
 from portal.core.provider import Provider
-from portal.core.redis_url import KEEPALIVE, read_redis_url
+from portal.core.redis_servers import KEEPALIVE, read_redis_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -82,13 +80,13 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "portal.core.http.client_address.ForwardedProtoMiddleware",
+    "portal.core.http.addresses.ForwardedProtoMiddleware",
     "portal.metrics.requests_and_tasks.RequestMetricsMiddleware",
-    "portal.core.http.request_id.RequestIdMiddleware",
+    "portal.core.http.request_log.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.web.page.middleware.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "portal.core.db.postgres_plans.PlanReadsWithValues",
+    "portal.core.db.sessions.PlanReadsWithValues",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -178,7 +176,7 @@ DATABASES: dict[str, Any] = {
         "OPTIONS": {**_DATABASE["OPTIONS"], **_OPTIONS},
     },
 }
-# The database for connections that bypass the pooler in DATABASE_URL (portal.core.db.direct_connection).
+# The database for connections that bypass the pooler in DATABASE_URL (portal.core.db.sessions).
 DATABASE_DIRECT = read_database_url(_DIRECT_URL, variable="DATABASE_DIRECT_URL") if _DIRECT_URL else {}
 # A streaming replica for graphs, lists and exports (portal.core.db.replica). With "", all queries go to the
 # primary.
@@ -201,8 +199,6 @@ if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
     }
 # The maximum age of the replica's newest commit, in seconds. A replica that is further behind is not used.
 LONGLINE_REPLICA_MAX_AGE_S = env.int("LONGLINE_REPLICA_MAX_AGE_S", default=10)
-# Call this here, because a connection copies the registered adapters when it is opened.
-require_integers_to_fit()
 # The audit trail stores the acting user with each event, and events never change. The triggers belong to the
 # audit app, although they are on tables of other apps. portal/audit/apps.py updates them after each
 # migrate.
@@ -358,7 +354,7 @@ _CACHE_URL = env.str("CACHE_URL", default="")
 _CACHE = read_redis_url(_CACHE_URL, variable="CACHE_URL") if _CACHE_URL else _REDIS.with_database(1)
 CACHES = {
     "default": {
-        "BACKEND": "portal.core.db.fallback_cache.FallbackRedisCache",
+        "BACKEND": "portal.core.redis_servers.FallbackRedisCache",
         # This is a list, because a string with commas would be split into several addresses.
         "LOCATION": [_CACHE.url],
         "KEY_PREFIX": "longline",
@@ -370,13 +366,12 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "OAS_VERSION": "3.1.0",
     "TITLE": "Longline",
     "VERSION": "1",
-    "DEFAULT_GENERATOR_CLASS": "portal.api.openapi.document.Generator",
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "AUTHENTICATION_WHITELIST": ["portal.api.rest.authentication.BearerTokenAuthentication"],
     "POSTPROCESSING_HOOKS": [
-        "portal.api.openapi.spectacular_hooks.readable_by_generators",
+        "portal.api.openapi.document.complete",
         "portal.api.openapi.examples.add_examples",
     ],
 }
@@ -545,7 +540,7 @@ SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/", "/accoun
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "portal.core.http.json_log.formatter"}},
+    "formatters": {"json": {"()": "portal.core.http.request_log.formatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {

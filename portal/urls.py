@@ -2,9 +2,9 @@
 
 from django.urls import include, path
 
-from portal.api.netbox_webhook import netbox_hook
 from portal.api.openapi.reference import errors, group, index
 from portal.api.problem_details import ERRORS_PAGE
+from portal.api.v1.network.netbox import netbox_hook
 from portal.processes.health_checks import healthz, readyz
 
 urlpatterns = [

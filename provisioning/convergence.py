@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
-from portal.core.backoff import backoff
+from portal.core.background_work import backoff
 from portal.events.outbox import send_task
 from portal.inventory.models import Router
 from portal.vll.convergence.claims import CLAIM, Claim, claim_router

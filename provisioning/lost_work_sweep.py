@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from portal.allocation.tunnel_leases import cooled_down_leases_free
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.events.models import Outbox
 from portal.inventory.models import Router
 from portal.vll.convergence.due import routers_behind_agent, routers_resend

@@ -12,8 +12,8 @@ from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
 from portal.core import clock
-from portal.core.db.direct_connection import direct_parameters
-from portal.core.health_file import beat
+from portal.core.db.sessions import direct_parameters
+from portal.core.process_health import beat
 from portal.events.models import Outbox
 from portal.events.outbox import CHANNEL
 from provisioning.task_publisher import Publisher

@@ -7,7 +7,7 @@ from celery import shared_task
 
 from portal import celery_tasks
 from portal.core import clock
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.telemetry.oper_status import stale_vlls_mark
 from portal.vll.line_mtu_check import lines_not_carried_keep
 from portal.vll.operations import link_losses_forward, reservations_expire, tunnel_paths_keep
@@ -87,7 +87,7 @@ def probe_path(path_id: str) -> None:
     path_probe(UUID(path_id))
 
 
-@shared_task(name=celery_tasks.SWEEP)
+@shared_task(name=celery_tasks.SWEEP_LOST_WORK)
 def sweep() -> None:
     sweeper.sweep(now=clock.now())
 

@@ -42,7 +42,7 @@ _LEFT_OUT = (
     "prefer-text-field",
 )
 # These statements can run again outside of a transaction, because `manage.py upgrade` first drops unfinished
-# indexes (portal/core/db/migration_locks.py).
+# indexes (portal/core/db/migration_support.py).
 _CAN_RUN_AGAIN = re.compile(r"CREATE (UNIQUE )?INDEX CONCURRENTLY |ALTER TABLE \S+ VALIDATE CONSTRAINT ")
 
 

@@ -76,23 +76,9 @@ def running(
                 copy_cluster(template, home)
         password = (home / "password").read_text().strip()
         log.parent.mkdir(parents=True, exist_ok=True)
-        cluster = home / "cluster"
-        (cluster / "postgresql.auto.conf").write_text(_settings(home, port=port, durable=durable))
-        server = Child(
-            name="postgres",
-            argv=[str(binaries / "postgres"), "-D", str(cluster)],
-            log=log,
-            cwd=home,
-            user=user,
-            # This is a fast shutdown. With SIGTERM, PostgreSQL would wait until every client has
-            # disconnected.
-            stop_signal=signal.SIGINT,
-        )
-        try:
-            server.start().wait_until(lambda: _accepts_connections(binaries, port), ready_within_s)
+        (home / "cluster" / "postgresql.auto.conf").write_text(_settings(home, port=port, durable=durable))
+        with _serving("postgres", binaries, home, log=log, port=port, within_s=ready_within_s) as server:
             yield Server(f"postgres://{USER}:{password}@{_host(home)}:{port}/{DATABASE}", server)
-        finally:
-            server.stop()
     finally:
         if not kept:
             remove_home(folder)
@@ -118,21 +104,30 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
         # Append to the copied settings, because the last value of a setting counts.
         with (cluster / "postgresql.auto.conf").open("a") as settings:
             settings.write(_settings(home, port=port, durable=False))
-        server = Child(
-            name="replica",
-            argv=[str(binaries / "postgres"), "-D", str(cluster)],
-            log=log,
-            cwd=home,
-            user=user,
-            stop_signal=signal.SIGINT,
-        )
-        try:
-            server.start().wait_until(lambda: _accepts_connections(binaries, port))
+        with _serving("replica", binaries, home, log=log, port=port) as server:
             yield Server(f"postgres://{at.username}:{at.password}@{_host(home)}:{port}{at.path}", server)
-        finally:
-            server.stop()
     finally:
         remove_home(folder)
+
+
+@contextmanager
+def _serving(
+    name: str, binaries: Path, home: Path, *, log: Path, port: int, within_s: float = 30
+) -> Iterator[Child]:
+    """Run a server on the cluster in ``home``, and yield it when it accepts connections."""
+    server = Child(
+        name=name,
+        argv=[f"{binaries}/postgres", "-D", f"{home}/cluster"],
+        log=log,
+        cwd=home,
+        user=UNPRIVILEGED_USER if os.geteuid() == 0 else None,
+        # This is a fast shutdown. With SIGTERM, PostgreSQL would wait until every client has disconnected.
+        stop_signal=signal.SIGINT,
+    )
+    try:
+        yield server.start().wait_until(lambda: _accepts_connections(binaries, port), within_s)
+    finally:
+        server.stop()
 
 
 def fresh_home(folder: Path, user: str | None) -> Path:

@@ -39,13 +39,13 @@ def namespace(label: str) -> Iterator[str]:
     At the end, the namespace is deleted together with the interfaces in it.
     """
     name = f"ll{os.getpid()}-{label}"
-    _ip("netns", "add", name)
+    _ip(f"netns add {name}")
     try:
-        _ip("-n", name, "link", "set", "lo", "up")
+        _ip(f"-n {name} link set lo up")
         inside(name, _ipv6_off)
         yield name
     finally:
-        _ip("netns", "delete", name)
+        _ip(f"netns delete {name}")
 
 
 @contextmanager
@@ -63,24 +63,11 @@ def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
     """
     (a_namespace, a_name), (z_namespace, z_name) = a, z
     _ip(
-        "link",
-        "add",
-        a_name,
-        "mtu",
-        str(mtu),
-        "netns",
-        a_namespace,
-        "type",
-        "veth",
-        "peer",
-        z_name,
-        "mtu",
-        str(mtu),
-        "netns",
-        z_namespace,
+        f"link add {a_name} mtu {mtu} netns {a_namespace}"
+        f" type veth peer {z_name} mtu {mtu} netns {z_namespace}"
     )
     for where, name in (a, z):
-        _ip("-n", where, "link", "set", name, "up")
+        _ip(f"-n {where} link set {name} up")
     for where, name in (a, z):
         _wait_until_it_carries(where, name)
 
@@ -89,20 +76,20 @@ def bridge(namespace: str, name: str, ports: Iterable[str]) -> None:
     """Create a switch that connects these interfaces. The switch forwards immediately and sends no frames of
     its own (no STP).
     """
-    _ip("-n", namespace, "link", "add", "name", name, "type", "bridge", "mcast_snooping", "0")
+    _ip(f"-n {namespace} link add name {name} type bridge mcast_snooping 0")
     for port in ports:
-        _ip("-n", namespace, "link", "set", port, "master", name)
-    _ip("-n", namespace, "link", "set", name, "up")
+        _ip(f"-n {namespace} link set {port} master {name}")
+    _ip(f"-n {namespace} link set {name} up")
 
 
 def join_bridge(namespace: str, name: str, port: str) -> None:
     """Add a port to an existing switch."""
-    _ip("-n", namespace, "link", "set", port, "master", name)
+    _ip(f"-n {namespace} link set {port} master {name}")
 
 
 def add_address(namespace: str, interface: str, address: str) -> None:
     """Add `address` to the interface. The address includes the prefix length, for example 10.0.0.1/24."""
-    _ip("-n", namespace, "address", "add", address, "dev", interface)
+    _ip(f"-n {namespace} address add {address} dev {interface}")
 
 
 def set_mtu(namespace: str, interface: str, mtu: int) -> None:
@@ -110,7 +97,7 @@ def set_mtu(namespace: str, interface: str, mtu: int) -> None:
 
     A switch silently drops packets that are larger than the MTU of the outgoing port.
     """
-    _ip("-n", namespace, "link", "set", interface, "mtu", str(mtu))
+    _ip(f"-n {namespace} link set {interface} mtu {mtu}")
 
 
 def _wait_until_it_carries(namespace: str, interface: str) -> None:
@@ -120,7 +107,7 @@ def _wait_until_it_carries(namespace: str, interface: str) -> None:
     carrier, the interface accepts frames and silently drops them.
     """
     for _ in range(500):
-        if " state UP " in _ip("-n", namespace, "-oneline", "link", "show", interface):
+        if " state UP " in _ip(f"-n {namespace} -oneline link show {interface}"):
             return
         time.sleep(0.01)
     raise TimeoutError(f"{interface} in {namespace} has had no carrier for 5 s")
@@ -133,7 +120,7 @@ def remove_leftovers() -> None:
     for entry in _FOLDER.iterdir():
         found = _NAME.fullmatch(entry.name)
         if found and not Path("/proc", found[1]).exists():
-            _ip("netns", "delete", entry.name)
+            _ip(f"netns delete {entry.name}")
 
 
 def inside(name: str, do: Callable[[], T]) -> T:
@@ -170,5 +157,5 @@ def _ipv6_off() -> None:
             path.write_text("1")
 
 
-def _ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True).stdout
+def _ip(arguments: str) -> str:
+    return subprocess.run(["ip", *arguments.split()], check=True, capture_output=True, text=True).stdout

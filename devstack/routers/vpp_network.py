@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from devstack.isp import BACKBONE_IP_MTU, Isp, Router, Side
@@ -64,9 +63,7 @@ class VppDataplane:
             self._namespaces = undo.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._namespaces.close()
 
     def _cable(self, a: Side, z: Side, far_end: str) -> None:
@@ -125,6 +122,27 @@ class VppDataplane:
         vpp.configure(*commands_of(router, self.isp))
         self.vpps[router.name] = vpp
         return vpp.sockets
+
+
+UNKNOWN_MAC = "02:00:00:00:de:ad"
+
+
+class BlackHole:
+    """A context in which frames from one router to its neighbour get a MAC address that belongs
+    to no interface.
+    """
+
+    def __init__(self, dataplane: VppDataplane, near: str, far: str) -> None:
+        side = next(side for side in dataplane.isp.sides_of(dataplane.isp.router(near)) if side.far == far)
+        self._vpp = dataplane.vpps[near]
+        next_hops = [address.partition("/")[0] for address in side.far_addresses]
+        self._neighbours = [f"{side.interface} {address} {UNKNOWN_MAC}" for address in next_hops]
+
+    def __enter__(self) -> None:
+        self._vpp.configure(*(f"set ip neighbor static {neighbour}" for neighbour in self._neighbours))
+
+    def __exit__(self, *_: object) -> None:
+        self._vpp.configure(*(f"set ip neighbor del static {neighbour}" for neighbour in self._neighbours))
 
 
 def host_interface(linux: str) -> list[str]:

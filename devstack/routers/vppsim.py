@@ -32,21 +32,10 @@ class SimulatedDataplane:
         content = config_of(router, self.isp, self.folder / "underlay", exceeds=self.exceeds)
         config.write_text(json.dumps(content, indent=1))
         sockets = Sockets(folder / "api.sock", folder / "stats.sock", folder / "cli.sock")
-        child = Child(
-            name=f"vppsim-{router.name}",
-            argv=[
-                str(BUILD / "vppsim"),
-                "-api-socket",
-                str(sockets.api),
-                "-stats-socket",
-                str(sockets.stats),
-                "-cli-socket",
-                str(sockets.cli),
-                "-config",
-                str(config),
-            ],
-            log=self.logs / f"vppsim-{router.name}.log",
-        )
+        argv = [f"{BUILD}/vppsim", f"-api-socket={sockets.api}", f"-stats-socket={sockets.stats}"]
+        argv += [f"-cli-socket={sockets.cli}", f"-config={config}"]
+        name = f"vppsim-{router.name}"
+        child = Child(name=name, argv=argv, log=self.logs / f"{name}.log")
         self.family.start(child).wait_until(lambda: sockets.api.exists() and sockets.stats.exists())
         return sockets
 

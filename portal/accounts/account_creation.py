@@ -4,7 +4,7 @@ from django.db.models import QuerySet
 
 from portal.accounts.errors import AddressTaken, UsernameTaken
 from portal.accounts.models import User
-from portal.core.db.integrity_errors import integrity_errors_as
+from portal.core.errors import integrity_errors_as
 
 
 def account_make(

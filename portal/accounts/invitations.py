@@ -29,7 +29,7 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Membership, U
 from portal.accounts.permissions import managed_customers, visible_customers
 from portal.accounts.tokens import maker_lock, tokens_end
 from portal.celery_tasks import SEND_INVITATION
-from portal.core.http.absolute_urls import absolute_url
+from portal.core.http.addresses import absolute_url
 from portal.events.outbox import send_task
 
 WINDOW = timedelta(days=1)

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.errors import AddressTaken, EmailChangeOver
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.db.integrity_errors import integrity_errors_as
+from portal.core.errors import integrity_errors_as
 from portal.events.outbox import announce
 
 

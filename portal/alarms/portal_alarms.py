@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Min
 
 from portal.alarms.kinds import PORTAL, AlarmCondition, Kind
-from portal.core.served_queues import unserved_queues
+from portal.core.process_health import unserved_queues
 from portal.events.models import Outbox
 from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook

@@ -123,7 +123,7 @@ def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
 def _add(port: int, bps: int) -> None:
     """Add to the sum of a port.
 
-    The SQL names the type, because a bare int is sent as 32 bits (portal.core.db.integer_overflow).
+    The SQL names the type, because a bare int is sent as 32 bits (portal.core.db.base).
     """
     bits = Value(bps, output_field=BigIntegerField())
     Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)

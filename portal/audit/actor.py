@@ -14,8 +14,8 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase
 
 from portal.accounts.models import User
-from portal.core.db.postgres_pipeline import pipelined
-from portal.core.http.request_id import current_request_id
+from portal.core.db.sessions import pipelined
+from portal.core.http.request_log import current_request_id
 
 _READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 _WRITING = ("insert", "update", "delete", "merge", "with")

@@ -1,15 +1,19 @@
 """The base class of all errors that a person can cause and fix, with a code, facts and a sentence."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+from django.db import IntegrityError, transaction
 
 from portal.core.reader_zone import moment_text
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
+
 
 # Attributes that are not facts: the path of the wrong input, further refusals that are reported with this
 # error, and the owners of conflicting leases.
@@ -106,3 +110,21 @@ def _plain(value: Any) -> Any:
             return [_plain(inner) for inner in value]
         case _:
             return str(value)
+
+
+@contextmanager
+def integrity_errors_as(refusals: Mapping[str, Callable[[], DomainError]]) -> Iterator[None]:
+    """Run the block in a savepoint, and raise the error in ``refusals`` for a violated constraint.
+
+    ``refusals``: for each name of a constraint, a function that creates the error. It is called after the
+    savepoint is rolled back, so that it can query the database. Other integrity errors are raised unchanged.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
+        refusal = refusals.get(name or "")
+        if refusal is None:
+            raise
+        raise refusal() from error

@@ -16,8 +16,11 @@ The same rules apply to pages, imports and commands:
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NoReturn
+from typing import Any, NoReturn
+from uuid import UUID
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -26,6 +29,7 @@ from portal.core.errors import DomainError
 # The value of ``sign`` if the language of the text is not known, as in a file.
 UNKNOWN = ""
 _LONGEST = 40
+_LARGEST_ID = 2**63 - 1
 _MINUS = "-\N{MINUS SIGN}"
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BITS_IN_A_BYTE = 8
@@ -235,3 +239,42 @@ def _plain(number: Decimal, sign: str) -> str:
 def _shown(prefix: str) -> str:
     """Return a prefix in the notation of the SI."""
     return "k" if prefix in ("k", "K") else prefix.upper()
+
+
+def whole_number(text: str, *, most: int) -> int | None:
+    """Return the number in a text of ASCII digits; None for any other text and for a number above ``most``.
+
+    Python's ``int`` alone would raise ValueError for more than 4,300 digits, even if all are zeros. The check
+    for ASCII is necessary because ``isdigit`` accepts digits such as ², which ``int`` refuses.
+    """
+    if not (text.isascii() and text.isdigit()):
+        return None
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(most)):
+        return None
+    number = int(digits)
+    return number if number <= most else None
+
+
+def row_id(text: Any) -> int | None:
+    """Return the id of a row in a text of a request; None if the text is not an id."""
+    return whole_number(str(text or ""), most=_LARGEST_ID)
+
+
+def uuid_of(text: str) -> UUID | None:
+    """Return the UUID in a text; None if the text is not a UUID."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+class WholeNumberField(forms.IntegerField):
+    """A form field for a whole number of digits. Django's own field also accepts decimals: ``9.000`` is 9."""
+
+    pattern = re.compile(r"\s*[+-]?\d+\s*")
+
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, str) and value and not self.pattern.fullmatch(value):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)

@@ -5,12 +5,14 @@ in stored texts are always in UTC. All times in UTC are marked as UTC.
 """
 
 import re
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from portal.core.http.view_permission import View
 
@@ -96,3 +98,13 @@ def abbreviation(at: datetime) -> str:
     if found := _OFFSET.match(name):
         return f"UTC{found[1]}:{found[2] or '00'}"
     return name
+
+
+@contextmanager
+def in_english() -> Iterator[None]:
+    """Use English and UTC for texts that are composed in the block.
+
+    Pages do not show these sentences: they compose the sentence again from stored facts.
+    """
+    with translation.override(settings.LANGUAGE_CODE), in_utc():
+        yield

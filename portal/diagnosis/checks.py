@@ -220,7 +220,9 @@ def _path(line: LineFacts) -> Check:
         return _broken(Finding.PATH_DOWN, text, at)
     if path is None or len(fresh) < len(line.ends):
         return _unknown(_("Nothing is known about the path."))
-    return (_ok if path.state == "up" else _unknown)(path.message, at, path.hint)
+    if path.state == "up":
+        return _ok(path.message, at, path.hint)
+    return _unknown(path.message, at, path.hint)
 
 
 def _path_mtu(line: LineFacts) -> Check:

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from portal.accounts.models import Customer
-from portal.core.db.tenant_scope import TenantQuerySet
+from portal.core.db.row_conditions import TenantQuerySet
 from portal.vll.models import Vll
 
 

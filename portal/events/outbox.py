@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from psycopg.types.json import Jsonb
 
 from portal.core.db.compiled_insert import insert
-from portal.core.http.request_id import current_request_id
+from portal.core.http.request_log import current_request_id
 from portal.events.models import Event
 
 CHANNEL = "longline_outbox"

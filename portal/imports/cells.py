@@ -13,8 +13,7 @@ from django.core.validators import EmailValidator, URLValidator
 
 from portal.core.errors import DomainError
 from portal.core.plain_text import plain_line
-from portal.core.quantities import whole_rate, whole_size
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number, whole_rate, whole_size
 from portal.imports.errors import (
     CellNotAnAddress,
     CellNotAnEmail,

@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from portal.core.errors import Conflict, DomainError, TooSoon, error_types
-from portal.core.reader_zone import stored_text_shown
-from portal.core.stored_text import in_english
+from portal.core.reader_zone import in_english, stored_text_shown
 
 _UNKNOWN = {
     "site": gettext_noop("There is no site “{name}”. Correct the name, or import the site first."),

@@ -23,7 +23,7 @@ from portal.celery_tasks import RUN_IMPORT
 from portal.core import clock
 from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.errors import DomainError
-from portal.core.http.request_id import current_request_id
+from portal.core.http.request_log import current_request_id
 from portal.events.outbox import send_task
 from portal.imports.errors import (
     ImportIsOver,

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from portal import celery_tasks
 from portal.core import clock
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.imports import operations
 
 

@@ -32,7 +32,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Exact
 from django.utils.translation import gettext_lazy
 
-from portal.core.db.equals_any import is_one_of
+from portal.core.db.row_conditions import is_one_of
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.vlan_tags import Tagging
 from portal.inventory.filters import Filter

@@ -23,7 +23,7 @@ from django.db.models.lookups import LessThan
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 from portal.inventory.errors import InterfaceTaken
 from portal.inventory.models import BackboneLink, InterfaceUse, ObservedInterface, Port, Router
 

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from portal.core.clock import to_time
 from portal.core.db.compiled_query import CompiledQuery
-from portal.core.db.postgres_pipeline import pipelined
+from portal.core.db.sessions import pipelined
 from portal.inventory.models import (
     ObservedCircuit,
     ObservedInterface,

@@ -20,8 +20,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from portal.allocation.models import PortVlanLease
 from portal.allocation.pool_usage import pool_counts
 from portal.core.network.path_bfd import PathState
-from portal.core.redis_url import broker_client, in_short
-from portal.core.served_queues import queue_names
+from portal.core.process_health import queue_names
+from portal.core.redis_servers import broker_client, in_short
 from portal.events.models import Outbox
 from portal.inventory.models import FRESH, ObservedPath, Router, RouterSilence
 from portal.notifications.models import Delivery, Mail, Webhook

@@ -16,7 +16,7 @@ from django.conf import settings
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 from portal.netbox_sync.errors import NetboxError, NetboxRefused
 
 

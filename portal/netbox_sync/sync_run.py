@@ -19,7 +19,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.celery_tasks import SYNC_NETBOX
 from portal.core import clock
-from portal.core.backoff import backoff
+from portal.core.background_work import backoff
 from portal.events.outbox import send_task
 from portal.netbox_sync.client import Client, Configuration, configuration
 from portal.netbox_sync.errors import Failure, NetboxError

@@ -120,7 +120,7 @@ def _type(
 
 def _order(name: str, state: str, about: str | Promise, **example: Any) -> EventType:
     """Return a type of events about an order. ``state``: the order's state; "" if any state is possible."""
-    members = {
+    members: dict[str, Schema] = {
         "order": _id("GET /api/v1/orders/<id>"),
         "action": {"enum": OrderAction.values},
         "state": {"const": state} if state else {"enum": OrderState.values},
@@ -136,13 +136,13 @@ def _line(
     """Return a type of events about a line. ``fact``: the member with the new state, and its value."""
     if state is not None:
         fact = {"lifecycle" if isinstance(state, Lifecycle) else "oper_status": state.value}
-    members = {**{member: {"const": value} for member, value in fact.items()}, **_LINE}
+    members: dict[str, Schema] = {**{member: {"const": value} for member, value in fact.items()}, **_LINE}
     return _type(f"vll.{name}", about, members, announced=f"vll.{name if state is None else state.value}")
 
 
 def _link_loss(name: str, about: str | Promise) -> EventType:
     """Return a type of events about link loss forwarding at one end of a line."""
-    end = {"enum": ["a", "z"], "description": "The end that has the link."}
+    end: Schema = {"enum": ["a", "z"], "description": "The end that has the link."}
     return _type(f"vll.{name}", about, {"end": end, **_LINE})
 
 
@@ -165,7 +165,7 @@ def _activation_test(state: str, about: str | Promise, **example: Any) -> EventT
 
 
 def _router(name: str, about: str | Promise) -> EventType:
-    members = {"router": {"type": "string", "description": "Its name."}}
+    members: dict[str, Schema] = {"router": {"type": "string", "description": "Its name."}}
     return _type(f"router.{name}", about, members, noc_only=True)
 
 

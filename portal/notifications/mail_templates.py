@@ -21,8 +21,8 @@ from portal.accounts.own_account import (
     email_change_path,
     password_path,
 )
-from portal.core.db.each_row import each_row
-from portal.core.http.absolute_urls import absolute_url
+from portal.core.background_work import each_row
+from portal.core.http.addresses import absolute_url
 from portal.core.units import lasting_text, rate_text
 from portal.diagnosis.diagnosis import stored_sentence
 from portal.diagnosis.models import TroubleReport

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from portal.accounts.models import ApiToken, Customer, User
-from portal.core.db.tenant_scope import TenantQuerySet
+from portal.core.db.row_conditions import TenantQuerySet
 
 # The kind of monthly reports. Other mails have the kind of their event.
 MONTHLY_REPORT = "monthly_report"

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from portal import celery_tasks
 from portal.core import clock
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_call, mails_forget
 from portal.notifications.mail_templates import monthly_reports_make

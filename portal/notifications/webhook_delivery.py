@@ -22,7 +22,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from portal.accounts.secret_encryption import decrypt_secret
 from portal.celery_tasks import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
-from portal.core.backoff import backoff
+from portal.core.background_work import backoff
 from portal.events.outbox import send_tasks
 from portal.notifications.http_post import Outcome, post
 from portal.notifications.models import Delivery, Webhook

@@ -1,4 +1,4 @@
-"""gunicorn's messages in the portal's log format. portal.core.http.request_id logs requests."""
+"""gunicorn's messages in the portal's log format. portal.core.http.request_log logs requests."""
 
 import logging.config
 from typing import Any

@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from portal.core.http.view_permission import public
-from portal.core.redis_url import broker_client
+from portal.core.redis_servers import broker_client
 
 # Redis is checked at most once in this number of seconds, and by one request at a time, because anybody may
 # call the check.

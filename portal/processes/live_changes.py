@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import psycopg
 
-from portal.core.db.direct_connection import direct_parameters
+from portal.core.db.sessions import direct_parameters
 from portal.live.topics import CHANNEL, keys_of
 from portal.metrics import live_stream_counts as metrics
 

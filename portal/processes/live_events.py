@@ -21,7 +21,7 @@ from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
 from django.http import HttpResponse, HttpResponseBase
 
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 from portal.metrics import live_stream_counts as metrics
 from portal.processes.live_changes import listen
 from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams

@@ -15,8 +15,8 @@ from django.conf import settings
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock
 
-from portal.core.health_file import beat
-from portal.core.redis_url import in_short, read_redis_url
+from portal.core.process_health import beat
+from portal.core.redis_servers import in_short, read_redis_url
 
 log = logging.getLogger(__name__)
 

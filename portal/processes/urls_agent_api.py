@@ -3,8 +3,7 @@
 from django.urls import path
 
 from portal.api.agent.client_certificate import certificate
-from portal.api.agent.line_view import line
-from portal.api.agent.report_views import counters, events, observed
+from portal.api.agent.report_views import counters, events, line, observed
 
 urlpatterns = [
     path("api/agent/v1/certificate", certificate),

@@ -18,7 +18,7 @@ from msgspec.structs import astuple
 from psycopg.errors import CheckViolation, UniqueViolation
 
 from portal.core.clock import to_ms, to_time
-from portal.core.db.postgres_pipeline import pipelined_transaction
+from portal.core.db.sessions import pipelined_transaction
 from portal.events.outbox import announce
 from portal.inventory.models import Router
 from portal.telemetry.partitioned_tables import FIVE_MINUTES, LOSS_SAMPLES, SAMPLES, partitions_ensure

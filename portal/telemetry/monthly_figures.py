@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.telemetry.availability import availability, reaching
 from portal.telemetry.buckets import SIDES, buckets_of
 from portal.telemetry.line_losses import frame_loss, frame_loss_by_month

@@ -23,8 +23,8 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce, Greatest
 
 from portal.core import clock
+from portal.core.background_work import each_row
 from portal.core.clock import EPOCH
-from portal.core.db.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import FRESH, ObservedRouter, Router, RouterSilence
 from portal.telemetry.models import AgentApiUptime, UnjudgedFiveMinutes

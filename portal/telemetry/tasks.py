@@ -8,7 +8,7 @@ from django.conf import settings
 
 from portal import celery_tasks
 from portal.core import clock
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.telemetry.line_status_in_silence import silence_judge
 from portal.telemetry.monthly_figures import months_freeze
 from portal.telemetry.partitioned_tables import partitions_keep

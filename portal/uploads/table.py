@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from portal.core.csv_text import begins_like_a_formula
 from portal.core.errors import DomainError
+from portal.core.plain_text import begins_like_a_formula
 from portal.uploads.errors import (
     TableCellTooLong,
     TableColumnMissing,

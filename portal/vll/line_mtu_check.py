@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.required_mtu import VLAN_TAG, required_ip_mtu
 from portal.core.network.vlan_tags import Tagging

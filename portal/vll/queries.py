@@ -14,7 +14,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.accounts.permissions import customers_named
 from portal.allocation.models import LAST_GRE_KEY
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 from portal.events.models import Event
 from portal.inventory.kinds import port_as_shown
 from portal.inventory.models import Port, Router

@@ -18,7 +18,7 @@ from portal.accounts.models import User
 from portal.accounts.permissions import customers_named
 from portal.allocation.pool_usage import VlanRange, VlanUsage, vlan_usage
 from portal.core import clock
-from portal.core.db.equals_any import EqualsAny
+from portal.core.db.row_conditions import EqualsAny
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.core.units import count_text
 from portal.diagnosis.health import with_health

@@ -16,7 +16,7 @@ from portal.alarms.models import Alarm
 from portal.alarms.operations import alarm_acknowledge, alarm_silence
 from portal.alarms.rounds import alarms_watch
 from portal.allocation.models import ReservedVniRange
-from portal.api.openapi.groups import GROUPS
+from portal.api.openapi.document import GROUPS
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.events.models import Outbox

@@ -10,13 +10,12 @@ import redis
 from django.conf import settings
 from kombu import Connection
 
-from devstack.databases import redis_sentinel
-from devstack.databases.redis_sentinel import Watched
+from devstack.databases import redis as redis_servers
+from devstack.databases.redis import Watched
 from devstack.folders import VENV_BIN
 from devstack.process import Child
 from devstack.tcp_ports import LOOPBACK
-from portal.core.db.fallback_cache import FallbackRedisCache
-from portal.core.redis_url import RedisUrl, read_redis_url
+from portal.core.redis_servers import FallbackRedisCache, RedisUrl, read_redis_url
 from portal.processes.single_beat import NAME, Turn
 
 # Less than the 51 s after which kombu alone would notice.
@@ -59,7 +58,7 @@ class Failing:
 
 @pytest.fixture(params=["killed", "frozen"])
 def failing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Failing]:
-    with redis_sentinel.running(folder=tmp_path / "redis") as watched:
+    with redis_servers.watched(folder=tmp_path / "redis") as watched:
         failing = Failing(watched, request.param)
         yield failing
         failing.thaw()

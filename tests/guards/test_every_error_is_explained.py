@@ -9,8 +9,7 @@ from rest_framework import exceptions
 
 from devstack.folders import ROOT
 from portal import urls
-from portal.api.error_catalogue import KINDS, entries, markdown
-from portal.api.problem_details import problem, refusal
+from portal.api.problem_details import KINDS, entries, markdown, problem, refusal
 from portal.core.errors import error_types
 from portal.vll.errors import NothingToChange
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from devstack.black_hole import BlackHole
 from devstack.client import Client
+from devstack.routers.vpp_network import BlackHole
 from devstack.traffic import Tag, Wire, frame
 from tests.lab.abilities import Ability
 from tests.lab.combinations import OUTER, STATIONS, Combination

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from devstack.black_hole import BlackHole
 from devstack.client import Json
+from devstack.routers.vpp_network import BlackHole
 from tests.lab.abilities import Ability
 from tests.lab.conftest import Lab
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import portal.accounts.models
-from portal.core.db.migration_sql import run_sql
+from portal.core.db.migration_support import run_sql
 
 
 class Migration(migrations.Migration):

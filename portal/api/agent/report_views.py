@@ -1,10 +1,15 @@
-"""The reports of agents: observations, counters and events."""
+"""Requests of agents: reports, and questions about a line (docs/reference/agent-reports.md)."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from django.db.models import QuerySet
+from msgspec import Meta, Struct
 
 from portal.api.agent.client_certificate import report_endpoint
 from portal.core import clock
 from portal.core.strict_json import Etag
+from portal.diagnosis.diagnosis import diagnosis_of
 from portal.inventory.models import Router
 from portal.inventory.queries import watch_routes
 from portal.inventory.reported_observation import ObservedReport
@@ -12,7 +17,10 @@ from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.reported_counters import CounterReport
 from portal.telemetry.router_events import EventReport, router_events_store
+from portal.vll.errors import LineAmbiguous, LineNotHere
+from portal.vll.models import Vll
 from portal.vll.router_operations.freeze import freeze_reported, freeze_wanted
+from portal.vll.states import TERMINAL_LIFECYCLES
 
 
 class _CountersDocument(CounterReport, frozen=True, kw_only=True):
@@ -69,3 +77,48 @@ def observed(router: Router, report: _ObservedDocument) -> dict[str, Any]:
         "maintenance": maintenance,
         "freeze": freeze,
     }
+
+
+# The refusal of an ambiguous name lists at most this number of ids.
+_MAX_IDS = 10
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    schema: Literal[1]
+    line: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+@report_endpoint(_Document)
+def line(router: Router, request: _Document) -> dict[str, Any]:
+    """Return the portal's facts about a line that ends on the router, and the line's diagnosis.
+
+    The request names the line by id or name. Raises LineNotHere, LineAmbiguous.
+    """
+    found = list(_lines(router, request.line)[: _MAX_IDS + 1])
+    if not found:
+        raise LineNotHere(line=request.line, router=router.name)
+    if len(found) > 1:
+        raise LineAmbiguous(line=request.line, ids=", ".join(str(each.pk) for each in found[:_MAX_IDS]))
+    vll = found[0]
+    diagnosis = diagnosis_of(vll, now=clock.now()).as_document(for_noc=True)
+    return {
+        "vll": str(vll.pk),
+        "description": vll.description,
+        "customer": vll.customer.name,
+        "lifecycle": vll.lifecycle,
+        "cir_bps": vll.cir_bps,
+        "verdict": diagnosis["verdict"]["sentence"],
+        "checks": [
+            {"code": each["code"], "state": each["state"], "evidence": each["evidence"]}
+            for each in diagnosis["checks"]
+        ],
+    }
+
+
+def _lines(router: Router, text: str) -> QuerySet[Vll]:
+    here = Vll.objects.filter(ends__port__router=router).exclude(lifecycle__in=TERMINAL_LIFECYCLES).distinct()
+    rows = here.select_related("customer").order_by("created_at", "pk")
+    try:
+        return rows.filter(pk=UUID(text))
+    except ValueError:
+        return rows.filter(description__iexact=text.replace("\0", ""))

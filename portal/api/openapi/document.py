@@ -1,5 +1,9 @@
-"""The complete schema. Each process generates it once."""
+"""The complete schema of the API, the rules for all requests, and the groups of operations.
 
+Each process generates the schema once.
+"""
+
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -7,6 +11,10 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext_noop as _
 from drf_spectacular.generators import SchemaGenerator
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 # Pairs of title and text, in English. The page translates both.
 RULES = (
@@ -76,17 +84,133 @@ DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(
 )
 
 
-class Generator(SchemaGenerator):
-    """drf-spectacular's generator, which adds the rules for all requests to the document's description."""
-
-    def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
-        schema: dict[str, Any] = super().get_schema(request, public)
-        schema["info"]["description"] = DESCRIPTION
-        return schema
-
-
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of ``/api/v1``."""
     with translation.override(settings.LANGUAGE_CODE):  # readers of all languages share the cached document
-        return Generator().get_schema(public=True)
+        schema: dict[str, Any] = SchemaGenerator().get_schema(public=True)
+        return schema
+
+
+_MARK = "x-spec-enum-id"
+
+
+def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Add the rules for all requests to the generated schema, and make the schema readable by generators.
+
+    drf-spectacular calls this after generation. The marks that drf-spectacular adds to enumerations are
+    removed, so that choices stay where they are used and need no names. A choice between two kinds of text
+    becomes a single text, because generators cannot distinguish the two kinds by their type.
+    """
+    result["info"]["description"] = DESCRIPTION
+    _rewrite(result)
+    return result
+
+
+def _rewrite(part: Any) -> None:
+    if isinstance(part, dict):
+        part.pop(_MARK, None)
+        if _only_texts(part.get("oneOf")):
+            choices = part.pop("oneOf")
+            part["type"] = "string"
+            part["maxLength"] = max(choice["maxLength"] for choice in choices)
+        for inner in part.values():
+            _rewrite(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            _rewrite(inner)
+
+
+def _only_texts(choices: Any) -> bool:
+    """Return whether all choices are texts of limited length, for example an address or ""."""
+    return isinstance(choices, list) and all(
+        isinstance(choice, dict) and choice.get("type") == "string" and "maxLength" in choice
+        for choice in choices
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of operations, such as the operations on ports.
+
+    ``slug`` is the last part of the address of the group's page. ``title`` and ``about`` are in English; the
+    page translates them.
+    """
+
+    slug: str
+    title: str
+    about: str
+    tags: tuple[str, ...]
+
+
+FOR_EVERYBODY = (
+    Group(
+        "lines",
+        _("Lines"),
+        _("Order, change, suspend and remove lines; read their state, traffic and tests."),
+        ("vlls", "vlls.csv", "months.csv", "trouble-reports"),
+    ),
+    Group("orders", _("Orders"), _("Follow an order until it has ended."), ("orders", "jobs")),
+    Group(
+        "holds",
+        _("Reservations"),
+        _("Reserve VLANs and bandwidth for some minutes before you order."),
+        ("holds",),
+    ),
+    Group("ports", _("Ports and sites"), _("Where lines can begin and end."), ("ports", "sites")),
+    Group(
+        "webhooks",
+        _("Webhooks"),
+        _("Send events to your own systems."),
+        ("webhooks", "webhook-deliveries", "event-types"),
+    ),
+    Group("team", _("Team"), _("The people of a customer, and who is invited."), ("members", "invitations")),
+    Group("tokens", _("API tokens"), _("Create and revoke the tokens that programs use."), ("tokens",)),
+    Group("mails", _("Mails"), _("Which notifications you get."), ("mail-preferences",)),
+)
+FOR_THE_NOC = (
+    Group(
+        "routers",
+        _("Routers"),
+        _("Routers, their certificates and maintenance, and how an agent enrols."),
+        ("routers", "enroll"),
+    ),
+    Group(
+        "found-lines",
+        _("Found lines"),
+        _("Lines on the routers that the portal does not manage."),
+        ("found-lines",),
+    ),
+    Group("links", _("Backbone links"), _("The links between routers, and their losses."), ("links",)),
+    Group(
+        "customers",
+        _("Customers"),
+        _("Customers, and the bandwidth that each may order without approval."),
+        ("customers",),
+    ),
+    Group(
+        "people",
+        _("People"),
+        _("Accounts, NOC staff, and the objects that a person has created."),
+        ("people", "noc-staff"),
+    ),
+    Group(
+        "pools",
+        _("Pools"),
+        _("The use of VNIs, GRE keys, ports and cores, and reserved VNIs."),
+        ("pools", "vni-ranges"),
+    ),
+    Group("imports", _("Imports"), _("Bring your network in from tables."), ("imports",)),
+    Group("netbox", _("NetBox"), _("State of the exchange with NetBox."), ("netbox",)),
+)
+GROUPS = {group.slug: group for group in (*FOR_EVERYBODY, *FOR_THE_NOC)}
+
+
+class SchemaView(APIView):
+    """The OpenAPI 3.1 document. It contains no secrets and is public."""
+
+    permission_classes = [AllowAny]
+    schema = None
+
+    def get(self, request: Request) -> Response:
+        return Response(document())

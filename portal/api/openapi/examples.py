@@ -2,9 +2,14 @@
 
 from typing import Any
 
+from portal.vll.line_spec import END, LINE
+
 _CSR = "-----BEGIN CERTIFICATE REQUEST-----\n…\n-----END CERTIFICATE REQUEST-----\n"
-_A_END = {"port": 12, "tagging": "dot1q", "outer_vlan": 100}
-_Z_END = {"port": 34, "tagging": "dot1q", "outer_vlan": "any"}
+# The declaration of a line has examples of its properties.
+_LINE = {each.name: int(each.cell_example) for each in LINE if each.is_required}
+_TAGGING = next(each.cell_example for each in END if each.name == "tagging")
+_A_END = {"port": 12, "tagging": _TAGGING, "outer_vlan": 100}
+_Z_END = {"port": 34, "tagging": _TAGGING, "outer_vlan": "any"}
 _LINK = {"a_ip_mtu": 9000, "z_ip_mtu": 9000}
 
 # Keyed by the name of the schema's component.
@@ -12,10 +17,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "ActivationTestRequestRequest": {"frame": 1514},
     "CalibrationWriteRequest": {"calibration": None},
     "CustomerWriteRequest": {"name": "Basel Bakery", "approve_up_to_bps": 1_000_000_000},
-    "DiscardRequest": {"reason": "The clock was a day ahead."},
     "EnrolRequest": {"token": "the token that the NOC gave you", "csr_pem": _CSR},
     "ForceEndRequest": {"reason": "The router was replaced."},
-    "HoldMakeRequest": {"a_end": _A_END, "z_end": _Z_END, "cir_bps": 100_000_000},
+    "HoldMakeRequest": {"a_end": _A_END, "z_end": _Z_END, "cir_bps": _LINE["cir_bps"]},
     "ImportWriteRequest": {
         "kind": "sites",
         "dry_run": True,
@@ -31,13 +35,7 @@ BODIES: dict[str, dict[str, Any]] = {
         **_LINK,
         "in_service": False,
     },
-    "OrderAddRequest": {
-        "description": "Zurich-Basel",
-        "a_end": _A_END,
-        "z_end": _Z_END,
-        "svc_mtu": 1500,
-        "cir_bps": 100_000_000,
-    },
+    "OrderAddRequest": {"description": "Zurich-Basel", "a_end": _A_END, "z_end": _Z_END, **_LINE},
     "PatchedCustomerWriteRequest": {"approve_up_to_bps": 1_000_000_000},
     "PatchedLinkWriteRequest": _LINK,
     "PatchedMailsRequest": {"failures": True, "reports": False},
@@ -76,8 +74,6 @@ _VLL, _ORDER = "6f0f7c62-2f5e-4a57-9d0e-6c3a8ad54c11", "0d3b1c9e-58c4-4a6a-8f5d-
 _BASE = "https://portal.example.net/api/v1"
 # Example values by the name of the member.
 _BY_NAME: dict[str, Any] = {
-    "id": _VLL,
-    "vll": _VLL,
     "order": f"{_BASE}/orders/{_ORDER}",
     "result": f"{_BASE}/vlls/{_VLL}",
     "customer": "Alpine Dairy",
@@ -115,18 +111,13 @@ _BY_NAME: dict[str, Any] = {
     "lifecycle": "active",
     "state": "completed",
     "status": "verified",
-    "oper_status": "op-up",
-    "in_sync": True,
     "tunnel_address": "10.255.0.1",
-    "loopback4": "10.255.0.1",
-    "loopback6": "fd00:255::1",
     "failure": None,
     "cause": None,
     "reason": None,
     "unpoliced_reason": None,
     "next": None,
     "step_s": 300,
-    "month": "2026-11",
     "ordered_by": "alice",
     "orderer_may_order": None,
 }

@@ -4,14 +4,15 @@ views.
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
 from portal.accounts.models import Scope
 from portal.api.openapi.problem_details import problem_responses
-from portal.api.rest.etags import ConditionalRetrieveView
 from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, NocOnly, NocWrites
 from portal.api.rest.strict_fields import StrictSerializer
+from portal.api.rest.views import ConditionalRetrieveView
 
 _HEADERS = {
     "ETag": {
@@ -43,6 +44,19 @@ _IF_NONE_MATCH = {
 }
 # The examples of problems of these operations show reasons why an order is refused.
 _ORDERS = {"vlls_create", "vlls_partial_update", "vlls_validate_create", "holds_create"}
+
+
+class BearerTokenScheme(OpenApiAuthenticationExtension):
+    target_class = "portal.api.rest.authentication.BearerTokenAuthentication"
+    # Generators of Go clients name a type after this name. "token" would collide with the schema "Token".
+    name = "bearerToken"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API token, such as `ll_0123456789ab_…`; it acts as the user who created it.",
+        }
 
 
 class DocumentedOperation(AutoSchema):

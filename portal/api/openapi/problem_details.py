@@ -5,40 +5,35 @@ from typing import Any
 
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 
+from portal.api.openapi.schemas import TEXT, Schema, about, record
 from portal.api.problem_details import CONTENT_TYPE, ERRORS_PAGE
 
-_PROBLEM: dict[str, Any] = {
+_REASON = record(
+    field=about(TEXT, "For example `a_end.outer_vlan`; may be empty."),
+    code=TEXT,
+    detail=TEXT,
+    facts=about({"type": "object"}, "Sizes in bytes, rates in bit/s."),
+)
+_PROBLEM: Schema = {
     "type": "object",
     "description": "RFC 9457: what went wrong, why, and what to do next.",
     "required": ["type", "title", "status", "detail", "request_id"],
     "properties": {
         "type": {
-            "type": "string",
+            **TEXT,
             "format": "uri",
             "pattern": "/api/docs/errors/#[a-z0-9-]+$",
             "description": "The address of an explanation. The part after the # is the stable code, for"
             " programs.",
         },
-        "title": {"type": "string"},
+        "title": TEXT,
         "status": {"type": "integer", "minimum": 400, "maximum": 599},
-        "detail": {"type": "string", "description": "One or two sentences for people."},
-        "request_id": {"type": "string", "description": "Quote it when you report an error."},
+        "detail": about(TEXT, "One or two sentences for people."),
+        "request_id": about(TEXT, "Quote it when you report an error."),
         "errors": {
             "type": "array",
             "description": "The reasons; all at once if possible.",
-            "items": {
-                "type": "object",
-                "required": ["field", "code", "detail"],
-                "properties": {
-                    "field": {
-                        "type": "string",
-                        "description": "For example `a_end.outer_vlan`; may be empty.",
-                    },
-                    "code": {"type": "string"},
-                    "detail": {"type": "string"},
-                    "facts": {"type": "object", "description": "Sizes in bytes, rates in bit/s."},
-                },
-            },
+            "items": {**_REASON, "required": ["field", "code", "detail"]},
         },
     },
 }

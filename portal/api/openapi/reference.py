@@ -17,12 +17,11 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from django.utils.translation import get_language, gettext
 
-from portal.api.error_catalogue import entries
-from portal.api.openapi.document import RULES, document
-from portal.api.openapi.groups import FOR_EVERYBODY, FOR_THE_NOC, GROUPS, Group
+from portal.api.openapi.document import FOR_EVERYBODY, FOR_THE_NOC, GROUPS, RULES, Group, document
 from portal.api.openapi.members import component_of, members, parameter
 from portal.api.openapi.request_examples import LANGUAGES, ExampleRequest, examples
-from portal.core.http.absolute_urls import absolute_url
+from portal.api.problem_details import entries
+from portal.core.http.addresses import absolute_url
 from portal.core.http.view_permission import public
 
 METHODS = ("get", "post", "put", "patch", "delete")

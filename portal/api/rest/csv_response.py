@@ -16,7 +16,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
 
 from portal.accounts.models import User
-from portal.core.csv_text import csv_lines
+from portal.core.plain_text import csv_lines
 
 RETRY_AFTER_S = 10
 # A process has four threads (portal.processes.gunicorn_web). Two of them remain for short responses.

@@ -3,12 +3,10 @@
 import hashlib
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Model
 from django.shortcuts import get_object_or_404
-from django.utils.cache import get_conditional_response
 from django.utils.http import parse_etags, quote_etag
 from django.utils.translation import gettext_noop as _
 from rest_framework import generics, status
@@ -18,7 +16,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 Write = Callable[..., Response]
-Row = TypeVar("Row", bound=Model)
 
 
 class PreconditionFailed(APIException):
@@ -40,29 +37,6 @@ def etag_of(document: Any) -> str:
     bytes are equal.
     """
     return quote_etag(hashlib.sha256(JSONRenderer().render(document)).hexdigest()[:32])
-
-
-class ConditionalRetrieveView(generics.RetrieveAPIView[Row]):
-    """A view of one object. Responses have a strong ETag. The status is 304 if the client's copy
-    is current.
-    """
-
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        found = self.get_object()
-        document = self.get_serializer(found).data
-        etag = etag_of(document)
-        # Caches must revalidate each time: routers report every 10 s, and an older state would mislead the
-        # reader.
-        headers = {"ETag": etag, "Cache-Control": "private, no-cache", **self.retrieved_headers(found)}
-        if get_conditional_response(request._request, etag=etag, response=None) is None:
-            return Response(document, headers=headers)
-        if request.headers.get("If-Match") is not None:
-            raise PreconditionFailed
-        return Response(status=status.HTTP_304_NOT_MODIFIED, headers=headers)
-
-    def retrieved_headers(self, found: Row) -> dict[str, str]:
-        """Return additional headers for a response that contains this object."""
-        return {}
 
 
 def if_match(*, required: bool) -> Callable[[Write], Write]:
@@ -102,3 +76,6 @@ def _matches(header: str, view: generics.GenericAPIView[Any], found: Any) -> boo
     # Strong comparison: a weak tag (W/"...") never matches.
     accepted = parse_etags(header)
     return "*" in accepted or etag_of(view.get_serializer(found).data) in accepted
+
+
+NO_STORE = {"Cache-Control": "no-store"}

@@ -15,7 +15,7 @@ from rest_framework.utils.urls import replace_query_param
 
 from portal.accounts.language import in_readers_language
 from portal.core.db.keyset import CursorInvalid, Page, page_of
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 
 CURSOR, LIMIT = "cursor", "limit"
 DEFAULT_LIMIT, LARGEST_LIMIT = 50, 200

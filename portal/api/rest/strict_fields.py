@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import get_error_detail
 
@@ -120,3 +121,8 @@ def check(body: serializers.BaseSerializer[Any]) -> None:
     """Validate the body. Raises ValidationError with texts in the language of the reader."""
     with in_readers_language():
         body.is_valid(raise_exception=True)
+
+
+@extend_schema_field({"type": ["object", "null"]})
+class FactsField(serializers.JSONField):
+    """Facts, for example ``{"code": "vpp_refused", "message": "...", "side": "a"}``, or null."""

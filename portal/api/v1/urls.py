@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from portal.api.v1.accounts import audit_history, mail_preferences, people, team, tokens, webhooks
+from portal.api.openapi import document
+from portal.api.v1.accounts import audit_history, people, team, tokens, webhooks
 from portal.api.v1.lines import (
     activation_tests,
     diagnosis,
@@ -16,11 +17,10 @@ from portal.api.v1.lines import (
     reservations,
 )
 from portal.api.v1.network import certificates, imports, inventory, netbox, pools, router_actions
-from portal.api.v1.views import schema
 
 app_name = "api-v1"
 urlpatterns = [
-    path("schema", schema.SchemaView.as_view(), name="schema"),
+    path("schema", document.SchemaView.as_view(), name="schema"),
     path("vlls", lines.VllsView.as_view(), name="vlls"),
     path("vlls.csv", exports.VllsCsvView.as_view(), name="vlls-csv"),
     path("months.csv", exports.MonthCsvView.as_view(), name="month-csv"),
@@ -47,9 +47,9 @@ urlpatterns = [
     path("vlls/<uuid:pk>/diagnosis", diagnosis.DiagnosisView.as_view(), name="diagnosis"),
     path("vlls/<uuid:pk>/trouble-reports", diagnosis.TroubleReportsView.as_view(), name="trouble-reports"),
     path("trouble-reports/<uuid:pk>/close", diagnosis.TroubleCloseView.as_view(), name="trouble-close"),
-    path("vlls/<uuid:pk>/throughput", lines.ThroughputView.as_view(), name="throughput"),
+    path("vlls/<uuid:pk>/throughput", line_figures.ThroughputView.as_view(), name="throughput"),
     path("vlls/<uuid:pk>/throughput.csv", line_figures.ThroughputCsvView.as_view(), name="throughput-csv"),
-    path("vlls/<uuid:pk>/latency", lines.LatencyView.as_view(), name="latency"),
+    path("vlls/<uuid:pk>/latency", line_figures.LatencyView.as_view(), name="latency"),
     path("vlls/<uuid:pk>/percentiles", line_figures.PercentilesView.as_view(), name="percentiles"),
     path("vlls/<uuid:pk>/months.csv", line_figures.MonthsCsvView.as_view(), name="months-csv"),
     path("vlls/<uuid:pk>/availability", line_figures.AvailabilityView.as_view(), name="availability"),
@@ -78,7 +78,7 @@ urlpatterns = [
     path("tokens", tokens.TokensView.as_view(), name="tokens"),
     path("tokens/<int:pk>", tokens.TokenView.as_view(), name="token"),
     path("tokens/<int:pk>/made", tokens.TokenMadeWithView.as_view(), name="token-made"),
-    path("mail-preferences", mail_preferences.MailsView.as_view(), name="mail-preferences"),
+    path("mail-preferences", people.MailsView.as_view(), name="mail-preferences"),
     path("event-types", webhooks.EventTypesView.as_view(), name="event-types"),
     path("webhooks", webhooks.WebhooksView.as_view(), name="webhooks"),
     path("webhooks/<int:pk>", webhooks.WebhookView.as_view(), name="webhook"),

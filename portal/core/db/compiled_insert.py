@@ -17,7 +17,7 @@ def insert(*rows: M) -> None:
     """Insert new rows of one model in one statement.
 
     The instances do not get keys or default values that the database generates. No signal is sent. In a
-    pipeline, an error of the statement is raised when the pipeline waits (portal.core.db.postgres_pipeline).
+    pipeline, an error of the statement is raised when the pipeline waits (portal.core.db.sessions).
     """
     model = type(rows[0])
     columns = _columns(model)

@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
 from django.http import HttpRequest, HttpResponse
 
-from portal.core.db.fallback_cache import FallbackRedisCache
+from portal.core.redis_servers import FallbackRedisCache
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@ from django.db.models import F, Q
 from django.utils.functional import cached_property
 
 from portal.accounts.models import Customer
-from portal.core.db.tenant_scope import TenantQuerySet
+from portal.core.db.row_conditions import TenantQuerySet
 from portal.inventory.models.router import Router
 
 # 50 times the speed: more than any ISP sells.

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from portal.core.db.migration_sql import run_sql
+from portal.core.db.migration_support import run_sql
 
 
 class Migration(migrations.Migration):

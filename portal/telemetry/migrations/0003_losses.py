@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from portal.core.db.migration_sql import run_sql
+from portal.core.db.migration_support import run_sql
 
 _SAMPLE = ", ".join(f"ADD COLUMN {way}_drops bigint CHECK ({way}_drops >= 0)" for way in ("in", "out"))
 _ROLLED_UP = ", ".join(f"ADD COLUMN {side}_{way}_drops float8" for side in "az" for way in ("in", "out"))

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
-from portal.core.backoff import backoff
+from portal.core.background_work import backoff
 from portal.vll.convergence.requests import FIRST_PAUSE
 from portal.vll.models import RouterConvergence
 

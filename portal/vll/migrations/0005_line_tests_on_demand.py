@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from portal.core.db.migration_sql import run_sql
+from portal.core.db.migration_support import run_sql
 
 
 class Migration(migrations.Migration):

@@ -7,7 +7,7 @@ from django.db.models.functions import Upper
 
 from portal.accounts.models import Customer
 from portal.allocation.models import LAST_GRE_KEY
-from portal.core.db.tenant_scope import TenantQuerySet
+from portal.core.db.row_conditions import TenantQuerySet
 from portal.core.network.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
 from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import PathState

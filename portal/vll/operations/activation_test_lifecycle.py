@@ -11,10 +11,10 @@ from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
 from portal.celery_tasks import TEST_LINE
-from portal.core.backoff import backoff
+from portal.core.background_work import backoff
 from portal.core.db.compiled_insert import insert
 from portal.core.network.activation_test_mode import ActivationTestMode
-from portal.core.stored_text import in_english
+from portal.core.reader_zone import in_english
 from portal.events.outbox import announce, resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Findings

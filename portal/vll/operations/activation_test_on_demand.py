@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.accounts.models import User
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.core.errors import DomainError
-from portal.core.stored_text import in_english
+from portal.core.reader_zone import in_english
 from portal.inventory.models import FRESH
 from portal.vll.activation_test_procedure import SIZES
 from portal.vll.activation_test_rules import Untested, interruption_begins, untested

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from portal.accounts.models import User
 from portal.core.db.compiled_insert import insert
-from portal.core.db.postgres_pipeline import pipelined
+from portal.core.db.sessions import pipelined
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_allocation import leases_settle

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import (
     CoolingOffAlready,

@@ -23,7 +23,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.core.network.vlan_tags import Tagging
 from portal.events.outbox import announce
 from portal.inventory.models import FRESH, ObservedRouter, Port, RouterSilence

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.inventory.models import Router
 from portal.vll.activation_test_rules import interruption_ends
 from portal.vll.line_allocation import leases_settle

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import EndLoad, cores_book
 from portal.allocation.packet_capacity import dearest, weights_of
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import Port
 from portal.vll.errors import ReservationRenewedOut, TooManyReservations

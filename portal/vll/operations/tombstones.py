@@ -8,7 +8,7 @@ from django.db import transaction
 
 from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.allocation.tunnel_leases import is_pair
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.inventory.models import Router
 from portal.vll.line_allocation import leases_release, tunnels_cool_down
 from portal.vll.line_spec import LineRevision

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
-from portal.core.whole_number import row_id
+from portal.core.quantities import row_id
 from portal.inventory.kinds import found
 from portal.inventory.models import Router, Site
 from portal.web.fields.base import LookupField

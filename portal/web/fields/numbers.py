@@ -14,12 +14,13 @@ from portal.core.quantities import (
     NumberUnreadable,
     Quantity,
     QuantityAmbiguous,
+    WholeNumberField,
     read_number,
     read_rate,
+    whole_number,
     whole_size,
     written_back,
 )
-from portal.core.whole_number import WholeNumberField, whole_number
 from portal.vll.line_spec import ANY
 
 

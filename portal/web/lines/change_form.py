@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from portal.accounts.models import User
 from portal.core.network.vlan_tags import Tagging
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 from portal.vll.line_spec import ANY, END, LINE, EndSpec
 from portal.vll.models import Vll
 from portal.web.fields.base import OUTDATED, digest, it_is_now

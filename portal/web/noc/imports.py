@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts import permissions
 from portal.core import clock
-from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
+from portal.core.plain_text import csv_lines
 from portal.imports.errors import sentence
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Kind

@@ -13,7 +13,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.whole_number import row_id, uuid_of
+from portal.core.quantities import row_id, uuid_of
 from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.operations import order_add

@@ -18,7 +18,7 @@ from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.network.vlan_tags import MAX_VLAN, Tagging
-from portal.core.whole_number import WholeNumberField, row_id, uuid_of, whole_number
+from portal.core.quantities import WholeNumberField, row_id, uuid_of, whole_number
 from portal.inventory.models import Port
 from portal.vll import queries
 from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff

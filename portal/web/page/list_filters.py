@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core.db.keyset import CursorInvalid, Page, page_of
-from portal.core.whole_number import row_id
+from portal.core.quantities import row_id
 from portal.inventory.filters import Filter
 from portal.inventory.kinds import found
 

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 from portal.uploads.table import MAX_BYTES
 
 # Paths without compression. The APIs have strong ETags, which identify exact bytes, and compression changes

@@ -22,8 +22,7 @@ from portal.accounts.invitations import invite
 from portal.accounts.models import ApiToken, Customer, Scope, User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
-from portal.api.openapi.document import document
-from portal.api.openapi.groups import GROUPS
+from portal.api.openapi.document import GROUPS, document
 from portal.api.openapi.reference import METHODS
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report

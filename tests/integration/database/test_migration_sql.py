@@ -1,4 +1,4 @@
-"""The SQL of the migrations is in separate files (`portal/core/db/migration_sql.py`)."""
+"""The SQL of the migrations is in separate files (`portal/core/db/migration_support.py`)."""
 
 from pathlib import Path
 from typing import Any

@@ -12,7 +12,7 @@ from devstack.databases import pgbouncer
 from devstack.tcp_ports import LOOPBACK, free_ports
 from portal.accounts.models import Customer, User
 from portal.audit.models import EVENTS
-from portal.core.db.direct_connection import direct_parameters
+from portal.core.db.sessions import direct_parameters
 from portal.vll.models import Vll
 from tests.integration.allocation.test_allocation_races import at_once
 from tests.integration.api.test_api_v1 import body, client

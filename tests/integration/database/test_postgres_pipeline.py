@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.accounts.models import Customer, User
 from portal.core.db.compiled_insert import insert
-from portal.core.db.postgres_pipeline import pipelined
+from portal.core.db.sessions import pipelined
 from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.events.models import Event
 from portal.vll.models import Order, Vll

@@ -17,8 +17,8 @@ from devstack.tcp_ports import free_ports
 from portal.accounts.models import Membership, User
 from portal.core.db import replica
 from portal.core.db.compiled_query import CompiledQuery
-from portal.core.db.database_url import read_database_url
-from portal.core.db.equals_any import is_one_of
+from portal.core.db.row_conditions import is_one_of
+from portal.core.environment import read_database_url
 from portal.inventory.models import Port
 from portal.vll.models import Vll
 from tests.integration.api.test_api_v1 import client

@@ -3,8 +3,8 @@
 import pytest
 
 from portal.accounts.models import Customer, User
-from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
+from portal.core.plain_text import csv_lines
 from portal.imports.models import Import, ImportRow
 from portal.imports.tables import MAX_ROWS, error_rows
 from portal.uploads.table import MAX_BYTES

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from portal.api.netbox_webhook import MAX_BODY
+from portal.api.v1.network.netbox import MAX_BODY
 from portal.celery_tasks import SYNC_NETBOX
 from portal.core import clock
 from portal.events.models import Outbox

@@ -16,7 +16,7 @@ from portal.accounts.models import User
 from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
 from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
-from portal.core.backoff import backoff
+from portal.core.background_work import backoff
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
 from portal.vll.convergence.claims import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router

@@ -69,7 +69,7 @@ def test_telemetry_has_a_separate_queue() -> None:
 BOUNDED = {
     "provisioning": {celery_tasks.EXPIRE_RESERVATIONS},
     "sweepers": {
-        celery_tasks.SWEEP,
+        celery_tasks.SWEEP_LOST_WORK,
         celery_tasks.MARK_STALE,
         celery_tasks.FORWARD_LINK_LOSSES,
         celery_tasks.WATCH_ALARMS,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import connection
 
-from portal.core.db.each_row import each_row
+from portal.core.background_work import each_row
 from portal.inventory.models import RouterSilence
 from portal.telemetry import line_status_in_silence, router_silences
 from portal.telemetry.line_status_in_silence import silence_judge

@@ -7,10 +7,9 @@ import pytest
 from django.test import Client
 
 from portal.accounts.models import User
-from portal.api.error_catalogue import entries
-from portal.api.openapi.document import document
-from portal.api.openapi.groups import GROUPS
+from portal.api.openapi.document import GROUPS, document
 from portal.api.openapi.reference import METHODS
+from portal.api.problem_details import entries
 from portal.web.page.units import code_marked, paragraphs
 
 pytestmark = pytest.mark.django_db

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from portal.core.backoff import backoff
+from portal.core.background_work import backoff
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 

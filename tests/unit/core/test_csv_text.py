@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from portal.core.csv_text import csv_lines
+from portal.core.plain_text import csv_lines
 
 
 def cell(value: object) -> str:

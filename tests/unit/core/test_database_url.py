@@ -10,7 +10,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from devstack.folders import ROOT
-from portal.core.db.database_url import read_database_url
+from portal.core.environment import read_database_url
 
 
 def read(url: str) -> dict[str, Any]:

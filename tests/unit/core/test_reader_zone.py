@@ -8,8 +8,14 @@ from django import forms
 from django.http import QueryDict
 from django.utils import timezone, translation
 
-from portal.core.reader_zone import moment_text, precise_moment_text, stored_text_shown, time_text, zone_named
-from portal.core.stored_text import in_english
+from portal.core.reader_zone import (
+    in_english,
+    moment_text,
+    precise_moment_text,
+    stored_text_shown,
+    time_text,
+    zone_named,
+)
 from portal.web.fields.moments import MomentField
 from portal.web.noc.alarms.alarm_views import SilenceForm
 

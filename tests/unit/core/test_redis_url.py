@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from portal.core.redis_url import RedisUrl, read_redis_url
+from portal.core.redis_servers import RedisUrl, read_redis_url
 
 THREE = (
     "sentinel://longline:p%40ss@r1,r2:26380,[2001:db8::3]:26379/2?service=main&sentinel_password=watch%20er"

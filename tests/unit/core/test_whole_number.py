@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from portal.core.quantities import row_id, whole_number
 from portal.core.strict_json import Invalid, Malformed, Natural53, Natural63, reader
-from portal.core.whole_number import row_id, whole_number
 from portal.imports.cells import whole
 from portal.imports.errors import CellNotANumber
 

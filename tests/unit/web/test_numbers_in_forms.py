@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import translation
 
-from portal.core.whole_number import WholeNumberField
+from portal.core.quantities import WholeNumberField
 from portal.web.fields.numbers import NumberField, SizeField
 from portal.web.lines.bandwidth_form import BandwidthForm, rate_initial
 from portal.web.noc.inventory.inventory_forms import DegreesField, MbitField

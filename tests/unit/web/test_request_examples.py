@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from portal.api.openapi.groups import GROUPS
+from portal.api.openapi.document import GROUPS
 from portal.api.openapi.reference import example_request, operations
 from portal.api.openapi.request_examples import ExampleRequest, curl, httpie, python
 

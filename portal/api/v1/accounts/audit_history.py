@@ -1,5 +1,6 @@
 """The history of objects: who changed which column, when."""
 
+from collections.abc import Callable
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, ClassVar
 from uuid import UUID
@@ -15,7 +16,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.allocation.models import ReservedVniRange
+from portal.api.openapi.schemas import INSTANT, TEXT, array, record
 from portal.api.rest.permission_classes import IsNoc, caller
+from portal.api.v1.lines.serializers import visible_line
 from portal.audit.history import (
     Change,
     customer_history,
@@ -26,35 +29,22 @@ from portal.audit.history import (
 )
 from portal.inventory.models import BackboneLink, Port, Site
 from portal.notifications.models import Webhook
-from portal.vll.models import Vll
 
 _COLUMNS = {"type": ["object", "null"], "description": "The changed columns, by name."}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 _BY = ("username", "token", "task", "request_id")
-HISTORY: dict[str, Any] = {
-    "type": "object",
-    "required": ["results"],
-    "properties": {
-        "results": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["at", "object", "operation", "by", "before", "after"],
-                "properties": {
-                    "at": {"type": "string", "format": "date-time"},
-                    "object": {"type": "string"},
-                    "operation": {"type": "string"},
-                    "by": {
-                        "type": "object",
-                        "properties": dict.fromkeys(_BY, _TEXT_OR_NULL),
-                    },
-                    "before": _COLUMNS,
-                    "after": _COLUMNS,
-                },
-            },
-        },
-    },
-}
+HISTORY = record(
+    results=array(
+        record(
+            at=INSTANT,
+            object=TEXT,
+            operation=TEXT,
+            by={"type": "object", "properties": dict.fromkeys(_BY, _TEXT_OR_NULL)},
+            before=_COLUMNS,
+            after=_COLUMNS,
+        )
+    )
+)
 
 
 class VllHistoryView(APIView):
@@ -64,24 +54,20 @@ class VllHistoryView(APIView):
 
     @extend_schema(responses={200: HISTORY})
     def get(self, request: Request, pk: UUID) -> Response:
-        vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
-        return _response(vll_history(vll))
+        return _response(vll_history(visible_line(request, pk)))
 
 
 class InventoryHistoryView(APIView):
-    """The base of histories of an object with an id. By default, ``changes`` returns the changes of a row of
-    ``model``.
-    """
+    """The base of histories of an object with an id: the changes of a row of ``model``, or ``changes``."""
 
     model: ClassVar[type[Model]]
-
-    def changes(self, pk: int) -> list[Change]:
-        return object_history(self.model, pk)
+    changes: ClassVar[Callable[[int], list[Change]] | None] = None
 
     @extend_schema(responses={200: HISTORY})
     def get(self, request: Request, pk: int) -> Response:
         self.check_reader(request, pk)
-        found = self.changes(pk)
+        changes = type(self).changes
+        found = changes(pk) if changes else object_history(self.model, pk)
         if not found:
             raise Http404
         return _response(found)
@@ -115,9 +101,7 @@ class RouterHistoryView(InventoryHistoryView):
     """
 
     permission_classes = [IsNoc]
-
-    def changes(self, pk: int) -> list[Change]:
-        return router_history(pk)
+    changes = router_history
 
 
 class PortHistoryView(SharedHistoryView):
@@ -147,9 +131,7 @@ class CustomerHistoryView(InventoryHistoryView):
     """
 
     permission_classes = [IsNoc]
-
-    def changes(self, pk: int) -> list[Change]:
-        return customer_history(pk)
+    changes = customer_history
 
 
 class WebhookHistoryView(SharedHistoryView):
@@ -167,8 +149,7 @@ class PersonHistoryView(InventoryHistoryView):
 
     permission_classes = [IsAuthenticated]
 
-    def changes(self, pk: int) -> list[Change]:
-        return person_history(pk)
+    changes = person_history
 
     def check_reader(self, request: Request, pk: int) -> None:
         if pk != caller(request).pk and not caller(request).is_noc:
@@ -185,7 +166,7 @@ def _change(change: Change) -> dict[str, Any]:
         "at": change.at,
         "object": change.what,
         "operation": change.operation,
-        "by": {name: by.get(name) for name in ("username", "token", "task", "request_id")},
+        "by": {name: by.get(name) for name in _BY},
         "before": _plain(change.before),
         "after": _plain(change.after),
     }

@@ -4,25 +4,25 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_noop as _
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
-from rest_framework.exceptions import PermissionDenied
+from rest_framework import serializers, status
+from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from portal.accounts import invitations, permissions, team
-from portal.accounts.models import Customer, Invitation, Membership, Scope
-from portal.api.rest.etags import ConditionalRetrieveView, etag_of, if_match
+from portal.accounts.models import Customer, Invitation, Membership, Scope, User
+from portal.api.rest.etags import etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.list_filters import InvitationFilters, MemberFilters
-from portal.api.rest.managed_customer import ADMINS_ONLY, managed_customer
 from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
 from portal.api.rest.partial_update import changed_members
 from portal.api.rest.permission_classes import ProvesIdentity, caller, token_of
 from portal.api.rest.strict_fields import StrictLookupField, StrictSerializer, validated
+from portal.api.rest.views import ConditionalRetrieveView, VisibleListView, VisibleRowView, located
 from portal.api.v1.accounts.provenance import END, ProvenanceSerializer, chosen
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
@@ -94,17 +94,14 @@ def check_manages(request: Request, customer: Customer) -> None:
         raise PermissionDenied(ADMINS_ONLY)
 
 
-class MembersView(generics.ListAPIView[Membership]):
+class MembersView(VisibleListView[Membership]):
     """The members of your customers, and their roles. NOC staff read the members of all customers."""
 
     permission_classes = [IsAuthenticated]
-    queryset = Membership.objects.none()
     serializer_class = MemberSerializer
     filterset_class = MemberFilters
     pagination_class = KeysetPagination
-
-    def get_queryset(self) -> QuerySet[Membership]:
-        return team.members(caller(self.request))
+    rows = team.members
 
 
 class MemberView(ConditionalRetrieveView[Membership]):
@@ -112,11 +109,8 @@ class MemberView(ConditionalRetrieveView[Membership]):
 
     permission_classes = [IsAuthenticated, ProvesIdentity]
     writes_with = Scope.TEAM
-    queryset = Membership.objects.none()
     serializer_class = MemberSerializer
-
-    def get_queryset(self) -> QuerySet[Membership]:
-        return team.members(caller(self.request))
+    rows = team.members
 
     @extend_schema(request=MemberChangeSerializer, responses={200: MemberSerializer})
     @once_per_key
@@ -150,8 +144,6 @@ class MemberView(ConditionalRetrieveView[Membership]):
 
 
 class MemberMadeView(APIView):
-    """The objects that a member created."""
-
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: ProvenanceSerializer})
@@ -164,17 +156,16 @@ class MemberMadeView(APIView):
         )
 
 
-class InvitationsView(generics.ListAPIView[Invitation]):
+class InvitationsView(VisibleListView[Invitation]):
     """The open invitations of the customers that you manage, newest first."""
 
     permission_classes = [IsAuthenticated, ProvesIdentity]
     writes_with = Scope.TEAM
-    queryset = Invitation.objects.none()
     serializer_class = InvitationSerializer
     filterset_class = InvitationFilters
     pagination_class = NewestVllFirst
 
-    def get_queryset(self) -> QuerySet[Invitation]:
+    def visible_rows(self) -> QuerySet[Invitation]:
         return invitations.managed_invitations(caller(self.request), now=clock.now())
 
     @extend_schema(request=InvitationCreateSerializer, responses={201: InvitationSerializer})
@@ -188,20 +179,17 @@ class InvitationsView(generics.ListAPIView[Invitation]):
         made = invitations.invite(
             by=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **body
         )
-        where = reverse("api-v1:invitation", args=[made.pk], request=request)
-        document = InvitationSerializer(made).data
-        return Response(document, status=status.HTTP_201_CREATED, headers={"Location": where})
+        return located(InvitationSerializer(made).data, "invitation", made.pk, request=request)
 
 
-class InvitationView(generics.RetrieveAPIView[Invitation]):
+class InvitationView(VisibleRowView[Invitation]):
     """One open invitation. 404 after its end."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.TEAM
-    queryset = Invitation.objects.none()
     serializer_class = InvitationSerializer
 
-    def get_queryset(self) -> QuerySet[Invitation]:
+    def visible_rows(self) -> QuerySet[Invitation]:
         return invitations.invitations(caller(self.request), now=clock.now())
 
     def get_object(self) -> Invitation:
@@ -215,3 +203,29 @@ class InvitationView(generics.RetrieveAPIView[Invitation]):
         """Withdraw an invitation. For admins; a token needs the scope team. Its link becomes invalid."""
         invitations.invitation_revoke(invitation=self.get_object(), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+ADMINS_ONLY = _("Only admins of the customer and NOC admins may do this.")
+
+
+def managed_customer(user: User, name: str | None) -> Customer:
+    """Return the customer with this name. With ``name=None``, return the only customer that the user manages.
+
+    Raises PermissionDenied, ValidationError.
+    """
+    managed = permissions.managed_customers(user)
+    if name is None:
+        found = list(managed[:2])
+        if not found:
+            raise PermissionDenied(ADMINS_ONLY)
+        if len(found) > 1:
+            raise ValidationError(
+                {"customer": [_("Name one of the customers that you manage.")]}, code="required"
+            )
+        return found[0]
+    customer = managed.filter(name=name).first()
+    if customer is None:
+        raise ValidationError(
+            {"customer": [_("You manage no customer with this name.")]}, code="does_not_exist"
+        )
+    return customer

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,11 +12,12 @@ from rest_framework.views import APIView
 
 from portal.accounts.models import ApiToken, Network, Scope, network_of
 from portal.accounts.tokens import token_create, tokens_of
-from portal.api.rest.cache_control import NO_STORE
+from portal.api.rest.etags import NO_STORE
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.permission_classes import ProvesIdentity, caller, token_of
 from portal.api.rest.strict_fields import StrictCharField, StrictSerializer, validated
+from portal.api.rest.views import VisibleListView, VisibleRowView
 from portal.api.v1.accounts.provenance import END, ProvenanceSerializer, chosen
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
@@ -80,16 +80,13 @@ class TokenCreateSerializer(StrictSerializer):
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
 
 
-class TokensView(generics.ListAPIView[ApiToken]):
+class TokensView(VisibleListView[ApiToken]):
     """Your API tokens, without the revoked ones."""
 
     permission_classes = [IsAuthenticated, ProvesIdentity]
-    queryset = ApiToken.objects.none()
     serializer_class = TokenSerializer
     pagination_class = KeysetPagination
-
-    def get_queryset(self) -> QuerySet[ApiToken]:
-        return tokens_of(caller(self.request))
+    rows = tokens_of
 
     # ``once_per_key`` is missing on purpose: it would store the secret with the response.
     @extend_schema(request=TokenCreateSerializer, responses={201: TokenMadeSerializer})
@@ -105,15 +102,12 @@ class TokensView(generics.ListAPIView[ApiToken]):
         return Response(document, status=status.HTTP_201_CREATED, headers=NO_STORE)
 
 
-class TokenView(generics.RetrieveAPIView[ApiToken]):
+class TokenView(VisibleRowView[ApiToken]):
     """One of your API tokens."""
 
     permission_classes = [IsAuthenticated]
-    queryset = ApiToken.objects.none()
     serializer_class = TokenSerializer
-
-    def get_queryset(self) -> QuerySet[ApiToken]:
-        return tokens_of(caller(self.request))
+    rows = tokens_of
 
     @extend_schema(parameters=[END], request=None, responses={204: None})
     @once_per_key
@@ -128,8 +122,6 @@ class TokenView(generics.RetrieveAPIView[ApiToken]):
 
 
 class TokenMadeWithView(APIView):
-    """The objects that were created with one of your API tokens."""
-
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: ProvenanceSerializer})

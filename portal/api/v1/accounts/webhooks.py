@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
@@ -16,10 +16,9 @@ from rest_framework.views import APIView
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, Scope, User
-from portal.api.rest.cache_control import NO_STORE
-from portal.api.rest.etags import ConditionalRetrieveView, etag_of, if_match
+from portal.api.openapi.schemas import INSTANT, array, record
+from portal.api.rest.etags import NO_STORE, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.managed_customer import ADMINS_ONLY, managed_customer
 from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
 from portal.api.rest.partial_update import changed_members
 from portal.api.rest.permission_classes import caller, token_of
@@ -30,6 +29,8 @@ from portal.api.rest.strict_fields import (
     StrictSerializer,
     validated,
 )
+from portal.api.rest.views import ConditionalRetrieveView, VisibleListView, VisibleRowView, located
+from portal.api.v1.accounts.team import ADMINS_ONLY, managed_customer
 from portal.core import clock
 from portal.notifications import webhook_operations
 from portal.notifications.event_catalogue import CHOICES, TYPES
@@ -121,19 +122,14 @@ class WebhookChangeSerializer(WebhookFactsSerializer):
 
 
 @extend_schema_field(
-    {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["at", "status", "error", "took_ms"],
-            "properties": {
-                "at": {"type": "string", "format": "date-time"},
-                "status": {"type": ["integer", "null"]},
-                "error": {"type": "string", "enum": Delivery.Error.values},
-                "took_ms": {"type": "integer"},
-            },
-        },
-    }
+    array(
+        record(
+            at=INSTANT,
+            status={"type": ["integer", "null"]},
+            error={"type": "string", "enum": Delivery.Error.values},
+            took_ms={"type": "integer"},
+        )
+    )
 )
 class TriesField(serializers.JSONField):
     """The latest attempts to deliver, oldest first."""
@@ -190,17 +186,14 @@ def check_may(request: Request, webhook: Webhook) -> None:
         raise PermissionDenied(ADMINS_ONLY)
 
 
-class WebhooksView(generics.ListAPIView[Webhook]):
+class WebhooksView(VisibleListView[Webhook]):
     """The webhooks of the customers that you manage. NOC staff read all webhooks."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
-    queryset = Webhook.objects.none()
     serializer_class = WebhookSerializer
     pagination_class = KeysetPagination
-
-    def get_queryset(self) -> QuerySet[Webhook]:
-        return webhook_operations.managed_webhooks(caller(self.request))
+    rows = webhook_operations.managed_webhooks
 
     # ``once_per_key`` is missing on purpose: it would store the secret with the response.
     @extend_schema(request=WebhookCreateSerializer, responses={201: WebhookMadeSerializer})
@@ -223,11 +216,8 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
-    queryset = Webhook.objects.none()
     serializer_class = WebhookSerializer
-
-    def get_queryset(self) -> QuerySet[Webhook]:
-        return webhook_operations.webhooks(caller(self.request))
+    rows = webhook_operations.webhooks
 
     def get_object(self) -> Webhook:
         found = super().get_object()
@@ -263,8 +253,6 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
 
 
 class WebhookSecretView(APIView):
-    """The replacement of a webhook's secret."""
-
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
 
@@ -282,8 +270,6 @@ class WebhookSecretView(APIView):
 
 
 class WebhookTestView(APIView):
-    """The test of a webhook."""
-
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
 
@@ -294,34 +280,28 @@ class WebhookTestView(APIView):
         the result.
         """
         delivery = webhook_test(webhook=_webhook(request, pk), now=clock.now())
-        where = reverse("api-v1:webhook-delivery", args=[delivery.pk], request=request)
-        return Response(
-            DeliverySerializer(delivery).data, status=status.HTTP_201_CREATED, headers={"Location": where}
-        )
+        document = DeliverySerializer(delivery).data
+        return located(document, "webhook-delivery", delivery.pk, request=request)
 
 
-class DeliveriesView(generics.ListAPIView[Delivery]):
+class DeliveriesView(VisibleListView[Delivery]):
     """The deliveries of a webhook, newest first. Old deliveries are deleted."""
 
     permission_classes = [IsAuthenticated]
-    queryset = Delivery.objects.none()
     serializer_class = DeliverySerializer
     pagination_class = NewestVllFirst
 
-    def get_queryset(self) -> QuerySet[Delivery]:
+    def visible_rows(self) -> QuerySet[Delivery]:
         webhook = _webhook(self.request, self.kwargs["pk"])
         return webhook_operations.deliveries(caller(self.request)).filter(webhook=webhook)
 
 
-class DeliveryView(generics.RetrieveAPIView[Delivery]):
+class DeliveryView(VisibleRowView[Delivery]):
     """One delivery."""
 
     permission_classes = [IsAuthenticated]
-    queryset = Delivery.objects.none()
     serializer_class = DeliverySerializer
-
-    def get_queryset(self) -> QuerySet[Delivery]:
-        return webhook_operations.deliveries(caller(self.request))
+    rows = webhook_operations.deliveries
 
     def get_object(self) -> Delivery:
         found = super().get_object()
@@ -330,8 +310,6 @@ class DeliveryView(generics.RetrieveAPIView[Delivery]):
 
 
 class RedeliverView(APIView):
-    """The repetition of a delivery."""
-
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
 
@@ -347,8 +325,6 @@ class RedeliverView(APIView):
 
 
 class EventTypesView(APIView):
-    """The catalogue of events."""
-
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: EventTypesSerializer})

@@ -7,19 +7,20 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import NewestVllFirst
 from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer, validated
+from portal.api.rest.views import VisibleListView, located
+from portal.api.v1.lines.serializers import visible_line
 from portal.core import clock
-from portal.vll.models import ActivationTest, Vll
+from portal.vll.models import ActivationTest
 from portal.vll.operations import activation_test_call_off, activation_test_order, activation_test_schedule
 from portal.vll.sentences import activation_test_sentence
 
@@ -186,21 +187,18 @@ class LineTestSerializer(ActivationTestSerializer):
     """An activation test at the deprecated path. Generated clients use the schema's name."""
 
 
-class ActivationTestsView(generics.ListAPIView[ActivationTest]):
+class ActivationTestsView(VisibleListView[ActivationTest]):
     """The activation tests of a line, newest first. The list includes tests that were not made, with the
     reason.
     """
 
     permission_classes = [IsAuthenticated]
-    queryset = ActivationTest.objects.none()
     serializer_class = ActivationTestSerializer
     pagination_class = NewestVllFirst
     # The name of the path of one test, for the header Location.
-    path_of_one = "api-v1:activation-test"
+    path_of_one = "activation-test"
 
-    def get_queryset(self) -> QuerySet[ActivationTest]:
-        if "pk" not in self.kwargs:
-            return ActivationTest.objects.none()
+    def visible_rows(self) -> QuerySet[ActivationTest]:
         return _tests(self.request, self.kwargs["pk"])
 
     @extend_schema(request=ActivationTestRequestSerializer, responses={202: ActivationTestSerializer})
@@ -211,19 +209,15 @@ class ActivationTestsView(generics.ListAPIView[ActivationTest]):
 
         The portal measures the interruption and counts it as maintenance, not as an outage.
         """
-        vll, now = _vll(request, pk), clock.now()
+        vll, now = visible_line(request, pk), clock.now()
         body = validated(ActivationTestRequestSerializer, request.data)
         at, frame = body.get("at"), body.get("frame")
         if at is None:
             test = activation_test_order(user=caller(request), vll=vll, frame=frame, now=now)
         else:
             test = activation_test_schedule(user=caller(request), vll=vll, frame=frame, at=at, now=now)
-        where = reverse(self.path_of_one, args=[pk, test.pk], request=request)
-        return Response(
-            ActivationTestSerializer(test).data,
-            status=status.HTTP_202_ACCEPTED,
-            headers={"Location": where, "Retry-After": "1"},
-        )
+        document = ActivationTestSerializer(test).data
+        return located(document, self.path_of_one, pk, test.pk, request=request, code=202)
 
 
 class ActivationTestView(APIView):
@@ -264,7 +258,7 @@ class LineTestsView(ActivationTestsView):
 
     permission_classes = [IsAuthenticated]
     serializer_class = LineTestSerializer
-    path_of_one = "api-v1:line-test"
+    path_of_one = "line-test"
 
 
 @extend_schema_view(
@@ -287,9 +281,4 @@ class LineTestView(ActivationTestView):
 
 
 def _tests(request: Request, pk: UUID) -> QuerySet[ActivationTest]:
-    return ActivationTest.objects.filter(vll=_vll(request, pk))
-
-
-def _vll(request: Request, pk: UUID) -> Vll:
-    vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
-    return vll
+    return ActivationTest.objects.filter(vll=visible_line(request, pk))

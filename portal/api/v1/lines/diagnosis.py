@@ -6,23 +6,23 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.api.rest.event_data import FactsField
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.permission_classes import IsNoc, caller
-from portal.api.rest.strict_fields import StrictCharField, StrictSerializer, validated
+from portal.api.rest.strict_fields import FactsField, StrictCharField, StrictSerializer, validated
+from portal.api.rest.views import VisibleListView
+from portal.api.v1.lines.serializers import visible_line
 from portal.core import clock
 from portal.diagnosis.checks import CheckState
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
-from portal.vll.models import Vll
 
 
 class VerdictSerializer(serializers.Serializer[Any]):
@@ -79,8 +79,6 @@ class NewestReportFirst(KeysetPagination):
 
 
 class DiagnosisView(APIView):
-    """The checks along a line, and a verdict."""
-
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: DiagnosisSerializer})
@@ -88,35 +86,32 @@ class DiagnosisView(APIView):
         """The diagnosis of a line, from the last reports of its routers. The portal does not query the
         routers.
         """
-        found = diagnosis_of(_vll(request, pk), now=clock.now())
+        found = diagnosis_of(visible_line(request, pk), now=clock.now())
         return Response(DiagnosisSerializer(found.as_document(for_noc=caller(request).is_noc)).data)
 
 
-class TroubleReportsView(generics.ListAPIView[TroubleReport]):
+class TroubleReportsView(VisibleListView[TroubleReport]):
     """The trouble reports about a line, newest first."""
 
     permission_classes = [IsAuthenticated]
-    queryset = TroubleReport.objects.none()
     serializer_class = TroubleReportSerializer
     pagination_class = NewestReportFirst
 
-    def get_queryset(self) -> QuerySet[TroubleReport]:
-        if "pk" not in self.kwargs:
-            return TroubleReport.objects.none()
-        return TroubleReport.objects.filter(vll=_vll(self.request, self.kwargs["pk"]))
+    def visible_rows(self) -> QuerySet[TroubleReport]:
+        return TroubleReport.objects.filter(vll=visible_line(self.request, self.kwargs["pk"]))
 
     @extend_schema(request=TroubleReportRequestSerializer, responses={201: TroubleReportSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
         """Report trouble with a line to the NOC. The report contains the present diagnosis."""
         note = validated(TroubleReportRequestSerializer, request.data).get("note", "")
-        report = trouble_report(user=caller(request), vll=_vll(request, pk), note=note, now=clock.now())
+        report = trouble_report(
+            user=caller(request), vll=visible_line(request, pk), note=note, now=clock.now()
+        )
         return Response(TroubleReportSerializer(report).data, status=status.HTTP_201_CREATED)
 
 
 class TroubleCloseView(APIView):
-    """The closing of a trouble report."""
-
     permission_classes = [IsNoc]
 
     @extend_schema(request=None, responses={200: TroubleReportSerializer})
@@ -126,8 +121,3 @@ class TroubleCloseView(APIView):
         report = get_object_or_404(TroubleReport.objects.visible_to(caller(request)), pk=pk)
         closed = trouble_close(user=caller(request), report=report, now=clock.now())
         return Response(TroubleReportSerializer(closed).data)
-
-
-def _vll(request: Request, pk: UUID) -> Vll:
-    vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
-    return vll

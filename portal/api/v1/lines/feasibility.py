@@ -9,122 +9,73 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.api.openapi.schemas import COUNT, COUNT_OR_NULL, FLAG, TEXT, Schema, about, array, or_null, record
 from portal.api.problem_details import entry
 from portal.api.rest.permission_classes import caller
 from portal.api.v1.lines.serializers import OrderAddSerializer, requested_order
 from portal.core import clock
 from portal.vll.quote import Quote, QuotedEnd, quote
 
-
-def _object(properties: dict[str, Any], *, null: bool = False) -> dict[str, Any]:
-    kind = ["object", "null"] if null else "object"
-    return {"type": kind, "required": list(properties), "properties": properties}
-
-
-def _list(item: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": item}
-
-
-_NUMBER = {"type": "integer", "minimum": 0}
-_NUMBER_OR_NULL = {"type": ["integer", "null"], "minimum": 0}
-_TEXT = {"type": "string"}
-_REASONS = _list(_object({"field": _TEXT, "code": _TEXT, "detail": _TEXT, "facts": {"type": "object"}}))
-_CORES = {"type": "number", "minimum": 0}
-
-
-_END = _object(
-    {
-        "port": _NUMBER,
-        "port_name": _TEXT,
-        "speed_bps": _NUMBER,
-        "bookable_bps": {
-            **_NUMBER,
-            "description": "The bandwidth that lines can book; above the speed of an oversubscribed port.",
-        },
-        "oversubscription_percent": {
-            **_NUMBER_OR_NULL,
-            "description": "`bookable_bps` in percent of the speed; null if it was set as a rate.",
-        },
-        "free_bps": {
-            **_NUMBER,
-            "description": "The bandwidth that can still be booked at the present speed of the link.",
-        },
-        "max_frame": _NUMBER,
-        "free_outer_vlans": {
-            **_NUMBER,
-            "description": "The number of outer VLANs that are free for this tagging.",
-        },
-        "outer_vlans": {**_list(_NUMBER), "description": "The first free outer VLANs."},
-    },
-    null=True,
+_REASONS = array(record(field=TEXT, code=TEXT, detail=TEXT, facts={"type": "object"}))
+_CORES: Schema = {"type": "number", "minimum": 0}
+_END = record(
+    port=COUNT,
+    port_name=TEXT,
+    speed_bps=COUNT,
+    bookable_bps=about(
+        COUNT, "The bandwidth that lines can book; above the speed of an oversubscribed port."
+    ),
+    oversubscription_percent=about(
+        COUNT_OR_NULL, "`bookable_bps` in percent of the speed; null if it was set as a rate."
+    ),
+    free_bps=about(COUNT, "The bandwidth that can still be booked at the present speed of the link."),
+    max_frame=COUNT,
+    free_outer_vlans=about(COUNT, "The number of outer VLANs that are free for this tagging."),
+    outer_vlans=about(array(COUNT), "The first free outer VLANs."),
 )
-OUTLOOK: dict[str, Any] = _object(
-    {
-        "feasible": {
-            "type": "boolean",
-            "description": "Whether the order would be accepted.",
-        },
-        "reasons": {
-            **_REASONS,
-            "description": "All reasons against the order, as in the errors of a problem document.",
-        },
-        "transport": {
-            "type": ["string", "null"],
-            "description": "The transport that the portal would use.",
-        },
-        "frame": _NUMBER_OR_NULL,
-        "required_ip_mtu": _NUMBER_OR_NULL,
-        "path": _object(
-            {
-                "family": {"enum": [4, 6]},
-                "ip_mtu": _NUMBER_OR_NULL,
-                "links": _list(
-                    _object({"name": _TEXT, "ip_mtu": _NUMBER_OR_NULL, "backup": {"type": "boolean"}})
-                ),
-            },
-            null=True,
-        ),
-        "options": _list(
-            _object(
-                {
-                    "transport": _TEXT,
-                    "overhead": _NUMBER,
-                    "largest_svc_mtu": _NUMBER_OR_NULL,
-                    "mpps_per_core": {"type": "number"},
-                    "cycles_per_packet": {"type": "number"},
-                    "reasons": {**_REASONS, "description": "Why the two routers cannot use it."},
-                }
-            )
-        ),
-        "largest_svc_mtu": {**_NUMBER_OR_NULL, "description": "With the best option."},
-        "a_end": _END,
-        "z_end": _END,
-        "routers": {
-            **_list(
-                _object(
-                    {
-                        "router": _TEXT,
-                        "bookable_cores": _CORES,
-                        "booked_cores": _CORES,
-                        "free_cores": _CORES,
-                        "free_bps": {
-                            **_NUMBER,
-                            "description": "The bandwidth that the free cores can carry with this transport.",
-                        },
-                    }
-                )
-            ),
-            "description": "The packet capacity of the routers' cores: in total, booked by lines, and free.",
-        },
-        "assumptions": {
-            **_list(_object({"router": _TEXT, "about": _TEXT, "detail": _TEXT})),
-            "description": "Declared values that the check uses, because no agent has reported them yet.",
-        },
-        "waits": {
-            **_list(_object({"code": _TEXT, "message": _TEXT})),
-            "description": "Why the line would not be built immediately after its order.",
-        },
-    }
+_OPTION = record(
+    transport=TEXT,
+    overhead=COUNT,
+    largest_svc_mtu=COUNT_OR_NULL,
+    mpps_per_core={"type": "number"},
+    cycles_per_packet={"type": "number"},
+    reasons=about(_REASONS, "Why the two routers cannot use it."),
+)
+_ROUTER = record(
+    router=TEXT,
+    bookable_cores=_CORES,
+    booked_cores=_CORES,
+    free_cores=_CORES,
+    free_bps=about(COUNT, "The bandwidth that the free cores can carry with this transport."),
+)
+OUTLOOK = record(
+    feasible=about(FLAG, "Whether the order would be accepted."),
+    reasons=about(_REASONS, "All reasons against the order, as in the errors of a problem document."),
+    transport=about(or_null(TEXT), "The transport that the portal would use."),
+    frame=COUNT_OR_NULL,
+    required_ip_mtu=COUNT_OR_NULL,
+    path=or_null(
+        record(
+            family={"enum": [4, 6]},
+            ip_mtu=COUNT_OR_NULL,
+            links=array(record(name=TEXT, ip_mtu=COUNT_OR_NULL, backup=FLAG)),
+        )
+    ),
+    options=array(_OPTION),
+    largest_svc_mtu=about(COUNT_OR_NULL, "With the best option."),
+    a_end=or_null(_END),
+    z_end=or_null(_END),
+    routers=about(
+        array(_ROUTER), "The packet capacity of the routers' cores: in total, booked by lines, and free."
+    ),
+    assumptions=about(
+        array(record(router=TEXT, about=TEXT, detail=TEXT)),
+        "Declared values that the check uses, because no agent has reported them yet.",
+    ),
+    waits=about(
+        array(record(code=TEXT, message=TEXT)),
+        "Why the line would not be built immediately after its order.",
+    ),
 )
 
 
@@ -185,8 +136,6 @@ def _end(end: QuotedEnd | None) -> dict[str, Any] | None:
 
 
 class ValidateView(APIView):
-    """The check of an order without placing it."""
-
     permission_classes = [IsAuthenticated]
     writes = False
 

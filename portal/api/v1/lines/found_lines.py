@@ -12,20 +12,20 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.accounts.models import Customer
-from portal.api.rest.event_data import FactsField
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.list_filters import FoundLineFilters
 from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, caller
 from portal.api.rest.strict_fields import (
     MAX_SAFE_INTEGER,
+    FactsField,
     StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
     StrictSerializer,
     validated,
 )
-from portal.api.v1.lines.order_accepted import AcceptedSerializer, accepted
+from portal.api.v1.lines.jobs import AcceptedSerializer, accepted
 from portal.api.v1.network.inventory_serializers import AutocompleteField
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
@@ -192,8 +192,6 @@ class FoundLinesView(generics.ListAPIView[ObservedCircuit]):
 
 
 class AdoptView(APIView):
-    """Adopt a found line, unchanged, for the customer of its ports. For NOC admins."""
-
     permission_classes = [IsNocAdmin]
 
     @extend_schema(request=AdoptionSerializer, responses={202: AcceptedSerializer})
@@ -210,8 +208,6 @@ class AdoptView(APIView):
 
 
 class AdoptSeveralView(APIView):
-    """Adopt several found lines together, or check the result for each. For NOC admins."""
-
     permission_classes = [IsNocAdmin]
 
     @extend_schema(

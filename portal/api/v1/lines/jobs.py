@@ -1,18 +1,21 @@
-"""An order as a job: the progress of each end, and the address of the result."""
+"""The response 202 to every order, and an order as a job: the progress of each end, and its result."""
 
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from portal.api.rest.etags import ConditionalRetrieveView
-from portal.api.rest.event_data import FactsField
 from portal.api.rest.permission_classes import caller
+from portal.api.rest.strict_fields import FactsField
+from portal.api.rest.views import ConditionalRetrieveView, located
+from portal.api.v1.lines.serializers import OrderSerializer, VllSerializer
+from portal.diagnosis.health import with_order
 from portal.vll import queries
-from portal.vll.models import Order, VllEnd
+from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.sentences import maintenance_notice
 from portal.vll.states import OrderAction, OrderState
 
@@ -116,11 +119,43 @@ class JobView(ConditionalRetrieveView[Order]):
     """
 
     permission_classes = [IsAuthenticated]
-    queryset = Order.objects.none()
     serializer_class = JobSerializer
-
-    def get_queryset(self) -> QuerySet[Order]:
-        return queries.jobs(caller(self.request))
+    rows = queries.jobs
 
     def retrieved_headers(self, found: Order) -> dict[str, str]:
         return {} if found.is_terminal else {"Retry-After": "1"}
+
+
+class AcceptedSerializer(serializers.Serializer[Any]):
+    """The order, and the present state of the line."""
+
+    order = OrderSerializer()
+    vll = VllSerializer()
+
+
+class OrderAddedSerializer(AcceptedSerializer):
+    """The response to an order for a new line."""
+
+    similar_orders = serializers.ListField(
+        child=serializers.UUIDField(),
+        help_text="Orders of the same customer with the same content in the last minute, newest first, at"
+        " most 10. Descriptions may differ. If not empty, this order may be an accidental repetition.",
+    )
+
+
+# All requests share one instance of each serializer: it keeps no state, and its construction takes longer
+# than its use.
+_ORDER, _VLL = OrderSerializer(), VllSerializer()
+
+
+def accepted(request: Request, order: Order, vll: Vll | None = None) -> Response:
+    """Return the response 202: the portal has accepted the order and will execute it.
+
+    The header ``Location`` has the address of the order; the client can poll it there. ``vll``: the line with
+    its ends, if the caller has just stored the line. With None, the function reads the line.
+    """
+    if vll is None:
+        vll = queries.vlls(caller(request)).get(pk=order.vll_id)
+    line = _VLL.to_representation(with_order(vll, order))
+    document = {"order": _ORDER.to_representation(order), "vll": line}
+    return located(document, "order", order.pk, request=request, code=202)

@@ -4,24 +4,28 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import generics, serializers, status
+from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from portal.api.rest.etags import if_match
-from portal.api.rest.event_data import FactsField
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.partial_update import REQUESTED
 from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, caller
-from portal.api.rest.strict_fields import StrictCharField, StrictSerializer, StrictUuidField, validated
-from portal.api.v1.lines.order_accepted import AcceptedSerializer, accepted
+from portal.api.rest.strict_fields import (
+    FactsField,
+    StrictCharField,
+    StrictSerializer,
+    StrictUuidField,
+    validated,
+)
+from portal.api.rest.views import VisibleRows, located
+from portal.api.v1.lines.jobs import AcceptedSerializer, accepted
 from portal.api.v1.lines.serializers import OrderSerializer, VllSerializer, property_fields
 from portal.core import clock
 from portal.core.network.vlan_tags import Tagging
@@ -188,23 +192,18 @@ class RejectionSerializer(StrictSerializer):
     reason = StrictCharField(max_length=500, several_lines=True)
 
 
-class ForceEndSerializer(StrictSerializer):
+class ForceEndSerializer(RejectionSerializer):
     """The reason to end an order without the routers. It is stored with the order; the customer can
     read it.
     """
 
-    reason = StrictCharField(max_length=500, several_lines=True)
 
-
-class VllActionView(generics.GenericAPIView[Vll]):
+class VllActionView(VisibleRows[Vll]):
     """The base of actions on one VLL: a POST without a body, with optional ``If-Match``."""
 
-    queryset = Vll.objects.none()
     serializer_class = VllSerializer
+    rows = queries.vlls
     do: ClassVar[Callable[..., Order]]
-
-    def get_queryset(self) -> QuerySet[Vll]:
-        return queries.vlls(caller(self.request))
 
     @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
@@ -243,15 +242,12 @@ class LetGoView(VllActionView):
     do = line_let_go
 
 
-class OrderActionView(generics.GenericAPIView[Order]):
+class OrderActionView(VisibleRows[Order]):
     """The base of actions on one order: a POST, without a body unless the view defines one."""
 
-    queryset = Order.objects.none()
     serializer_class = OrderSerializer
+    rows = queries.orders
     do: ClassVar[Callable[..., Order]]
-
-    def get_queryset(self) -> QuerySet[Order]:
-        return queries.orders(caller(self.request))
 
     @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
@@ -329,17 +325,20 @@ class ForceEndView(OrderActionView):
 class PlanView(OrderActionView):
     """The plan of an order pending approval. For NOC staff."""
 
-    # The views check the tenant scope before the role, so that other customers get 404 and not 403.
     permission_classes = [IsAuthenticated]
+    # The views check the tenant scope before the role, so that other customers get 404 and not 403.
     noc_only = True
+
+    def order(self, pk: UUID) -> Any:
+        order = super().order(pk)
+        if not caller(self.request).is_noc:
+            raise PermissionDenied(IsNoc.message)
+        return order
 
     @extend_schema(responses={200: PlanSerializer})
     def get(self, request: Request, pk: UUID) -> Response:
         """The latest plan of an order pending approval. For NOC staff. 404 if no plan was requested."""
-        order = self.order(pk)
-        if not caller(request).is_noc:
-            raise PermissionDenied(IsNoc.message)
-        plan = plan_of(order)
+        plan = plan_of(self.order(pk))
         if plan is None:
             raise Http404
         return Response(PlanSerializer(plan).data)
@@ -351,9 +350,5 @@ class PlanView(OrderActionView):
         address in Location.
         """
         order = self.order(pk)
-        if not caller(request).is_noc:
-            raise PermissionDenied(IsNoc.message)
         plan = plan_request(user=caller(request), order=order, now=clock.now())
-        where = reverse("api-v1:order-plan", args=[order.pk], request=request)
-        headers = {"Location": where, "Retry-After": "1"}
-        return Response(PlanSerializer(plan).data, status=status.HTTP_202_ACCEPTED, headers=headers)
+        return located(PlanSerializer(plan).data, "order-plan", order.pk, request=request, code=202)

@@ -1,6 +1,6 @@
-"""The figures of lines, ports, routers and links: months, throughput, losses."""
+"""The figures of lines, ports, routers and links: months, throughput, latency, losses."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -18,22 +18,8 @@ from rest_framework.views import APIView
 from portal.api.rest.csv_response import CsvRenderer, csv_response
 from portal.api.rest.permission_classes import NocOnly, caller
 from portal.api.rest.strict_fields import validated
-from portal.api.v1.lines.throughput import (
-    AVAILABILITY,
-    INSTANT,
-    LINK_LOSSES,
-    LOSS,
-    PERCENTILES,
-    POLICING,
-    PORT_THROUGHPUT,
-    ROUTER_LOSSES,
-    UNITS,
-    AvailabilityQuerySerializer,
-    LossesQuerySerializer,
-    PortThroughputQuerySerializer,
-    RangeQuerySerializer,
-    ThroughputQuerySerializer,
-)
+from portal.api.v1.lines import figure_schemas as figures
+from portal.api.v1.lines.serializers import visible_line
 from portal.core import clock
 from portal.core.db.replica import from_replica
 from portal.inventory.models import BackboneLink, Port, Router
@@ -41,6 +27,8 @@ from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.buckets import STEPS_S
 from portal.telemetry.line_losses import end_drops, frame_loss, policed
 from portal.telemetry.monthly_figures import frozen_percentiles, months_of
+from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S
+from portal.telemetry.round_trips import latency
 from portal.telemetry.router_losses import link_losses, router_losses
 from portal.telemetry.throughput import port_throughput, throughput
 from portal.vll.models import Vll
@@ -79,47 +67,81 @@ def month_row(vll: Vll, figures: dict[str, Any]) -> list[object]:
     ]
 
 
-_RANGE = [
-    OpenApiParameter("from", INSTANT, description="Default: 30 days before `to`."),
-    OpenApiParameter("to", INSTANT, description="Default: now."),
-]
+def _query(kind: type[figures.RangeQuerySerializer], request: Request) -> dict[str, Any]:
+    return validated(kind, request.query_params)
 
 
-class ThroughputCsvView(APIView):
+class LineView(APIView):
+    """A view of the figures of a VLL, which may be read from a replica."""
+
+    def found(
+        self,
+        request: Request,
+        pk: UUID,
+        kind: type[figures.RangeQuerySerializer],
+        read: Callable[..., dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return ``read(vll=..., ...)`` with the parameters of the request, which ``kind`` validates."""
+        vll, query = visible_line(request, pk), _query(kind, request)
+        return from_replica(request, lambda: read(vll=vll, **query))
+
+
+class ThroughputView(LineView):
+    """Throughput of a VLL in bit/s or packet/s, in and out, for each end. A value is null for a time without
+    counts.
+    """
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        parameters=figures.parameters("an hour", steps=STEPS_S, unit=True),
+        responses={200: figures.THROUGHPUT},
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        return Response(self.found(request, pk, figures.ThroughputQuerySerializer, throughput))
+
+
+class ThroughputCsvView(LineView):
     """Throughput of a VLL as CSV. A cell without a measured value is empty."""
 
     permission_classes = [IsAuthenticated]
     renderer_classes = [CsvRenderer, JSONRenderer]
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("from", INSTANT, description="Default: an hour before `to`."),
-            OpenApiParameter("to", INSTANT, description="Default: now."),
-            OpenApiParameter(
-                "step", int, enum=STEPS_S, description="Seconds; by default chosen by the range."
-            ),
-            OpenApiParameter("unit", str, enum=UNITS, description="The unit of the counts; default: bits."),
-        ],
+        parameters=figures.parameters("an hour", steps=STEPS_S, unit=True),
         responses={(200, "text/csv"): {"type": "string"}},
     )
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
-        vll, query = _vll(request, pk), _query(ThroughputQuerySerializer, request)
-        found = from_replica(request, lambda: throughput(vll=vll, **query))
-        return csv_response(f"throughput-{vll.pk}.csv", _rows(vll, found))
+        found = self.found(request, pk, figures.ThroughputQuerySerializer, throughput)
+        return csv_response(f"throughput-{pk}.csv", _rows(visible_line(request, pk), found))
 
 
-class PercentilesView(APIView):
+class LatencyView(LineView):
+    """Round-trip times between the two routers of a VLL (shortest, mean and longest, in µs), and lost
+    packets.
+    """
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        parameters=figures.parameters("an hour", steps=LATENCY_STEPS_S), responses={200: figures.LATENCY}
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        return Response(self.found(request, pk, figures.LatencyQuerySerializer, latency))
+
+
+class PercentilesView(LineView):
     """The final 95th percentiles of each month. A month is final when no more samples of it can arrive."""
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(responses={200: PERCENTILES})
+    @extend_schema(responses={200: figures.PERCENTILES})
     def get(self, request: Request, pk: UUID) -> Response:
-        vll = _vll(request, pk)
+        vll = visible_line(request, pk)
         return Response({"results": from_replica(request, lambda: frozen_percentiles(vll_id=vll.pk))})
 
 
-class MonthsCsvView(APIView):
+class MonthsCsvView(LineView):
     """Availability, frame loss and 95th percentiles by month as CSV. A cell without a measured value is
     empty.
     """
@@ -129,26 +151,26 @@ class MonthsCsvView(APIView):
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
-        vll = _vll(request, pk)
+        vll = visible_line(request, pk)
         months = from_replica(request, lambda: months_of(vll=vll, now=clock.now()))
-        rows = (month_row(vll, figures) for figures in months)
+        rows = (month_row(vll, each) for each in months)
         return csv_response(f"months-{vll.pk}.csv", chain([HEADING], rows))
 
 
-class AvailabilityView(APIView):
+class AvailabilityView(LineView):
     """Availability of a VLL while it was in service, from its oper status, by day or month (UTC)."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        parameters=[*_RANGE, OpenApiParameter("period", str, enum=PERIODS)], responses={200: AVAILABILITY}
+        parameters=[*figures.parameters("30 days"), OpenApiParameter("period", str, enum=PERIODS)],
+        responses={200: figures.AVAILABILITY},
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        vll, query = _vll(request, pk), _query(AvailabilityQuerySerializer, request)
-        return Response(from_replica(request, lambda: availability(vll=vll, **query)))
+        return Response(self.found(request, pk, figures.AvailabilityQuerySerializer, availability))
 
 
-class LossView(APIView):
+class LossView(LineView):
     """Frame loss of a VLL in both directions, from the counters of both ends, and the frames that its routers
     dropped.
 
@@ -157,33 +179,24 @@ class LossView(APIView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(parameters=_RANGE, responses={200: LOSS})
+    @extend_schema(parameters=figures.parameters("30 days"), responses={200: figures.LOSS})
     def get(self, request: Request, pk: UUID) -> Response:
-        vll, query = _vll(request, pk), _query(RangeQuerySerializer, request)
-        lost, drops = from_replica(
-            request, lambda: (frame_loss(vll=vll, **query), end_drops(vll=vll, **query))
-        )
-        return Response(lost | {f"{side}_end": found.as_document() for side, found in drops.items()})
+        return Response(self.found(request, pk, figures.RangeQuerySerializer, _loss))
 
 
-class PolicingView(APIView):
+class PolicingView(LineView):
     """The traffic that the policers at each end of a VLL forwarded and dropped."""
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(parameters=_RANGE, responses={200: POLICING})
+    @extend_schema(parameters=figures.parameters("30 days"), responses={200: figures.POLICING})
     def get(self, request: Request, pk: UUID) -> Response:
-        vll, query = _vll(request, pk), _query(RangeQuerySerializer, request)
-        return Response(from_replica(request, lambda: policed(vll=vll, **query)))
+        return Response(self.found(request, pk, figures.RangeQuerySerializer, policed))
 
 
-def _vll(request: Request, pk: UUID) -> Vll:
-    vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
-    return vll
-
-
-def _query(kind: type[Any], request: Request) -> dict[str, Any]:
-    return validated(kind, request.query_params, context={"now": clock.now()})
+def _loss(**query: Any) -> dict[str, Any]:
+    drops = {f"{side}_end": found.as_document() for side, found in end_drops(**query).items()}
+    return frame_loss(**query) | drops
 
 
 def _rows(vll: Vll, found: dict[str, Any]) -> Iterator[list[object]]:
@@ -193,39 +206,30 @@ def _rows(vll: Vll, found: dict[str, Any]) -> Iterator[list[object]]:
         yield [start, str(vll.pk), vll.description, found["unit"], *a[1:], *z[1:]]
 
 
-_PARAMETERS = [
-    OpenApiParameter("from", INSTANT, description="Default: a day before `to`."),
-    OpenApiParameter("to", INSTANT, description="Default: now."),
-    OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default chosen by the range."),
-]
-
-
 class RouterLossesView(APIView):
-    """The losses of a router and its interfaces."""
-
     permission_classes = [NocOnly]
 
-    @extend_schema(parameters=_PARAMETERS, responses={200: ROUTER_LOSSES})
+    @extend_schema(
+        parameters=figures.parameters("a day", steps=STEPS_S), responses={200: figures.ROUTER_LOSSES}
+    )
     def get(self, request: Request, pk: int) -> Response:
         """The losses of a router: losses of its interfaces, packets for unknown tunnels, fragments, and free
         buffers.
         """
-        return Response(router_losses(router=get_object_or_404(Router, pk=pk), **_losses_read(request)))
+        query = _query(figures.LossesQuerySerializer, request)
+        return Response(router_losses(router=get_object_or_404(Router, pk=pk), **query))
 
 
 class LinkLossesView(APIView):
-    """The losses of both sides of a backbone link."""
-
     permission_classes = [NocOnly]
 
-    @extend_schema(parameters=_PARAMETERS, responses={200: LINK_LOSSES})
+    @extend_schema(
+        parameters=figures.parameters("a day", steps=STEPS_S), responses={200: figures.LINK_LOSSES}
+    )
     def get(self, request: Request, pk: int) -> Response:
         """The losses of both interfaces of a backbone link."""
-        return Response(link_losses(link=get_object_or_404(BackboneLink, pk=pk), **_losses_read(request)))
-
-
-def _losses_read(request: Request) -> dict[str, Any]:
-    return validated(LossesQuerySerializer, request.query_params, context={"now": clock.now()})
+        query = _query(figures.LossesQuerySerializer, request)
+        return Response(link_losses(link=get_object_or_404(BackboneLink, pk=pk), **query))
 
 
 class PortThroughputView(APIView):
@@ -234,15 +238,9 @@ class PortThroughputView(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("from", INSTANT, description="Default: a day before `to`."),
-            OpenApiParameter("to", INSTANT, description="Default: now."),
-            OpenApiParameter("unit", str, enum=UNITS, description="The unit of the counts; default: bits."),
-        ],
-        responses={200: PORT_THROUGHPUT},
+        parameters=figures.parameters("a day", unit=True), responses={200: figures.PORT_THROUGHPUT}
     )
     def get(self, request: Request, pk: int) -> Response:
         port = get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
-        context = {"now": clock.now()}
-        query = validated(PortThroughputQuerySerializer, request.query_params, context=context)
+        query = _query(figures.PortThroughputQuerySerializer, request)
         return Response(from_replica(request, lambda: port_throughput(port=port, **query)))

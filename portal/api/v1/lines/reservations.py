@@ -9,13 +9,13 @@ from rest_framework import generics, serializers, status
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import NewestVllFirst
 from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer, validated
+from portal.api.rest.views import VisibleListView, VisibleRowView, located
 from portal.api.v1.lines.serializers import EndSerializer, OuterVlanField, ordered_outer_vlan
 from portal.core import clock
 from portal.core.network.vlan_tags import Tagging
@@ -88,15 +88,14 @@ def _end(kept: dict[str, Any]) -> dict[str, Any]:
     return {**{each.name: kept[each.name] for each in END}, "requested_outer_vlan": requested}
 
 
-class ReservationsView(generics.ListAPIView[Reservation]):
+class ReservationsView(VisibleListView[Reservation]):
     """The open reservations of your customers."""
 
     permission_classes = [IsAuthenticated]
-    queryset = Reservation.objects.none()
     serializer_class = ReservationSerializer
     pagination_class = NewestVllFirst
 
-    def get_queryset(self) -> QuerySet[Reservation]:
+    def visible_rows(self) -> QuerySet[Reservation]:
         return queries.reservations(caller(self.request), now=clock.now())
 
     @extend_schema(request=ReservationMakeSerializer, responses={201: ReservationSerializer})
@@ -105,22 +104,17 @@ class ReservationsView(generics.ListAPIView[Reservation]):
         """Reserve VLANs and bandwidth of two ports for 900 s."""
         body = validated(ReservationMakeSerializer, request.data)
         reservation = reservation_make(user=caller(request), now=clock.now(), **body)
-        where = reverse("api-v1:reservation", args=[reservation.pk], request=request)
-        return Response(
-            ReservationSerializer(reservation).data,
-            status=status.HTTP_201_CREATED,
-            headers={"Location": where},
-        )
+        document = ReservationSerializer(reservation).data
+        return located(document, "reservation", reservation.pk, request=request)
 
 
-class ReservationView(generics.RetrieveAPIView[Reservation]):
+class ReservationView(VisibleRowView[Reservation]):
     """One reservation. 404 after its end."""
 
     permission_classes = [IsAuthenticated]
-    queryset = Reservation.objects.none()
     serializer_class = ReservationSerializer
 
-    def get_queryset(self) -> QuerySet[Reservation]:
+    def visible_rows(self) -> QuerySet[Reservation]:
         return queries.reservations(caller(self.request), now=clock.now())
 
     @once_per_key
@@ -132,8 +126,6 @@ class ReservationView(generics.RetrieveAPIView[Reservation]):
 
 
 class ReservationRenewalView(APIView):
-    """The renewal of a reservation."""
-
     permission_classes = [IsAuthenticated]
 
     @extend_schema(request=None, responses={200: ReservationSerializer})

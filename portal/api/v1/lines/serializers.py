@@ -3,17 +3,21 @@
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Literal, TypedDict
+from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
+from django.shortcuts import get_object_or_404
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.request import Request
 
-from portal.api.rest.event_data import FactsField
 from portal.api.rest.partial_update import REQUESTED
+from portal.api.rest.permission_classes import caller
 from portal.api.rest.strict_fields import (
     MAX_SAFE_INTEGER,
+    FactsField,
     StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
@@ -80,6 +84,12 @@ def _read_of(field: Any) -> _Read:
         return None if value is None else write(value)
 
     return read
+
+
+def visible_line(request: Request, pk: UUID) -> Vll:
+    """Return the line with this id, without its ends. Raises Http404 if the caller may not see it."""
+    vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
+    return vll
 
 
 OUTER_VLAN: dict[str, Any] = {

@@ -5,19 +5,20 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import CharField
 from rest_framework.views import APIView
 
-from portal.api.rest.cache_control import NO_STORE
+from portal.api.rest.etags import NO_STORE
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.permission_classes import IsNocAdmin, NocOnly, caller, token_of
 from portal.api.rest.strict_fields import StrictCharField, StrictSerializer, validated
 from portal.api.rest.throttling import PerAddress
+from portal.api.rest.views import VisibleListView
 from portal.core import clock
 from portal.inventory.certificates import LIFETIME, certificates_revoke, enrolment_offer, router_enrol
 from portal.inventory.models import Router, RouterCertificate
@@ -50,8 +51,6 @@ class RevokedSerializer(serializers.Serializer[Any]):
 
 
 class EnrolmentView(APIView):
-    """The enrolment of a router's agent."""
-
     permission_classes = [IsNocAdmin]
 
     # ``once_per_key`` is missing on purpose: it would store the token with the response.
@@ -64,23 +63,18 @@ class EnrolmentView(APIView):
         return Response(EnrolmentSerializer(document).data, status=status.HTTP_201_CREATED, headers=NO_STORE)
 
 
-class CertificatesView(generics.ListAPIView[RouterCertificate]):
+class CertificatesView(VisibleListView[RouterCertificate]):
     """The certificates that were issued to a router, including revoked certificates. For NOC staff."""
 
     permission_classes = [NocOnly]
-    queryset = RouterCertificate.objects.none()
     serializer_class = CertificateSerializer
     pagination_class = KeysetPagination
 
-    def get_queryset(self) -> QuerySet[RouterCertificate]:
-        if "pk" not in self.kwargs:
-            return RouterCertificate.objects.none()
+    def visible_rows(self) -> QuerySet[RouterCertificate]:
         return get_object_or_404(Router, pk=self.kwargs["pk"]).certificates.all()
 
 
 class RevocationView(APIView):
-    """The revocation of certificates."""
-
     permission_classes = [NocOnly]
 
     @extend_schema(request=RevocationSerializer, responses={200: RevokedSerializer})

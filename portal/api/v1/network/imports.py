@@ -10,26 +10,31 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_noop as _
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
+from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from portal.accounts.models import Scope
 from portal.api.rest.authentication import needs_scope
 from portal.api.rest.csv_response import CsvRenderer, csv_response
-from portal.api.rest.event_data import FactsField
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
 from portal.api.rest.parsers import BodyTooLarge, BoundedJSONParser
 from portal.api.rest.permission_classes import IsNoc, caller, token_of
-from portal.api.rest.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer, validated
+from portal.api.rest.strict_fields import (
+    FactsField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictSerializer,
+    validated,
+)
+from portal.api.rest.views import VisibleListView, VisibleRowView, located
 from portal.core import clock
-from portal.core.whole_number import whole_number
+from portal.core.quantities import whole_number
 from portal.imports.errors import sentence
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Kind
@@ -190,17 +195,14 @@ class TableParser(BaseParser):
         return _as_json((parser_context or {})["request"], stream.read())
 
 
-class ImportsView(generics.ListAPIView[Import]):
+class ImportsView(VisibleListView[Import]):
     """The imports, newest first. For NOC staff."""
 
     permission_classes = [IsNoc]
     parser_classes = [TableJSONParser, TableParser]
-    queryset = Import.objects.none()
     serializer_class = ImportSerializer
     pagination_class = NewestVllFirst
-
-    def get_queryset(self) -> QuerySet[Import]:
-        return imports(caller(self.request))
+    rows = imports
 
     @extend_schema(
         request={"application/json": ImportWriteSerializer, TableParser.media_type: {"type": "string"}},
@@ -234,20 +236,15 @@ class ImportsView(generics.ListAPIView[Import]):
         return _accepted(request, this)
 
 
-class ImportView(generics.RetrieveAPIView[Import]):
+class ImportView(VisibleRowView[Import]):
     """An import and its progress."""
 
     permission_classes = [IsNoc]
-    queryset = Import.objects.none()
     serializer_class = ImportSerializer
-
-    def get_queryset(self) -> QuerySet[Import]:
-        return imports(caller(self.request))
+    rows = imports
 
 
 class ImportBeginView(APIView):
-    """The import that can follow a dry run."""
-
     permission_classes = [IsNoc]
 
     @extend_schema(request=None, responses={202: ImportSerializer})
@@ -260,8 +257,6 @@ class ImportBeginView(APIView):
 
 
 class ImportCancelView(APIView):
-    """The cancellation of an import."""
-
     permission_classes = [IsNoc]
 
     @extend_schema(request=None, responses={200: ImportSerializer})
@@ -274,17 +269,14 @@ class ImportCancelView(APIView):
         return Response(ImportSerializer(ended).data)
 
 
-class ImportErrorsView(generics.ListAPIView[ImportRow]):
+class ImportErrorsView(VisibleListView[ImportRow]):
     """The rows that cannot be imported, with reasons, in the order of the file."""
 
     permission_classes = [IsNoc]
-    queryset = ImportRow.objects.none()
     serializer_class = RefusedRowSerializer
     pagination_class = KeysetPagination
 
-    def get_queryset(self) -> QuerySet[ImportRow]:
-        if "pk" not in self.kwargs:
-            return self.queryset
+    def visible_rows(self) -> QuerySet[ImportRow]:
         this = get_object_or_404(imports(caller(self.request)), pk=self.kwargs["pk"])
         # Check the permission again: the cells of refused rows may contain mail addresses of people.
         _actor(self.request, KINDS[this.kind])
@@ -292,8 +284,6 @@ class ImportErrorsView(generics.ListAPIView[ImportRow]):
 
 
 class ImportErrorsCsvView(APIView):
-    """The rows that cannot be imported, as CSV."""
-
     permission_classes = [IsNoc]
     renderer_classes = [CsvRenderer, JSONRenderer]
 
@@ -326,8 +316,4 @@ def _actor(request: Request, kind: Kind) -> Actor:
 
 
 def _accepted(request: Request, this: Import) -> Response:
-    headers = {
-        "Location": reverse("api-v1:import", args=[this.pk], request=request),
-        "Retry-After": "1",
-    }
-    return Response(ImportSerializer(this).data, status=status.HTTP_202_ACCEPTED, headers=headers)
+    return located(ImportSerializer(this).data, "import", this.pk, request=request, code=202)

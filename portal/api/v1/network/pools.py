@@ -77,8 +77,6 @@ class PoolsSerializer(serializers.Serializer[Any]):
 
 
 class PoolsView(APIView):
-    """The use of VNIs, GRE keys and address pairs, bandwidth, VLANs and cores."""
-
     permission_classes = [IsNoc]
 
     @extend_schema(responses={200: PoolsSerializer})

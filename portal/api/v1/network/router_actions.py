@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers
+from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,6 +19,7 @@ from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.permission_classes import NocOnly, caller
 from portal.api.rest.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer, validated
+from portal.api.rest.views import VisibleListView
 from portal.api.v1.network.inventory_serializers import RouterSerializer
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
@@ -165,8 +166,6 @@ _DO: dict[str, Callable[..., Any]] = {
 
 
 class RouterActionsView(APIView):
-    """The NOC's actions on a router."""
-
     permission_classes = [NocOnly]
 
     @extend_schema(request=RouterActionSerializer, responses={200: RouterSerializer})
@@ -198,8 +197,6 @@ class RouterActionsView(APIView):
 
 
 class RouterDrainView(APIView):
-    """The progress of a drain."""
-
     permission_classes = [NocOnly]
 
     @extend_schema(responses={200: DrainProgressSerializer})
@@ -217,25 +214,20 @@ class RouterDrainView(APIView):
         return Response(DrainProgressSerializer(document).data)
 
 
-class RouterEndsView(generics.ListAPIView[VllEnd]):
+class RouterEndsView(VisibleListView[VllEnd]):
     """The ends on a router whose lines have not ended, and for each end the next step of a drain. For NOC
     staff.
     """
 
     permission_classes = [NocOnly]
-    queryset = VllEnd.objects.none()
     serializer_class = DrainEndSerializer
     pagination_class = KeysetPagination
 
-    def get_queryset(self) -> QuerySet[VllEnd]:
-        if "pk" not in self.kwargs:
-            return VllEnd.objects.none()
+    def visible_rows(self) -> QuerySet[VllEnd]:
         return ends_to_drain(get_object_or_404(_ROUTERS, pk=self.kwargs["pk"]))
 
 
 class RouterCalibrationView(APIView):
-    """The calibration of a router."""
-
     permission_classes = [NocOnly]
 
     @extend_schema(responses={200: CalibrationSerializer})

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts import permissions
 from portal.core import clock
-from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
-from portal.core.whole_number import row_id
+from portal.core.plain_text import csv_lines
+from portal.core.quantities import row_id
 from portal.inventory.found_lines import FoundLine, found_circuits, found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.uploads.errors import TableTooLarge

@@ -12,8 +12,7 @@ from django import forms
 from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.quantities import read_rate
-from portal.core.whole_number import WholeNumberField
+from portal.core.quantities import WholeNumberField, read_rate
 from portal.inventory.kinds import KIND_OF, Field, InventoryKind, Type
 from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.base import VersionedForm

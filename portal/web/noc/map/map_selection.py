@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
 from portal.core.network.encapsulations import Family
-from portal.core.whole_number import row_id, uuid_of
+from portal.core.quantities import row_id, uuid_of
 from portal.inventory.models import BackboneLink, Router
 from portal.underlay.topology import UsedLinks
 from portal.underlay.topology_cache import current_topology
@@ -135,7 +136,7 @@ def map_selection(user: User, query: QueryDict, *, now: datetime) -> MapSelectio
 
 
 def _line(user: User, value: str, keep: str, now: datetime) -> MapSelection:
-    line = queries.vlls(user).filter(pk=uuid_of(value)).first()
+    line = _row(queries.vlls(user), uuid_of(value))
     if line is None:
         return MapSelection(keep, is_gone=True)
     a, z = (end.port.router for end in line.ends.all())
@@ -147,16 +148,20 @@ def _line(user: User, value: str, keep: str, now: datetime) -> MapSelection:
 
 
 def _link(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
-    link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=row_id(value)).first()
+    link = _row(BackboneLink.objects.select_related("a_router", "z_router"), row_id(value))
     if link is None:
         return MapSelection(keep, is_gone=True)
     return MapSelection(keep, link=link, impact=failure_impact(link=link.pk, now=now, shown=_LINES_SHOWN))
 
 
 def _router(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
-    router = Router.objects.filter(pk=row_id(value), retired_at=None).first()
+    router = _row(Router.objects.filter(retired_at=None), row_id(value))
     if router is None:
         return MapSelection(keep, is_gone=True)
     return MapSelection(
         keep, router=router, impact=failure_impact(router=router.pk, now=now, shown=_LINES_SHOWN)
     )
+
+
+def _row(rows: QuerySet[Any], pk: Hashable | None) -> Any:
+    return None if pk is None else rows.filter(pk=pk).first()

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.whole_number import uuid_of
+from portal.core.quantities import uuid_of
 from portal.inventory.models import Router
 from portal.vll import queries
 from portal.vll.errors import LinesAffected

@@ -1,20 +1,65 @@
-"""The log format: one JSON object per line with ``time``, ``level`` and ``msg``, as in the agents' log.
+"""An id and a log record for each request, and the format of the log.
 
-Values in ``extra`` become further members. Records of a request also have ``request_id``. URLs with secrets
-are masked in all records, including the records of libraries, because anybody who reads such a URL could use
-it.
+Error responses, events and log records of the request contain the id. The log has one JSON object per line
+with ``time``, ``level`` and ``msg``, as in the agents' log. Values in ``extra`` become further members. URLs
+with secrets are masked in all records, including the records of libraries, because anybody who reads such a
+URL could use it.
 """
 
+import logging
 import re
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 import structlog
 from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from structlog.typing import EventDict, WrappedLogger
 
-from portal.core.http.request_id import current_request_id
+log = logging.getLogger("longline.request")
+
+_ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{8,64}\Z")
+# Monitoring systems request these every few seconds. Only failures are logged.
+_PROBES = frozenset({"/healthz", "/readyz"})
+current_request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+
+class RequestIdMiddleware:
+    """Give each request an id, return the id in ``X-Request-Id``, and log the request.
+
+    The id is the caller's ``X-Request-Id`` if it is well formed; otherwise it is generated. The log record
+    has no query string, which may contain text that people typed.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        began = perf_counter()
+        given = request.headers.get("X-Request-Id", "")
+        request_id = given if _ACCEPTABLE.match(given) else uuid.uuid4().hex
+        token = current_request_id.set(request_id)
+        try:
+            response = self.get_response(request)
+        finally:
+            current_request_id.reset(token)
+        response["X-Request-Id"] = request_id
+        if request.path not in _PROBES or response.status_code >= 400:
+            log.info(
+                "request",
+                extra={
+                    "method": request.method,
+                    "path": request.path,
+                    "status": response.status_code,
+                    "duration_s": round(perf_counter() - began, 6),
+                    "request_id": request_id,
+                },
+            )
+        return response
 
 
 def masked(value: Any) -> Any:

@@ -1,11 +1,13 @@
-"""The queues that workers consume. Each worker records its queues in Redis while it runs.
+"""The health of processes without a port: the file that they touch, and the queues that workers consume.
 
-Celery can also report these queues, but it has to query all workers and wait for their responses. The portal
-does this only for queues without a record, for example because their workers run an older release.
+A health check reads the age of the file. Each worker records its queues in Redis while it runs. Celery can
+also report these queues, but it has to query all workers and wait for their responses. The portal does this
+only for queues without a record, for example because their workers run an older release.
 """
 
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -13,7 +15,17 @@ import redis
 from celery import current_app
 from django.conf import settings
 
-from portal.core.redis_url import broker_client, in_short
+from portal.core.redis_servers import broker_client, in_short
+
+
+def beat(*_: Any, **__: Any) -> None:
+    """Touch the file ``LONGLINE_ALIVE_FILE``, if the setting is not empty.
+
+    The arguments are ignored, so that the function can receive Celery's signals.
+    """
+    if settings.LONGLINE_ALIVE_FILE:
+        Path(settings.LONGLINE_ALIVE_FILE).touch()
+
 
 log = logging.getLogger(__name__)
 

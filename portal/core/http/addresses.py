@@ -1,4 +1,4 @@
-"""The address of the caller. Proxy headers are used only if a trusted proxy wrote them."""
+"""Addresses: of the caller, and of the portal's pages in mails and in responses of the API."""
 
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -63,3 +63,8 @@ class ForwardedProtoMiddleware:
         if request.headers.get("X-Forwarded-Proto", "").lower() == "https" and from_trusted_proxy(request):
             request.META["wsgi.url_scheme"] = "https"
         return self._get_response(request)
+
+
+def absolute_url(path: str) -> str:
+    """Return the absolute URL of a page."""
+    return f"{settings.BASE_URL.rstrip('/')}{path}"

@@ -1,9 +1,14 @@
-"""Locks of migrations: a timeout, the processes that hold a lock, and indexes that were left unfinished."""
+"""Migrations: the SQL that Django cannot express, and the locks of migrations.
+
+The files in ``portal/<app>/sql/`` contain functions, triggers, partitioned tables and indexes of expressions.
+For locks, there is a timeout, a list of the processes that hold a lock, and a list of unfinished indexes.
+"""
 
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
@@ -13,6 +18,17 @@ from django.db import connection
 from django.db.migrations import RunSQL, SeparateDatabaseAndState
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations.base import Operation
+
+_PORTAL = Path(__file__).resolve().parents[2]
+
+
+def run_sql(app: str, name: str) -> RunSQL:
+    """Return a migration operation that runs ``portal/<app>/sql/<name>.sql``.
+
+    The operation cannot be reversed. To go back, restore a backup.
+    """
+    return RunSQL((_PORTAL / app / "sql" / f"{name}.sql").read_text(encoding="utf-8"))
+
 
 _EVERY_S = 0.1
 _QUERY_SHOWN = 80

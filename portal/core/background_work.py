@@ -1,7 +1,8 @@
-"""A loop for background work over rows or parts of a task. A row that fails does not stop the others."""
+"""Background work: loops over rows, and pauses after repeated failures."""
 
 import logging
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import TypeVar
 
 from django.db import Error, connection
@@ -33,3 +34,12 @@ def each_row(rows: Iterable[T], do: Callable[[T], R], *, what: str) -> list[R]:
     if failures:
         raise ExceptionGroup(f"{what} failed for {len(failures)} of {len(done) + len(failures)}", failures)
     return done
+
+
+def backoff(failures: int, *, first: timedelta, longest: timedelta) -> timedelta:
+    """Return the pause after a failure: ``first``, doubled for each earlier failure, but at most ``longest``.
+
+    ``failures``: the number of earlier failures, 0 or more.
+    """
+    enough: int = (longest // first).bit_length()
+    return min(first * (1 << min(failures, enough)), longest)
