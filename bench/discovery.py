@@ -34,8 +34,6 @@ def _measured() -> float:
     from portal.inventory.models import ObservedCircuit, Router
     from portal.inventory.observation_store import circuits_store
     from portal.web.page.list_filters import in_order
-    from portal.inventory.observation_store import circuits_store
-    from portal.web.page.list_filters import in_order
 
     ObservedCircuit.objects.all().delete()
     routers = Router.objects.in_bulk()

@@ -122,7 +122,7 @@ def _at(reported: ReportedEvent, now: datetime) -> datetime:
 
 
 def _event(router: Router, boot_id: str, reported: ReportedEvent, now: datetime) -> Event:
-    details: dict[str, Any] = {"boot_id": boot_id, **to_builtins(reported)}
+    details: dict[str, Any] = {"boot_id": boot_id, **to_builtins(reported, enc_hook=str)}
     kind = details.pop("kind")
     return Event(
         at=_at(reported, now),

@@ -14,7 +14,7 @@ from portal.inventory.models import ObservedRouter, Router
 from portal.vll.convergence.claims import claim_router
 from portal.vll.convergence.due import routers_due, routers_resend
 from portal.vll.models import RouterConvergence, Vll
-from portal.vll.operations import order_progress, orders_overdue_alarm
+from portal.vll.operations import orders_overdue_alarm, state_compare_and_swap
 from provisioning import intent_generations
 from provisioning.intent_generations import BEHIND_AGENT
 from provisioning.lost_work_sweep import behind_agents_announce, sweep
@@ -216,8 +216,8 @@ def test_failed_announcement_does_not_stop_the_alarms_of_other_orders(
         for n in (200, 300)
     ]
     broken, fine = sorted(others, key=lambda each: each.pk)
-    name = "portal.vll.operations.order_progress.announce"
-    monkeypatch.setattr(name, _failing_for(order_progress.announce, of="order_id", value=broken.pk))
+    name = "portal.vll.operations.state_compare_and_swap.announce"
+    monkeypatch.setattr(name, _failing_for(state_compare_and_swap.announce, of="order_id", value=broken.pk))
     with pytest.raises(ExceptionGroup):
         orders_overdue_alarm(now=now + timedelta(hours=1))
     alarmed = set(Event.objects.filter(kind="order.overdue").values_list("order_id", flat=True))
