@@ -28,15 +28,12 @@ from provisioning.agent_reply_decoder import (
     Reply,
     RoundTrips,
     State,
+    StateHead,
     StoredIntent,
-    frames_decode,
+    decoded,
     plan_decode,
     problem_decode,
-    rebuild_decode,
     reply_decode,
-    round_trips_decode,
-    state_decode,
-    stored_intent_decode,
 )
 from provisioning.intent_document import RouterIntent
 
@@ -147,22 +144,21 @@ class AgentClient:
         self._http.close()
 
     def stored_intent(self) -> StoredIntent | Unreachable:
-        """Return the intent that the agent has stored."""
-        response = self._request("GET", "/v1/state", partial(stored_intent_decode, router=self._router))
-        return (
-            Unreachable(f"GET /v1/state: HTTP {response.status}")
-            if isinstance(response, Refused)
-            else response
-        )
+        """Return the intent that the agent has stored. Generation 0 means that there is none."""
+        state = self._state(StateHead)
+        if isinstance(state, Unreachable):
+            return state
+        return state.stored or StoredIntent(generation=0, sha256="")
 
     def state(self) -> State | Unreachable:
         """Return the intent that the agent has stored, and all objects that it owns."""
-        response = self._request("GET", "/v1/state", partial(state_decode, router=self._router))
-        return (
-            Unreachable(f"GET /v1/state: HTTP {response.status}")
-            if isinstance(response, Refused)
-            else response
-        )
+        return self._state(State)
+
+    def _state(self, kind: type[Decoded]) -> Decoded | Unreachable:
+        response = self._request("GET", "/v1/state", partial(decoded, kind, router=self._router))
+        if isinstance(response, Refused):
+            return Unreachable(f"GET /v1/state: HTTP {response.status}")
+        return response
 
     def put_intent(
         self,
@@ -198,24 +194,35 @@ class AgentClient:
 
         ``count`` 0 only reads the counters. The agent at the other end counts the frames that arrive.
         """
-        request = {"schema": 1, "vll": str(vll), "end": side, "revision": revision}
-        document = json.dumps({**request, "frame": frame, "count": count, "rate_pps": rate_pps}).encode()
-        decode = partial(frames_decode, router=self._router, vll=vll, side=side, revision=revision)
-        return self._request("POST", "/v1/test-frames", decode, document)
+        return self._about_end(
+            "/v1/test-frames",
+            FramesSent,
+            {"schema": 1, "frame": frame, "count": count, "rate_pps": rate_pps},
+            vll=vll,
+            end=side,
+            revision=revision,
+        )
 
     def measure_round_trips(
         self, *, vll: UUID, side: str, revision: int
     ) -> RoundTrips | Refused | Unreachable:
         """Measure the round trips of a few small packets to the far end of an end's tunnel."""
-        document = json.dumps({"schema": 1, "vll": str(vll), "end": side, "revision": revision}).encode()
-        decode = partial(round_trips_decode, router=self._router, vll=vll, side=side, revision=revision)
-        return self._request("POST", "/v1/round-trips", decode, document)
+        return self._about_end(
+            "/v1/round-trips", RoundTrips, {"schema": 1}, vll=vll, end=side, revision=revision
+        )
 
     def rebuild(self, *, vll: UUID, side: str) -> RebuildAccepted | Refused | Unreachable:
         """Request that an end's sub-interface is deleted and created again."""
-        document = json.dumps({"vll": str(vll), "end": side}).encode()
-        decode = partial(rebuild_decode, router=self._router, vll=vll, side=side)
-        return self._request("POST", "/v1/rebuild", decode, document)
+        return self._about_end("/v1/rebuild", RebuildAccepted, {}, vll=vll, end=side)
+
+    def _about_end(
+        self, path: str, kind: type[Decoded], request: dict[str, Any], *, vll: UUID, **end: str | int
+    ) -> Decoded | Refused | Unreachable:
+        """Send a request about an end. The response must name the same end."""
+        document = json.dumps({**request, "vll": str(vll), **end}).encode()
+        return self._request(
+            "POST", path, partial(decoded, kind, router=self._router, vll=vll, **end), document
+        )
 
     def _request(
         self,

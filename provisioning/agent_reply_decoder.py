@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
@@ -238,35 +239,39 @@ class Owned(Struct, frozen=True):
     key: Natural53 | None = None
 
 
-class _StateHead(Struct, frozen=True):
+class StateHead(Struct, frozen=True):
+    """The part of ``GET /v1/state`` before the objects. ``stored`` None: the agent has no intent."""
+
     router: str
     stored: StoredIntent | None = field(name="held")
 
 
-class State(_StateHead, frozen=True):
-    """The part of ``GET /v1/state`` that the portal reads.
-
-    ``stored`` None: the agent has no intent. ``owned`` is empty while VPP is not connected.
-    """
+class State(StateHead, frozen=True):
+    """The part of ``GET /v1/state`` that the portal reads. ``owned`` is empty while VPP is not connected."""
 
     owned: tuple[Owned, ...]
 
 
-_reply, _plan, _problem = reader(_Reply), reader(_Plan), reader(dict[str, Any])
-_state_head, _state = reader(_StateHead), reader(State)
-_frames, _round_trips = reader(FramesSent), reader(RoundTrips)
-_rebuild = reader(RebuildAccepted)
+def decoded(kind: type[Document], body: bytes, /, **expected: object) -> Document:
+    """Decode a response whose members have the ``expected`` values. Raises ``BadReply``."""
+    try:
+        if _NUL.search(body):
+            raise BadReply("a string contains NUL, which cannot be kept as evidence")
+        document: Document = _reader(kind)(body)
+    except (Malformed, Invalid) as error:
+        raise BadReply(str(error)) from error
+    for name, value in expected.items():
+        if (actual := getattr(document, name)) != value:
+            raise BadReply(f"/{name} is {actual!r}, not {value!r}")
+    return document
+
+
+_reader: Callable[[Any], Callable[[bytes], Any]] = cache(reader)
 
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
     """Decode the response to ``sent``. It must name exactly the ends of ``sent``. Raises ``BadReply``."""
-    reply = _read(_reply, body)
-    for name, actual, expected in (
-        ("router", reply.router, sent.router),
-        ("generation", reply.generation, sent.generation),
-    ):
-        if actual != expected:
-            raise BadReply(f"/{name} is {actual!r}, not {expected!r}")
+    reply = decoded(_Reply, body, router=sent.router, generation=sent.generation)
     document: dict[str, Any] = to_builtins(reply)
     reasons = [actual["reason"] for actual in document["ends"]]
     ends = tuple(
@@ -286,64 +291,15 @@ def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
     return Reply(ends, document)
 
 
-def stored_intent_decode(body: bytes, *, router: str) -> StoredIntent:
-    """Decode the stored intent from the agent's state. Raises ``BadReply``."""
-    state = _read(_state_head, body)
-    _of_router(state, router)
-    return state.stored or StoredIntent(generation=0, sha256="")
-
-
-def state_decode(body: bytes, *, router: str) -> State:
-    """Decode an agent's state. Raises ``BadReply``."""
-    state = _read(_state, body)
-    _of_router(state, router)
-    return state
-
-
-def _of_router(state: _StateHead, router: str) -> None:
-    if state.router != router:
-        raise BadReply(f"this is not the state of {router}")
-
-
 def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
     """Decode a plan; its ``operations`` and ``ends`` are as in the contract. Raises ``BadReply``."""
-    plan = _read(_plan, body)
-    if plan.router != router:
-        raise BadReply(f"this is not a plan of {router}")
-    document: dict[str, Any] = to_builtins(plan)
+    document: dict[str, Any] = to_builtins(decoded(_Plan, body, router=router))
     return document
-
-
-def frames_decode(body: bytes, *, router: str, vll: UUID, side: str, revision: int) -> FramesSent:
-    """Decode the number of test frames that left this end. Raises ``BadReply``."""
-    sent = _read(_frames, body)
-    _about(sent, router=router, vll=vll, side=side, revision=revision)
-    return sent
-
-
-def round_trips_decode(body: bytes, *, router: str, vll: UUID, side: str, revision: int) -> RoundTrips:
-    """Decode the round-trip times to the other end. Raises ``BadReply``."""
-    timed = _read(_round_trips, body)
-    _about(timed, router=router, vll=vll, side=side, revision=revision)
-    return timed
-
-
-def rebuild_decode(body: bytes, *, router: str, vll: UUID, side: str) -> RebuildAccepted:
-    """Check that the agent accepted a rebuild. Raises ``BadReply``."""
-    accepted = _read(_rebuild, body)
-    if (accepted.router, accepted.vll, accepted.end) != (router, vll, side):
-        raise BadReply(f"this is not about {vll} {side} on {router}")
-    return accepted
-
-
-def _about(answer: FramesSent | RoundTrips, *, router: str, vll: UUID, side: str, revision: int) -> None:
-    if (answer.router, answer.vll, answer.end, answer.revision) != (router, vll, side, revision):
-        raise BadReply(f"this is not about {vll} {side} at revision {revision} on {router}")
 
 
 def problem_decode(body: bytes) -> dict[str, Any]:
     """Decode a complete problem document (RFC 9457). Raises ``BadReply``."""
-    problem = _read(_problem, body)
+    problem = decoded(dict[str, Any], body)
     if not isinstance(problem.get("type"), str):
         raise BadReply("this is no problem document")
     return problem
@@ -359,12 +315,3 @@ def _same_ends(ends: tuple[EndAnswer, ...], sent: RouterIntent) -> None:
         impossible = {"removed"} if wanted[end.vll, end.side, end.revision] else {"verified", "testing"}
         if end.status in impossible:
             raise BadReply(f"/ends: {end.vll} {end.side} cannot be {end.status}")
-
-
-def _read(read: Callable[[bytes], Document], body: bytes) -> Document:
-    try:
-        if _NUL.search(body):
-            raise BadReply("a string contains NUL, which cannot be kept as evidence")
-        return read(body)
-    except (Malformed, Invalid) as error:
-        raise BadReply(str(error)) from error

@@ -17,7 +17,7 @@ from django.db.models import Q
 from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
 from portal.core.background_work import backoff
-from portal.events.outbox import send_task
+from portal.events.task_requests import resend_tasks
 from portal.inventory.models import Router
 from portal.vll.convergence.claims import CLAIM, Claim, claim_router
 from portal.vll.convergence.due import TRUST_STORED, is_at_rest, is_unresponsive
@@ -32,7 +32,7 @@ from portal.vll.models import Attempt, Order, VllEnd
 from portal.vll.operations import answers_take, attempt_record
 from portal.vll.operations.paths import probe_answers_take, stored_probe_answers
 from portal.vll.operations.router_answers import stored_answers
-from portal.vll.router_operations.actions import end_rebuild_failed
+from portal.vll.router_operations.actions import end_rebuild_failed, rebuild_begin
 from portal.vll.router_operations.freeze import last_acknowledged_freeze
 from portal.vll.states import TERMINAL_ORDER_STATES
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable, agent_of
@@ -68,8 +68,7 @@ def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
     if is_at_rest(router_id, now=now()):
         return False
     if is_unresponsive(router_id, now=now()):
-        with transaction.atomic():
-            send_task(CONVERGE_DOUBTFUL, router_id, now=now())
+        resend_tasks(CONVERGE_DOUBTFUL, [(router_id,)])
         return False
     return converge_router(router_id, now=now)
 
@@ -158,7 +157,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
             waits = all_taken_in and any(end.status not in _CONFIRMED for end in reply.ends)
             wait = backoff(times - 1, first=FIRST_PAUSE, longest=LONGEST_PAUSE) if waits else None
             claim.release_accepted(retry_in=wait, now=now())
-            _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
+            _send_again_if_more_is_wanted(router, intent, all_taken_in)
         case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
             generation_take_back(router, generation=intent.generation)
             _behind(router, claim, stored=problem.get("held", intent.generation), now=now)
@@ -213,9 +212,7 @@ def _extending_claim(claim: Claim, started_at: datetime, now: Clock) -> Callable
     return go_on
 
 
-def _send_again_if_more_is_wanted(
-    router: Router, sent: RouterIntent, all_taken_in: bool, now: datetime
-) -> None:
+def _send_again_if_more_is_wanted(router: Router, sent: RouterIntent, all_taken_in: bool) -> None:
     """Send a message for changes made during the claim.
 
     The messages of these changes had no effect, because the router was claimed.
@@ -227,7 +224,7 @@ def _send_again_if_more_is_wanted(
         if not all_taken_in:
             intent_want(router.pk)
         if not wanted <= sent.end_keys() or another_intent_is_wanted(router.pk):
-            converge_routers([router.pk], now=now)
+            converge_routers([router.pk])
 
 
 def _record(
@@ -290,14 +287,19 @@ def request_ids_of(router: Router) -> list[str]:
     return list(dict.fromkeys(ids[: 4 * _MOST_IDS]))[:_MOST_IDS]
 
 
-def end_rebuild(vll: UUID, side: str, *, now: Clock = clock.now) -> None:
+def end_rebuild(
+    vll: UUID, side: str, *, requested_at: datetime | None = None, now: Clock = clock.now
+) -> None:
     """Request once that a router rebuilds the sub-interface of an end.
 
-    An event of the agent confirms the rebuild; an event of the portal reports why it failed. The request is
-    not retried: the operator sees the failure, and decides again.
+    An event of the agent confirms the rebuild; an event of the portal reports why it failed. After a failure,
+    the request is not repeated: the operator sees the failure, and decides again.
+
+    ``requested_at``: the time of the operator's request. None: a portal of the previous release sent the
+    task and stored no request.
     """
     end = VllEnd.objects.select_related("port__router").filter(vll=vll, side=side).first()
-    if end is None:
+    if end is None or not (requested_at is None or rebuild_begin(end, requested_at=requested_at)):
         return
     router = end.port.router
     if router.locked_since is not None:

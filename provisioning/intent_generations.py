@@ -12,8 +12,8 @@ from portal.allocation.tunnel_leases import PROBE_VNI
 from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import wanted_watch
 from portal.core.network.required_mtu import MAX_FRAME
+from portal.events.announcements import announce
 from portal.events.models import Event
-from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import TunnelPath
 from portal.vll.operations.paths import probes_on

@@ -3,14 +3,15 @@
 It is safe to run it twice.
 """
 
+import json
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from portal.allocation.tunnel_leases import cooled_down_leases_free
 from portal.core.background_work import each_row
-from portal.events.models import Outbox
+from portal.events.task_requests import send_task
 from portal.inventory.models import Router
 from portal.vll.convergence.due import routers_behind_agent, routers_resend
 from portal.vll.convergence.reconciliation import reconciliations_resend
@@ -20,18 +21,27 @@ from portal.vll.operations import (
     coolings_off_end,
     dead_routers_settle,
     orders_overdue_alarm,
+    plans_resend,
     scheduled_activation_tests_begin,
 )
 from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
+from portal.vll.router_operations.actions import rebuilds_resend
 from provisioning.intent_generations import behind_agent_announce
 
-KEEP_PUBLISHED = timedelta(days=1)
-FORGOTTEN_TOGETHER = 10_000
+# The relay of the previous release sends a row within a second.
+_RELAY_SENDS_WITHIN = timedelta(seconds=10)
+_TAKE_UNSENT = """
+UPDATE events_outbox SET published_at = %(now)s WHERE id IN (
+    SELECT id FROM events_outbox WHERE published_at IS NULL AND created_at < %(before)s
+    ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED)
+RETURNING task, args
+"""
 
 
 def sweep(*, now: datetime) -> None:
     """Run one round. Each part has its own transactions, and a failed part does not stop the other parts."""
     parts = (
+        unsent_of_previous_release_send,
         orders_overdue_alarm,
         coolings_off_end,
         dead_routers_settle,
@@ -41,9 +51,10 @@ def sweep(*, now: datetime) -> None:
         scheduled_activation_tests_begin,
         routers_resend,
         reconciliations_resend,
+        plans_resend,
+        rebuilds_resend,
         behind_agents_announce,
         cooled_down_leases_free,
-        published_forget,
     )
     with ExitStack() as round_:
         # ExitStack calls the last callback first, so the parts run in the order above. It raises their errors
@@ -52,13 +63,16 @@ def sweep(*, now: datetime) -> None:
             round_.callback(part, now=now)
 
 
-def published_forget(*, now: datetime) -> None:
-    """Delete messages that were published long ago.
+@transaction.atomic
+def unsent_of_previous_release_send(*, now: datetime) -> None:
+    """Send the requests that a process of the previous release stored and that no relay has sent.
 
-    At most FORGOTTEN_TOGETHER are deleted, because a sweep must end soon.
+    The next release drops the table and this function.
     """
-    old = Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).order_by("pk").values("pk")
-    Outbox.objects.filter(pk__in=old[:FORGOTTEN_TOGETHER]).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_UNSENT, {"now": now, "before": now - _RELAY_SENDS_WITHIN})
+        for task, args in cursor.fetchall():
+            send_task(task, *json.loads(args))
 
 
 def behind_agents_announce(*, now: datetime) -> None:

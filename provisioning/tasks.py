@@ -60,7 +60,6 @@ def keep_tunnel_paths() -> None:
 
 @shared_task(name=celery_tasks.TIME_PATHS)
 def time_paths() -> None:
-    # A lost message is sent again a minute later, so these messages need no outbox rows.
     for router_id in measuring_routers(now=clock.now()):
         time_paths_of.apply_async((router_id,), expires=ROUND_TRIPS_EVERY.total_seconds())
 
@@ -71,13 +70,17 @@ def time_paths_of(router_id: int) -> None:
 
 
 @shared_task(name=celery_tasks.REBUILD_END)
-def rebuild_end(vll_id: str, side: str) -> None:
-    end_rebuild(UUID(vll_id), side)
+def rebuild_end(vll_id: str, side: str, requested_at: str | None = None) -> None:
+    """Carry out the request made at ``requested_at`` (ISO 8601; None in a task of the previous release)."""
+    end_rebuild(
+        UUID(vll_id),
+        side,
+        requested_at=None if requested_at is None else datetime.fromisoformat(requested_at),
+    )
 
 
 @shared_task(name=celery_tasks.PROBE_PATHS)
 def probe_paths() -> None:
-    # A path that is not claimed stays due, so these messages need no outbox rows either.
     for path_id in paths_to_probe(now=clock.now()):
         probe_path.apply_async((str(path_id),), expires=CLAIM.total_seconds())
 

@@ -1,4 +1,4 @@
-# The portal: servers, workers, beat, relay and setup are this one image with different commands.
+# The portal: servers, workers, beat and setup are this one image with different commands.
 #   docker build -f deploy/docker/portal.Dockerfile -t longline-portal .
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 

@@ -31,7 +31,7 @@ MEAN_BETWEEN_FAULTS_S = 4.0
 FAULTS_AT_ONCE = 3
 
 PROCESSES = (
-    *("worker", "doubtful", "sweeper", "messenger", "relay", "beat", "web", "agent-api", "redis", "postgres"),
+    *("worker", "doubtful", "sweeper", "messenger", "beat", "web", "agent-api", "redis", "postgres"),
     *(f"{kind}-{router}" for kind in ("agent", "dataplane") for router in ROUTERS),
 )
 CABLES = tuple(f"cable-{router}" for router in ROUTERS)

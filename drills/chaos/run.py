@@ -35,7 +35,7 @@ REST_WITHIN_S = 120
 LATE_WITHIN_S = 180
 EMPTY_WITHIN_S = 120
 REPORT_INTERVAL_S = 1
-_PORTAL = ("worker", "doubtful", "sweeper", "messenger", "relay", "beat", "web", "agent-api")
+_PORTAL = ("worker", "doubtful", "sweeper", "messenger", "beat", "web", "agent-api")
 _SETTINGS = {
     "LONGLINE_MIN_CIR_BPS": "1",
     # Round-trip probes would send frames between the routers of lines and leave objects there.

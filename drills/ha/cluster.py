@@ -37,7 +37,6 @@ APP_UNITS = (
     "longline-web",
     "longline-live",
     "longline-agent-api",
-    "longline-relay",
     "longline-beat",
     *(f"longline-worker@{queue}" for queue in QUEUES),
 )
@@ -179,7 +178,7 @@ class Cluster:
         `hasty`: do not wait until a standby has the commits; a failure may lose them. Use it only before the
         first order.
         """
-        unit = command("longline-relay", self.machines[app].root)
+        unit = command("longline-beat", self.machines[app].root)
         argv = ["/opt/longline/.venv/bin/python", *arguments]
         more = {"PGOPTIONS": "-c synchronous_commit=off"} if hasty else {}
         return self.machines[app].run(argv, env=unit.env | more, cwd=unit.cwd)

@@ -30,7 +30,6 @@ SETTINGS = {
 # All processes that use the database. A restore stops them and starts them again.
 PROCESSES = (
     "beat",
-    "relay",
     "agent-api",
     "web",
     "doubtful-messenger",

@@ -38,7 +38,7 @@ _WORKERS = {
     "webhooks": 2,
     "webhooks_doubtful": 2,
 }
-_SERVERS = ("web", "agent-api", "live", "relay", "beat")
+_SERVERS = ("web", "agent-api", "live", "beat")
 
 
 @dataclass
@@ -104,8 +104,8 @@ class Installation:
             )
 
     def start_doors(self) -> None:
-        """Start the processes that people and routers connect to (web, agent API, live), and the
-        relay and beat.
+        """Start the processes that people and routers connect to (web, agent API, live), and
+        beat.
         """
         self.portal.start_servers(self.family)
         self.portal.start_live(self.family)

@@ -14,8 +14,7 @@ import redis
 QUEUES = ("provisioning", "telemetry", "batch", "netbox", "doubtful", "sweepers", "notifications", "webhooks")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _WAITING = """
-SELECT (SELECT count(*) FROM events_outbox WHERE published_at IS NULL),
-       (SELECT count(*) FROM vll_order WHERE state NOT IN ('completed', 'failed', 'rejected', 'cancelled')),
+SELECT (SELECT count(*) FROM vll_order WHERE state NOT IN ('completed', 'failed', 'rejected', 'cancelled')),
        (SELECT count(*) FROM telemetry_stale_bucket)
 """
 _WORK = """
@@ -63,7 +62,7 @@ class Samples:
             self.series[f"messages in {queue}"].append((at, waiting))
         found = self.database.execute(_WAITING).fetchone()
         assert found is not None
-        for name, value in zip(("outbox", "open orders", "buckets to roll up"), found, strict=True):
+        for name, value in zip(("open orders", "buckets to roll up"), found, strict=True):
             self.series[name].append((at, value))
 
     def work(self) -> Work:

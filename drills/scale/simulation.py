@@ -125,7 +125,7 @@ class Simulation:
         """Return the queues that contained more than a few messages in each of the last samples."""
         if not self.samples.series:
             return ["nothing was looked at yet"]
-        waiting = [f"messages in {queue}" for queue in QUEUES] + ["outbox"]
+        waiting = [f"messages in {queue}" for queue in QUEUES]
         found = {name: [value for _, value in self.samples.series[name][-3:]] for name in waiting}
         return [f"{name}: {values}" for name, values in found.items() if len(values) < 3 or min(values) > 20]
 

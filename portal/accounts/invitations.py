@@ -30,7 +30,7 @@ from portal.accounts.permissions import managed_customers, visible_customers
 from portal.accounts.tokens import maker_lock, tokens_end
 from portal.celery_tasks import SEND_INVITATION
 from portal.core.http.addresses import absolute_url
-from portal.events.outbox import send_task
+from portal.events.task_requests import send_task
 
 WINDOW = timedelta(days=1)
 PER_CUSTOMER, PER_ADDRESS = 100, 3
@@ -104,7 +104,7 @@ def invite(
             )
     except IntegrityError as error:
         raise AlreadyInvited(email=email) from error
-    send_task(SEND_INVITATION, invitation.pk, now=now)
+    send_task(SEND_INVITATION, invitation.pk)
     return invitation
 
 
@@ -236,7 +236,7 @@ def invitations_resend(*, now: datetime) -> list[int]:
     waiting = _unsent(now).filter(created_at__lt=now - _SENDING)
     due = sorted(waiting.values_list("pk", flat=True))
     for invitation_id in due:
-        send_task(SEND_INVITATION, invitation_id, now=now)
+        send_task(SEND_INVITATION, invitation_id)
     return due
 
 

@@ -22,7 +22,7 @@ from portal.accounts.errors import AddressTaken, EmailChangeOver
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import integrity_errors_as
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 
 
 def name_change(*, user: User, first_name: str, last_name: str) -> None:

@@ -1,30 +1,18 @@
-"""Alarms about the portal's own work: messages, mails, webhooks and NetBox."""
+"""Alarms about the portal's own work: queues, mails, webhooks and NetBox."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db.models import Count, Min
 
 from portal.alarms.kinds import PORTAL, AlarmCondition, Kind
 from portal.core.process_health import unserved_queues
-from portal.events.models import Outbox
 from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook
 
 # After this number of attempts, a mail has waited for twenty minutes. A server that uses greylisting accepts
 # the mail by then.
 TRIES_OF_A_MAIL = 4
-# The relay normally sends a message within a second.
-UNSENT_AFTER = timedelta(seconds=10)
-
-
-def relay(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm if messages wait too long. None is lost: the sweeper does the work later."""
-    unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
-    first = unsent.order_by("id").first()
-    if first is not None:
-        facts = {"messages": unsent.count(), "first": first.task}
-        yield AlarmCondition(kind=Kind.RELAY, object=PORTAL, name=PORTAL, since=first.created_at, facts=facts)
 
 
 def queues_without_worker(now: datetime) -> Iterator[AlarmCondition]:

@@ -31,7 +31,7 @@ from portal.allocation.errors import (
 )
 from portal.allocation.models import LAST_GRE_KEY, GreKeyLease, GrePairLease, ReservedVniRange, VniLease
 from portal.core.network.encapsulations import Encapsulation
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, TunnelAddress
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1

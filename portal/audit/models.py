@@ -90,12 +90,12 @@ UNTRACKED: dict[type[models.Model], str] = {
     Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
     VllEnd: "status status_revision status_at status_observation reason link_up link_since shut_down"
     " reachable observed_in_sync policed path_state path_since_ms drift contested vlan_loss"
-    " changed_since_report access_tag_before tunnel_tag_before",
+    " changed_since_report access_tag_before tunnel_tag_before rebuild_requested_at",
     # The context of each event has the request id of the change, so the column is not needed.
     Order: "state_at alarmed_at request_id",
     # The diagnosis at the time of the report. It contains reports of routers.
     TroubleReport: "finding",
-    Webhook: "secret previous_secret failures failing_since paused_until called_until claim claimed_until",
+    Webhook: "secret previous_secret failures failing_since paused_until claim claimed_until",
 }
 
 # The tables that are not recorded, by reason.
@@ -107,7 +107,7 @@ _REASONS = {
     ),
     "derived from rows; comments and acknowledgements are tracked": "alarms.Alarm",
     "the portal's own bookkeeping, which nobody decides": (
-        "alarms.AlarmRound api.KeptAnswer contenttypes.ContentType events.Outbox inventory.TopologyVersion "
+        "alarms.AlarmRound api.KeptAnswer contenttypes.ContentType inventory.TopologyVersion "
         "notifications.Delivery notifications.Mail notifications.MailLine notifications.ReportedMonth "
         "telemetry.AgentApiUptime telemetry.FrozenMonth telemetry.UnjudgedFiveMinutes vll.RouterConvergence "
         "vll.TunnelPath"

@@ -12,7 +12,7 @@ from portal.core.reader_zone import in_english
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.errors import NotForYouToClose, TroubleIsClosed, TroubleIsReported
 from portal.diagnosis.models import TroubleReport
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.vll.models import Vll
 
 

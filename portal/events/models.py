@@ -1,4 +1,4 @@
-"""Facts (Event), and requests for the tasks that follow from facts (Outbox)."""
+"""Facts."""
 
 from django.db import models
 from django.db.models import Q
@@ -39,24 +39,3 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.at:%Y-%m-%d %H:%M:%S}"
-
-
-class Outbox(models.Model):
-    """The request for a task: its name, and arguments such as ids.
-
-    The row is written in the transaction that makes the task necessary. The relay then sends the request to
-    Celery.
-    """
-
-    task = models.CharField(max_length=100)
-    args = models.JSONField(default=list)
-    created_at = models.DateTimeField()
-    published_at = models.DateTimeField(null=True)
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["id"], condition=Q(published_at__isnull=True), name="outbox_unpublished")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.task}{tuple(self.args)}"

@@ -24,7 +24,7 @@ from portal.core import clock
 from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.errors import DomainError
 from portal.core.http.request_log import current_request_id
-from portal.events.outbox import send_task
+from portal.events.task_requests import send_task
 from portal.imports.errors import (
     ImportIsOver,
     ImportKeepsFailing,
@@ -57,7 +57,7 @@ def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
     locked.failures = 0
     locked.begun_by, locked.begun_with = actor.user, actor.token
     locked.save(update_fields=["state", "begun_at", "begun_by", "begun_with", "moved_at", "failures"])
-    turn_next(locked, turn=locked.turn, now=now)
+    turn_next(locked, turn=locked.turn)
     return locked
 
 
@@ -87,7 +87,7 @@ def import_end(
     _move(this, state)
     this.ended_at, this.ended_by, this.stopped_by = now, user, stopped_by
     this.save(update_fields=["state", "ended_at", "ended_by", "stopped_by"])
-    first_queue(now=now)
+    first_queue()
 
 
 @transaction.atomic
@@ -102,7 +102,7 @@ def imports_resume(*, now: datetime) -> None:
     waiting = Import.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=first.pk)
     if waiting.exists():
         Import.objects.filter(pk=first.pk).update(moved_at=now)
-        first_queue(now=now)
+        first_queue()
 
 
 @transaction.atomic
@@ -144,7 +144,7 @@ def import_failed(this: Import, *, now: datetime) -> None:
     Import.objects.filter(pk=this.pk).update(moved_at=now)
     following = first_running()
     if following is not None and following.pk != this.pk:
-        first_queue(now=now)
+        first_queue()
 
 
 def first_running() -> Import | None:
@@ -157,23 +157,23 @@ def first_running() -> Import | None:
     return running.order_by("failures", "created_at", "pk").first()
 
 
-def first_queue(*, now: datetime) -> None:
+def first_queue() -> None:
     """If an import waits for its turn, queue the import whose turn it is.
 
     Repeated calls are safe: only one of several messages for the same turn has an effect.
     """
     if first := first_running():
-        send_task(RUN_IMPORT, str(first.pk), first.turn, now=now)
+        send_task(RUN_IMPORT, str(first.pk), first.turn)
 
 
 @transaction.atomic
-def turn_next(this: Import, *, turn: int, now: datetime) -> None:
+def turn_next(this: Import, *, turn: int) -> None:
     """End the turn number ``turn`` of this import and queue its next turn.
 
     If several workers call this function for the same turn, only the first call has an effect.
     """
     if Import.objects.filter(pk=this.pk, turn=turn).update(turn=turn + 1):
-        send_task(RUN_IMPORT, str(this.pk), turn + 1, now=now)
+        send_task(RUN_IMPORT, str(this.pk), turn + 1)
 
 
 def imports_forget(*, now: datetime) -> None:
@@ -231,7 +231,7 @@ def import_run(*, import_id: UUID, turn: int) -> None:
     try:
         while batch_run(import_id=import_id, now=clock.now(), until=until):
             if monotonic() >= until:
-                turn_next(this, turn=turn, now=clock.now())
+                turn_next(this, turn=turn)
                 return
     except Exception:
         # If the database cannot be reached, the failure cannot be recorded. No other import could continue
@@ -291,7 +291,7 @@ def _phase_end(this: Import, now: datetime) -> None:
         return
     this.state = ImportState.CHECKED
     this.save(update_fields=["state"])
-    first_queue(now=now)
+    first_queue()
 
 
 def _do(

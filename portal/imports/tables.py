@@ -13,7 +13,7 @@ from portal.allocation.vlan_leases import overlap
 from portal.celery_tasks import RUN_IMPORT
 from portal.core.errors import DomainError
 from portal.core.plain_text import made_plain
-from portal.events.outbox import send_task
+from portal.events.task_requests import send_task
 from portal.imports.errors import RowTwice, TableEmpty, refusal_record, sentence
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Claim, Kind
@@ -61,7 +61,7 @@ def import_stage(
     ImportRow.objects.bulk_create(staged, batch_size=_AT_ONCE)
     made.refused = sum(row.state == ImportRow.State.REFUSED for row in staged)
     made.save(update_fields=["refused"])
-    send_task(RUN_IMPORT, str(made.pk), made.turn, now=now)
+    send_task(RUN_IMPORT, str(made.pk), made.turn)
     return made
 
 

@@ -23,7 +23,7 @@ from django.db.models import F, QuerySet
 
 from portal.accounts.models import ApiToken, User
 from portal.accounts.tokens import secret_digest
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory import pki
 from portal.inventory.errors import (
     BadCertificateRequest,

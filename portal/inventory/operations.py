@@ -17,7 +17,7 @@ from django.db import transaction
 
 from portal.accounts.models import Customer, User
 from portal.accounts.team import customer_lock, customer_reopen, customer_retire
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.errors import (
     BookableBelowBooked,
     BookableTwice,

@@ -11,7 +11,7 @@ from django.db.models import Model, ProtectedError, UniqueConstraint
 
 from portal.accounts.models import Customer, User
 from portal.core.errors import DomainError, integrity_errors_as
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.errors import InUse, Retired, ValueTaken
 from portal.inventory.kinds import KIND_OF, check_limits
 from portal.inventory.models import Router

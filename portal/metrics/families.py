@@ -22,7 +22,6 @@ from portal.allocation.pool_usage import pool_counts
 from portal.core.network.path_bfd import PathState
 from portal.core.process_health import queue_names
 from portal.core.redis_servers import broker_client, in_short
-from portal.events.models import Outbox
 from portal.inventory.models import FRESH, ObservedPath, Router, RouterSilence
 from portal.notifications.models import Delivery, Mail, Webhook
 from portal.telemetry.router_losses import recent_buffers, recent_losses
@@ -253,19 +252,6 @@ def age_s(oldest: datetime | None, *, now: datetime) -> float:
     It is also 0 if the row's time is in the future, because the clock of the machine that wrote it is ahead.
     """
     return 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())
-
-
-def outbox_families(now: datetime) -> Iterator[Metric]:
-    waiting = Outbox.objects.filter(published_at__isnull=True).aggregate(
-        rows=Count("pk"), oldest=Min("created_at")
-    )
-    lag = age_s(waiting["oldest"], now=now)
-    yield GaugeMetricFamily(
-        "longline_outbox_rows", "Messages that the relay has not sent to Celery yet.", waiting["rows"]
-    )
-    yield GaugeMetricFamily(
-        "longline_outbox_lag_seconds", "Age of the oldest message in the outbox; 0 if it is empty.", lag
-    )
 
 
 def notification_families(now: datetime) -> Iterator[Metric]:

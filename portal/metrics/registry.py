@@ -42,7 +42,6 @@ _FROM_THE_DATABASE = (
     families.line_families,
     families.path_families,
     families.order_families,
-    families.outbox_families,
     families.router_families,
     families.loss_families,
     families.lease_families,

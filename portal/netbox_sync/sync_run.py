@@ -20,7 +20,7 @@ from portal.accounts.models import User
 from portal.celery_tasks import SYNC_NETBOX
 from portal.core import clock
 from portal.core.background_work import backoff
-from portal.events.outbox import send_task
+from portal.events.task_requests import send_task
 from portal.netbox_sync.client import Client, Configuration, configuration
 from portal.netbox_sync.errors import Failure, NetboxError
 from portal.netbox_sync.import_changes import GONE, Applier, Difference, differences, local_inventory
@@ -117,7 +117,7 @@ def run_request(*, dry: bool, requester: str, now: datetime) -> None:
             )
     except IntegrityError:
         return
-    send_task(SYNC_NETBOX, now=now)
+    send_task(SYNC_NETBOX)
 
 
 @transaction.atomic
@@ -130,7 +130,7 @@ def change_announced(*, now: datetime) -> None:
     row = NetboxState.objects.select_for_update().get(pk=1)
     NetboxState.objects.filter(pk=1).update(wanted_at=now)
     if not row.change_waits:
-        send_task(SYNC_NETBOX, now=now)
+        send_task(SYNC_NETBOX)
 
 
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:

@@ -19,7 +19,7 @@ from portal.accounts.own_account import (
 from portal.celery_tasks import SEND_MAIL
 from portal.core import clock
 from portal.core.http.addresses import absolute_url
-from portal.events.outbox import send_tasks
+from portal.events.task_requests import resend_tasks
 from portal.notifications.line_mails import ABOUT_LINES, ABOUT_ROUTERS, current_updates, updates_record
 from portal.notifications.mail_recipients import MAILED_KINDS, RECEIVER_CHANGED, unsubscribe_path, who_runs_it
 from portal.notifications.mail_templates import mail_content
@@ -30,26 +30,22 @@ _WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360
 # The time for which a sender claims a mail. It is longer than EMAIL_TIMEOUT, the timeout of the mail server,
 # so that two processes do not send the same mail.
 _SENDING = timedelta(seconds=60)
-# The time after which a task that has not begun counts as lost.
-_CALLED_FOR = timedelta(seconds=60)
 _AT_ONCE = 100
 _RECENT = timedelta(minutes=5)
 # Kinds of mail whose ``data`` contains the recipient: the new or the old address of the account.
 _NAMES_RECIPIENT = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
 
 
-@transaction.atomic
 def mails_call(*, now: datetime) -> int:
-    """Send a task for each mail that is due, at most ``_AT_ONCE``. Return the number of tasks.
+    """Send a task for each mail that is due. Of ``_AT_ONCE`` mails at most, tasks may wait for a worker.
+
+    Return the number of tasks.
 
     Mails of kinds that this release does not know are left to workers of a newer release.
     """
-    due = Mail.objects.filter(next_try_at__lte=now, kind__in=MAILED_KINDS).order_by("next_try_at")
-    rows = list(due.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_AT_ONCE])
-    if rows:
-        Mail.objects.filter(pk__in=rows).update(next_try_at=now + _CALLED_FOR)
-        send_tasks(SEND_MAIL, [[pk] for pk in rows], now=now)
-    return len(rows)
+    due = Mail.objects.filter(_free(now), next_try_at__lte=now, kind__in=MAILED_KINDS)
+    rows = due.order_by("next_try_at").values_list("pk", flat=True)[:_AT_ONCE]
+    return len(resend_tasks(SEND_MAIL, [(pk,) for pk in rows]))
 
 
 def mail_send(*, mail_id: int, now: datetime) -> None:
@@ -58,8 +54,7 @@ def mail_send(*, mail_id: int, now: datetime) -> None:
     If the process is killed after the server accepted the mail and before the result is stored, the mail is
     sent again with the same Message-ID. Mails of kinds that this release does not know are not sent.
     """
-    free = Q(sending_until__isnull=True) | Q(sending_until__lt=now)
-    mine = Mail.objects.filter(free, pk=mail_id, state=Mail.State.PENDING, kind__in=MAILED_KINDS)
+    mine = Mail.objects.filter(_free(now), pk=mail_id, state=Mail.State.PENDING, kind__in=MAILED_KINDS)
     if not mine.update(sending_until=now + _SENDING):
         return
     found = Mail.objects.select_related("user", "customer").get(pk=mail_id)
@@ -91,6 +86,10 @@ def mails_forget(*, before: datetime) -> int:
     """
     settled: QuerySet[Mail] = Mail.objects.exclude(state=Mail.State.PENDING).filter(created_at__lt=before)
     return settled.exclude(group=Group.STATUS, state=Mail.State.SENT).delete()[0]
+
+
+def _free(now: datetime) -> Q:
+    return Q(sending_until__isnull=True) | Q(sending_until__lt=now)
 
 
 def _send(found: Mail, template: str, values: dict[str, Any]) -> None:

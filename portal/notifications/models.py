@@ -195,8 +195,6 @@ class Webhook(models.Model):
     # No attempt is made before this time. The pause limits the attempts to a receiver that does not respond,
     # regardless of the number of pending deliveries.
     paused_until = models.DateTimeField(null=True, db_column="resting_until")
-    # A task for the webhook has been sent. If it has not begun by this time, it counts as lost.
-    called_until = models.DateTimeField(null=True)
     # The worker that is sending, and the end of its claim. A webhook gets one request at a time.
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)

@@ -2,7 +2,7 @@
 
 Each webhook has at most one turn at a time. Webhooks whose last attempt failed use a separate queue, so that
 slow receivers delay only each other. The state is in the database. If a task is lost, another task is sent
-after a minute. A receiver can request a pause with Retry-After (RFC 9110, section 10.2.3).
+soon. A receiver can request a pause with Retry-After (RFC 9110, section 10.2.3).
 """
 
 import base64
@@ -23,7 +23,7 @@ from django.db.models import Exists, OuterRef, Q
 from portal.accounts.secret_encryption import decrypt_secret
 from portal.celery_tasks import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.core.background_work import backoff
-from portal.events.outbox import send_tasks
+from portal.events.task_requests import resend_tasks
 from portal.notifications.http_post import Outcome, post
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import rules
@@ -88,8 +88,6 @@ def cooldown_until(failures: int, *, now: datetime, requested: timedelta = _NOTH
     return now + max(backoff(failures - 1, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE), requested)
 
 
-# The time after which a task that has not begun counts as lost.
-_CALLED_FOR = timedelta(seconds=60)
 # The duration of a worker's claim. It is longer than the longest attempt (http_post.TOTAL_S), so that two
 # workers never send to the same webhook at the same time.
 _CLAIMED_FOR = timedelta(seconds=60)
@@ -99,18 +97,11 @@ _LOGGED = 20
 Post = Callable[..., Outcome]
 
 
-@transaction.atomic
 def webhooks_call(*, now: datetime) -> int:
     """Send a task for each webhook with due deliveries that no worker handles. Return the number of tasks."""
-    rows = list(_waiting(now).select_for_update(skip_locked=True, no_key=True).values_list("pk", "failures"))
-    Webhook.objects.filter(pk__in=[pk for pk, _ in rows]).update(called_until=now + _CALLED_FOR)
-    for task, calls in (
-        (WEBHOOK_TURN, [[pk] for pk, failures in rows if not failures]),
-        (DOUBTFUL_WEBHOOK_TURN, [[pk] for pk, failures in rows if failures]),
-    ):
-        if calls:
-            send_tasks(task, calls, now=now)
-    return len(rows)
+    rows = list(_waiting(now).values_list("pk", "failures"))
+    sent = resend_tasks(WEBHOOK_TURN, [(pk,) for pk, failures in rows if not failures])
+    return len(sent + resend_tasks(DOUBTFUL_WEBHOOK_TURN, [(pk,) for pk, failures in rows if failures]))
 
 
 def webhook_deliver(
@@ -128,7 +119,7 @@ def webhook_deliver(
     began = clock()
     free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=began)
     mine = Webhook.objects.filter(free, pk=webhook_id, disabled_at__isnull=True)
-    if not mine.update(claim=claim, claimed_until=began + _CLAIMED_FOR, called_until=None):
+    if not mine.update(claim=claim, claimed_until=began + _CLAIMED_FOR):
         return 0
     tries = 0
     try:
@@ -147,7 +138,6 @@ def _waiting(now: datetime) -> Any:
     return (
         Webhook.objects.filter(Exists(due), disabled_at__isnull=True)
         .filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
-        .filter(Q(called_until__isnull=True) | Q(called_until__lt=now))
         .filter(Q(paused_until__isnull=True) | Q(paused_until__lte=now))
     )
 

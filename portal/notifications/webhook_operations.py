@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.secret_encryption import encrypt_secret
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.notifications.errors import DeliveryUnderWay, TooManyWebhooks, WebhookDisabled
 from portal.notifications.event_catalogue import body
 from portal.notifications.mail_recipients import RECEIVER_CHANGED

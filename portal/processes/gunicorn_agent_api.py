@@ -6,14 +6,13 @@ Connections use TLS 1.3 and need a client certificate of the portal's own CA. Th
 the certificate belongs to.
 """
 
-import resource
 import ssl
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from portal.processes.gunicorn_logging import GunicornLog
+from portal.processes.gunicorn_common import GunicornLog, open_files_raise
 from portal.processes.preloaded_objects import when_ready as when_ready
 from portal.processes.socket_timeouts import TimeoutTlsSocket
 from portal.settings import LONGLINE_PKI_DIR
@@ -33,6 +32,8 @@ preload_app = True
 keepalive = 75
 # Each agent keeps two connections open, because a TLS handshake per report would be expensive.
 worker_connections = 10_000
+# Each connection is an open file.
+on_starting = open_files_raise
 certfile = str(LONGLINE_PKI_DIR / "portal.pem")
 keyfile = str(LONGLINE_PKI_DIR / "portal.key")
 ca_certs = str(LONGLINE_PKI_DIR / "ca.pem")
@@ -65,9 +66,3 @@ def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> s
         _contexts.clear()
         _contexts[written] = context
     return context
-
-
-def on_starting(server: Any) -> None:
-    """gunicorn's hook: raise the limit of open files to the maximum. Each connection is an open file."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))

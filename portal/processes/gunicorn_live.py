@@ -6,13 +6,41 @@ Bind it to an address that the proxy can reach, as for the web process. For slow
 the data.
 """
 
-import resource
-from typing import Any
+import asyncio
+import os
+from importlib import import_module
+from typing import Any, cast
 
-from portal.processes.asgi_timeouts import TimeoutWorker
-from portal.processes.gunicorn_logging import GunicornLog
+import django
+from gunicorn.asgi.protocol import ASGIProtocol
+from gunicorn.workers import gasgi
 
-wsgi_app = "portal.processes.asgi_live"
+from portal.processes.gunicorn_common import GunicornLog, open_files_raise
+
+
+class TimeoutProtocol(ASGIProtocol):
+    """A connection on which the first request, with all its headers, must arrive within
+    ``keepalive`` seconds.
+
+    gunicorn limits the time until the next request of a connection, but not the time until the first request.
+    A client could open any number of connections and send a byte now and then (CWE-400; "slowloris").
+    """
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        # gunicorn stops this timer when the headers have arrived. A stream has no limit after that.
+        self._arm_keepalive_timer()
+
+
+class TimeoutWorker(gasgi.ASGIWorker):
+    """gunicorn's own worker with TimeoutProtocol. The worker finds its protocol by a name in its module."""
+
+    def init_process(self) -> None:
+        gasgi.ASGIProtocol = cast("type[ASGIProtocol]", TimeoutProtocol)
+        super().init_process()
+
+
+wsgi_app = "portal.processes.gunicorn_live:application()"
 worker_class = TimeoutWorker
 asgi_loop = "asyncio"
 asgi_lifespan = "on"
@@ -29,9 +57,12 @@ graceful_timeout = 1
 # Only LONGLINE_TRUSTED_PROXIES decides which proxies' headers the portal believes (portal.core).
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
+# Each stream is an open file.
+on_starting = open_files_raise
 
 
-def on_starting(server: Any) -> None:
-    """gunicorn's hook: raise the limit of open files to the maximum. Each stream is an open file."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))
+def application() -> Any:
+    """Return the ASGI application. Its modules need Django."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "portal.processes.settings_live"
+    django.setup()
+    return import_module("portal.processes.live_events").LiveEvents()

@@ -5,10 +5,23 @@
 The process has no authentication. Bind it to loopback or to an address of the management network.
 """
 
-from portal.processes.gunicorn_logging import GunicornLog
+import os
+from importlib import import_module
+from typing import Any
+
+import django
+
+from portal.processes.gunicorn_common import GunicornLog
 from portal.processes.gunicorn_web import TimeoutWorker
 
-wsgi_app = "portal.processes.wsgi_metrics"
+wsgi_app = "portal.processes.gunicorn_metrics:application()"
 worker_class = TimeoutWorker
 logger_class = GunicornLog
 threads = 2
+
+
+def application() -> Any:
+    """Return the WSGI application. Its modules need Django."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+    django.setup()
+    return import_module("portal.metrics.registry").application

@@ -20,7 +20,7 @@ _BROKER_PATIENCE_S = 0.5
 class _Broker:
     """The state of Redis. It is shown but does not affect readiness.
 
-    While Redis is unavailable, the portal still accepts orders; they wait in the outbox.
+    While Redis is unavailable, the portal still accepts orders, and their tasks start later.
     """
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from psycopg.errors import CheckViolation, UniqueViolation
 
 from portal.core.clock import to_ms, to_time
 from portal.core.db.sessions import pipelined_transaction
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import Router
 from portal.telemetry.partitioned_tables import FIVE_MINUTES, LOSS_SAMPLES, SAMPLES, partitions_ensure
 from portal.telemetry.reported_counters import (

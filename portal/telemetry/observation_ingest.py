@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.path_bfd import wanted_watch
-from portal.events.outbox import send_task
+from portal.events.task_requests import send_task
 from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.inventory.observation_store import (
     LOADS_STORE,
@@ -124,7 +124,9 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
         now=now,
     )
     back = _is_back(last, report, now)
-    ended = back and pause_end(router.pk, now=now)
+    if back:
+        # A message of a sweep may wait behind unresponsive routers, so request convergence in any case.
+        pause_end(router.pk, now=now)
     otherwise = _polices_otherwise(router, last, report) or report.labels != (
         last is not None and last.labels
     )
@@ -134,8 +136,8 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
         otherwise = intent_want(router.pk, unless_wanted=True)
     changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, report))
     request = changed and router_changed(router.pk, now=now)
-    if request or ended or otherwise:
-        send_task(CONVERGE_ROUTER, router.pk, now=now)
+    if request or back or otherwise:
+        send_task(CONVERGE_ROUTER, router.pk)
     return True
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from psycopg.types.json import Jsonb
 
 from portal.core.network.path_bfd import is_path_down
-from portal.events.outbox import announce_of_lines
+from portal.events.announcements import announce_of_lines
 from portal.inventory.models import FRESH, ObservedRouter, Router, RouterSilence
 from portal.inventory.reported_observation import EndObservation
 from portal.vll.models import EndMove, Order, Vll, VllEnd

@@ -25,7 +25,7 @@ from django.db.models.functions import Coalesce, Greatest
 from portal.core import clock
 from portal.core.background_work import each_row
 from portal.core.clock import EPOCH
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import FRESH, ObservedRouter, Router, RouterSilence
 from portal.telemetry.models import AgentApiUptime, UnjudgedFiveMinutes
 from portal.telemetry.time_spans import Span, length, merged, within, without

@@ -15,7 +15,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.bandwidth_bookings import bandwidth_forget
 from portal.allocation.cpu_core_bookings import bookable_of, cores_suffice
 from portal.allocation.packet_capacity import weights_of
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.rules import Rules, Write, rules_register
 from portal.underlay.topology_cache import topology_lock, topology_when_all_report
@@ -105,7 +105,7 @@ class CustomerRules(Rules):
         before = Customer.objects.select_for_update(no_key=True).get(pk=write.row.pk).name
         yield
         if write.row.name != before:
-            labels_changed(Vll.objects.filter(customer=write.row), now=write.now)
+            labels_changed(Vll.objects.filter(customer=write.row))
 
     def users(self, row: Customer) -> list[str]:
         lines = Vll.objects.filter(customer=row).exclude(lifecycle__in=TERMINAL_LIFECYCLES)

@@ -16,7 +16,7 @@ from portal.core.background_work import each_row
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.required_mtu import VLAN_TAG, required_ip_mtu
 from portal.core.network.vlan_tags import Tagging
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import Port, Router
 from portal.underlay.path_mtu import path_check
 from portal.underlay.topology import Topology

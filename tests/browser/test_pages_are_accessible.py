@@ -19,7 +19,6 @@ from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import GROUPS
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
-from portal.events.models import Outbox
 from portal.imports.models import Import
 from portal.imports.operations import import_cancel
 from portal.inventory.models import (
@@ -45,6 +44,7 @@ from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.imports.files import checked, staged
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate, refuse
 from tests.integration.telemetry.test_losses import of_interface, of_router, store_at
 
@@ -676,11 +676,11 @@ def test_drift_is_repaired_from_the_routers_page(
     assert person.accessibility_violations() == []
     row = person.page.get_by_role("row", name="active host-cust1, VLAN 101")
     expect(row.get_by_role("cell").nth(2)).to_have_text("true")
-    requests = Outbox.objects.filter(task="provisioning.converge_router", args=[rhino.pk])
-    before = requests.count()
+    message = ("provisioning.converge_router", [rhino.pk])
+    before = requested().count(message)
     person.page.get_by_role("button", name="Repair now").click()
     expect(person.page.get_by_text("is being queried again. Its answer appears below.")).to_be_visible()
-    assert requests.count() == before + 1
+    assert requested().count(message) == before + 1
     assert person.complaints == []
 
 

@@ -266,14 +266,14 @@ def test_each_setting_is_available_as_a_value() -> None:
 
 
 def test_settings_arrive_unchanged(everything: list[Manifest]) -> None:
-    of_web, of_relay = (environment(main_container(pods(everything)[name])) for name in ("web", "relay"))
+    of_web, of_beat = (environment(main_container(pods(everything)[name])) for name in ("web", "beat"))
     assert of_web["LONGLINE_MIN_CIR_BPS"] == "1000000"
     assert of_web["LONGLINE_CORE_HEADROOM"] == "0.5"
     assert of_web["NETBOX_APPLY"] == "false"
     assert of_web["BASE_URL"] == "https://portal.example.net"
     assert of_web["LONGLINE_TRUSTED_PROXIES"] == "10.244.0.0/16"
     # Single sign-on needs a secret that other processes do not get.
-    assert {name for name in of_web.keys() - of_relay.keys() if name.startswith("OIDC")} == {
+    assert {name for name in of_web.keys() - of_beat.keys() if name.startswith("OIDC")} == {
         "OIDC_CLIENT_ID",
         "OIDC_CLIENT_SECRET_FILE",
         "OIDC_SERVER_URL",

@@ -81,7 +81,7 @@ def test_a_unit_has_a_small_exposure_level(units: Path, name: str) -> None:
 
 def test_every_unit_is_installed_by_a_guide() -> None:
     guides = text_of("get-started", "operate", "routers")
-    # Guides also write longline-{web,relay}.service.
+    # Guides also write longline-{web,beat}.service.
     named = {
         f"longline-{part}"
         for found in re.findall(r"longline-\{([\w,-]+)\}", guides)

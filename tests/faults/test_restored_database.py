@@ -13,7 +13,7 @@ from drills.checks.vpptestctl import VppConfig
 from drills.restore.dump import dump, restore
 
 # All processes that write automatically. The servers keep running while the database is replaced.
-WRITERS = ("worker", "sweeper", "beat", "relay")
+WRITERS = ("worker", "sweeper", "beat")
 ALARM_WITHIN_S = 60
 RECONCILED_WITHIN_S = 30
 

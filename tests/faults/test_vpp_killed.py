@@ -10,7 +10,7 @@ from drills.checks.customer import CONCURRENT, Customer, Line
 from drills.checks.expected_configuration import flaws
 from drills.checks.vpptestctl import VppRefused
 
-PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
+PORTAL = ("worker", "sweeper", "beat", "agent-api")
 REAPPLIED_WITHIN_S = 30
 
 

@@ -7,13 +7,14 @@ from typing import Any, Literal, Self
 
 from portal.celery_tasks import TEST_LINE
 from portal.core import clock
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.vll.models import ActivationTest, Vll
 from provisioning.activation_tests import activation_test
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters
 from provisioning.intent_generations import router_intent
 from tests.integration.isp import Isp
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import answer
 
 
@@ -91,7 +92,7 @@ def carry_out(vll: Vll, *, now: Callable[[], datetime] = clock.now) -> Activatio
 def requests_for(vll: Vll) -> int:
     """Return how often the portal requested the line's waiting test from a worker."""
     [test] = vll.activation_tests.filter(state="waiting")
-    return Outbox.objects.filter(task=TEST_LINE, args=[str(test.pk)]).count()
+    return requested().count((TEST_LINE, [str(test.pk)]))
 
 
 def apart(isp: Isp, router: str) -> list[bool]:

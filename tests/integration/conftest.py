@@ -18,7 +18,14 @@ from portal.vll.models import Vll
 from tests.integration.activation_testing import Underlay
 from tests.integration.isp import Isp, build_isp, member
 from tests.integration.orders import order
+from tests.integration.requested_tasks import forget_requests
 from tests.integration.router_answers import activate
+
+
+@pytest.fixture(autouse=True)
+def no_messages() -> None:
+    """Forget the messages of earlier tests."""
+    forget_requests()
 
 
 @pytest.fixture

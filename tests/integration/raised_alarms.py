@@ -10,7 +10,6 @@ from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch, find_conditions
 from portal.alarms.sentences import headline, note
 from portal.core import clock
-from portal.events.models import Outbox
 from tests.integration.web_pages.browser import text
 
 
@@ -24,11 +23,6 @@ def alarms_found(kind: Kind, now: Any = None) -> list[AlarmCondition]:
 def alarm_texts(kind: Kind, now: Any = None) -> list[str]:
     """Return the findings as text: ``rhino: its note``."""
     return [f"{each.name}: {note(each.kind, each.facts)}".strip() for each in alarms_found(kind, now)]
-
-
-def relay_sends() -> None:
-    """Pretend that a relay runs: on a busy machine, waiting messages would raise an alarm."""
-    Outbox.objects.all().delete()
 
 
 def alarm_headline(each: AlarmCondition | Alarm) -> str:

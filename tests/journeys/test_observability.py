@@ -71,7 +71,7 @@ def test_a_requests_id_follows_its_order_from_the_web_to_both_agents(watched: St
 
 
 def test_every_line_of_every_log_is_json(watched: Stack) -> None:
-    for name in ("web", "agent-api", "relay", "beat", "agent-rhino", "agent-hippo", "metrics"):
+    for name in ("web", "agent-api", "beat", "agent-rhino", "agent-hippo", "metrics"):
         text = (watched.portal.logs / f"{name}.log").read_text(errors="replace")
         other = [line for line in text.splitlines() if not line.startswith("{")]
         # Celery greets on its standard output before it logs.

@@ -18,7 +18,7 @@ from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, pass_both_ways
 from tests.lab.test_diagnosis import wait_for_verdict
 from tests.lab.test_network_taken_over import all_found
 
-PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
+PORTAL = ("worker", "sweeper", "beat", "agent-api")
 LINE = Combination("geneve6", "dot1q")
 STREAM_FRAMES = 300
 GAP_S = 0.01

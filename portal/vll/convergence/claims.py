@@ -91,9 +91,7 @@ def claim_router(router_id: int, *, now: datetime) -> Claim | None:
     RouterConvergence.objects.bulk_create([RouterConvergence(router_id=router_id)], ignore_conflicts=True)
     token = uuid4()
     row = RouterConvergence.objects.filter(router_id=router_id)
-    if not row.filter(is_free(now=now)).update(
-        claim=token, claimed_until=now + CLAIM, changed=False, resent_at=None
-    ):
+    if not row.filter(is_free(now=now)).update(claim=token, claimed_until=now + CLAIM, changed=False):
         return None
     mine = row.filter(claim=token).first()
     if mine is None:

@@ -2,16 +2,14 @@
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from portal.celery_tasks import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
-from portal.events.models import Outbox
-from portal.events.outbox import resend_tasks
+from portal.celery_tasks import CONVERGE_ROUTER
+from portal.events.task_requests import resend_tasks
 from portal.inventory.models import FRESH, Router
 from portal.vll.convergence.claims import is_free
 from portal.vll.convergence.requests import intent_is_wanted
-from portal.vll.models import RouterConvergence, VllEnd, VllTombstone
+from portal.vll.models import VllEnd, VllTombstone
 from portal.vll.operations.paths import probes_on
 from portal.vll.queries import unconfirmed_ends
 
@@ -55,21 +53,10 @@ def routers_due(*, now: datetime) -> list[int]:
     )
 
 
-@transaction.atomic
 def routers_resend(*, now: datetime) -> list[int]:
-    """Request convergence of each due router again; return the ids of these routers.
-
-    Routers whose message still waits in the outbox are left out.
-    """
-    waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
-    on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
-    due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
-    RouterConvergence.objects.bulk_create(
-        [RouterConvergence(router_id=router_id) for router_id in due], ignore_conflicts=True
-    )
-    # The condition is checked again under the locks, because a worker may have claimed a router meanwhile.
-    rows = RouterConvergence.objects.filter(is_free(now=now), router__in=due)
-    return resend_tasks(CONVERGE_ROUTER, rows, named_by="router_id", now=now)
+    """Request convergence of each due router again; return the ids of these routers."""
+    due = [(router_id,) for router_id in routers_due(now=now)]
+    return [int(router_id) for (router_id,) in resend_tasks(CONVERGE_ROUTER, due)]
 
 
 def routers_behind_agent() -> list[Router]:

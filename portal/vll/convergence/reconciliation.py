@@ -7,14 +7,14 @@ from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.celery_tasks import ADOPT_GENERATION
-from portal.events.outbox import announce, send_task, send_tasks
+from portal.events.announcements import announce
+from portal.events.task_requests import resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.convergence.requests import converge_routers_on_request
 from portal.vll.models import RouterConvergence
 
-# How long a requested reconciliation stays valid, and after which time its task is sent again.
+# How long a requested reconciliation stays valid.
 RECONCILE_WITHIN = timedelta(minutes=15)
-RECONCILE_AGAIN = timedelta(seconds=60)
 
 
 @transaction.atomic
@@ -30,10 +30,9 @@ def generation_adopt_request(*, router: Router, user: User, now: datetime) -> No
         defaults={
             "reconcile_requested_at": now,
             "reconcile_requested_by": user.username,
-            "reconcile_sent_at": now,
         },
     )
-    send_task(ADOPT_GENERATION, router.pk, user.username, now.isoformat(), now=now)
+    send_task(ADOPT_GENERATION, router.pk, user.username, now.isoformat())
 
 
 @transaction.atomic
@@ -45,14 +44,11 @@ def reconciliations_resend(*, now: datetime) -> int:
     """
     requested = RouterConvergence.objects.filter(reconcile_requested_at__isnull=False)
     requested.filter(reconcile_requested_at__lt=now - RECONCILE_WITHIN).update(reconcile_requested_at=None)
-    lost = requested.filter(reconcile_sent_at__lt=now - RECONCILE_AGAIN).select_for_update(skip_locked=True)
-    rows = list(
-        lost.order_by("router").values_list("router", "reconcile_requested_by", "reconcile_requested_at")
+    rows = requested.order_by("router").values_list(
+        "router", "reconcile_requested_by", "reconcile_requested_at"
     )
-    requested.filter(router__in=[router for router, _by, _at in rows]).update(reconcile_sent_at=now)
     calls = [(router, by, requested_at.isoformat()) for router, by, requested_at in rows if requested_at]
-    send_tasks(ADOPT_GENERATION, calls, now=now)
-    return len(calls)
+    return len(resend_tasks(ADOPT_GENERATION, calls))
 
 
 def reconciliation_is_pending(router_id: int, *, requested_at: datetime | None, now: datetime) -> bool:
@@ -96,7 +92,7 @@ def generation_count_from(
             data={"from": locked.generation, "to": stored},
         )
     RouterConvergence.objects.filter(router=locked).update(last_error="", reconcile_requested_at=None)
-    converge_routers_on_request([locked.pk], now=now)
+    converge_routers_on_request([locked.pk])
     return max(stored, locked.generation)
 
 

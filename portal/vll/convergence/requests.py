@@ -8,7 +8,7 @@ from django.db.models import DateTimeField, F, Q, QuerySet, Value
 from django.db.models.functions import Greatest, Least
 
 from portal.celery_tasks import CONVERGE_ROUTER
-from portal.events.outbox import send_tasks
+from portal.events.task_requests import send_tasks
 from portal.vll.models import RouterConvergence, Vll
 
 # The pause before the portal queries a router again that has not reached the wanted state. The pause doubles
@@ -17,17 +17,17 @@ FIRST_PAUSE = timedelta(seconds=10)
 LONGEST_PAUSE = timedelta(minutes=5)
 
 
-def converge_routers_of(vll: Vll, *, now: datetime) -> None:
+def converge_routers_of(vll: Vll) -> None:
     """Request convergence of both routers now.
 
     If a message is lost, the sweeper finds the unconfirmed ends and sends a message again.
     """
-    converge_routers(vll.ends.values_list("port__router_id", flat=True), now=now)
+    converge_routers(vll.ends.values_list("port__router_id", flat=True))
 
 
-def converge_routers(router_ids: Iterable[int], *, now: datetime) -> None:
+def converge_routers(router_ids: Iterable[int]) -> None:
     """Request convergence of these routers now."""
-    send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in sorted(set(router_ids))], now=now)
+    send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in sorted(set(router_ids))])
 
 
 def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
@@ -53,20 +53,20 @@ def another_intent_is_wanted(router_id: int) -> bool:
     return RouterConvergence.objects.filter(intent_is_wanted(), router=router_id).exists()
 
 
-def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
+def intents_renew(router_ids: Iterable[int]) -> None:
     """Send these routers new intents, because the content of the intents changed without a new revision of a
     line.
     """
     routers = sorted(set(router_ids))
     intents_want(_locked(routers))
-    converge_routers(routers, now=now)
+    converge_routers(routers)
 
 
-def converge_routers_on_request(router_ids: Iterable[int], *, now: datetime) -> None:
+def converge_routers_on_request(router_ids: Iterable[int]) -> None:
     """Converge these routers now, because a user requests it, and skip all pauses after failures."""
     routers = sorted(set(router_ids))
     intents_want(_locked(routers), failures=0, retry_at=None, next_query_at=None, changed=True)
-    converge_routers(routers, now=now)
+    converge_routers(routers)
 
 
 def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
@@ -106,12 +106,6 @@ def waits_for_query(router_id: int) -> bool:
 
 
 def pause_end(router_id: int, *, now: datetime) -> bool:
-    """End the pause of a router that is back. Return whether the router had a pause.
-
-    A message that was sent again and that no worker has taken yet counts as a pause too, because it may wait
-    behind unresponsive routers.
-    """
-    waits = RouterConvergence.objects.filter(
-        Q(retry_at__gt=now) | Q(resent_at__isnull=False), router=router_id
-    )
-    return bool(waits.update(retry_at=None, resent_at=None))
+    """End the pause of a router that is back. Return whether the router had a pause."""
+    waits = RouterConvergence.objects.filter(retry_at__gt=now, router=router_id)
+    return bool(waits.update(retry_at=None))

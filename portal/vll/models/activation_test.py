@@ -86,7 +86,6 @@ class ActivationTest(models.Model):
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)
     # When the sweeper sent a message for this test that no worker has taken yet.
-    resent_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "vll_linetest"

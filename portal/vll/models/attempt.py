@@ -82,13 +82,10 @@ class RouterConvergence(models.Model):
     # The previous release reads and writes this flag instead of ``wanted`` and ``answered``. The next release
     # drops the column.
     intent_requested = models.BooleanField(default=False, db_default=False, db_column="ask_anew")
-    # The pending reconciliation: when and by whom it was requested, and when its task was last sent
+    # The pending reconciliation: when and by whom it was requested
     # (portal.vll.convergence.reconciliation).
     reconcile_requested_at = models.DateTimeField(null=True)
     reconcile_requested_by = models.CharField(max_length=150, blank=True, default="", db_default="")
-    reconcile_sent_at = models.DateTimeField(null=True)
-    # When the sweeper sent a message for this router that no worker has taken yet.
-    resent_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.router}: {self.failures} failures"

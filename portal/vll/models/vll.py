@@ -258,6 +258,8 @@ class VllEnd(models.Model):
     vlan_loss = models.JSONField(null=True)
     # Whether this end or its line has changed since the last comparison with a report; set by triggers.
     changed_since_report = models.BooleanField(default=True, db_default=True)
+    # A requested rebuild that no worker has begun (portal.vll.router_operations.actions).
+    rebuild_requested_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -297,6 +299,11 @@ class VllEnd(models.Model):
             ),
             models.Index(
                 fields=["port"], condition=Q(changed_since_report=True), name="vll_end_changed_since_report"
+            ),
+            models.Index(
+                fields=["rebuild_requested_at"],
+                condition=Q(rebuild_requested_at__isnull=False),
+                name="vll_end_rebuild_requested",
             ),
         ]
 

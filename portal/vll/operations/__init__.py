@@ -20,7 +20,13 @@ from portal.vll.operations.line_removal import (
 )
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend, vll_describe
-from portal.vll.operations.order_approval import order_approve, order_reject, plan_finish, plan_request
+from portal.vll.operations.order_approval import (
+    order_approve,
+    order_reject,
+    plan_finish,
+    plan_request,
+    plans_resend,
+)
 from portal.vll.operations.order_endings import order_cancel, order_force_end, order_force_retry
 from portal.vll.operations.order_progress import (
     answers_take,
@@ -70,6 +76,7 @@ __all__ = [
     "orders_overdue_alarm",
     "plan_finish",
     "plan_request",
+    "plans_resend",
     "reservation_make",
     "reservation_release",
     "reservation_renew",

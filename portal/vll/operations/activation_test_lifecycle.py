@@ -15,7 +15,8 @@ from portal.core.background_work import backoff
 from portal.core.db.compiled_insert import insert
 from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.reader_zone import in_english
-from portal.events.outbox import announce, resend_tasks, send_task
+from portal.events.announcements import announce
+from portal.events.task_requests import resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Findings
 from portal.vll.activation_test_rules import Untested, interruption_begins, needs_test, untested
@@ -117,11 +118,11 @@ def activation_test_announce(test: ActivationTest, *, now: datetime, actor: str 
     )
 
 
-def activation_test_send(vll: Vll, *, now: datetime) -> None:
+def activation_test_send(vll: Vll) -> None:
     """Send the task for the line's waiting test, now that its routers have the tunnel."""
     test = _waiting(vll)
     if test is not None and test.claimed_until is None and test.failures == 0:
-        send_task(TEST_LINE, str(test.pk), now=now)
+        send_task(TEST_LINE, str(test.pk))
 
 
 def activation_test_not_possible(vll: Vll, *, now: datetime) -> None:
@@ -145,7 +146,7 @@ def activation_test_claim(test_id: UUID, *, now: datetime) -> ActivationTest | N
     waiting = ActivationTest.objects.filter(
         _free(now), pk=test_id, state=ActivationTest.State.WAITING, revision=F("vll__revision")
     )
-    if not waiting.update(claimed_until=now + CLAIM, started_at=now, resent_at=None):
+    if not waiting.update(claimed_until=now + CLAIM, started_at=now):
         return None
     return ActivationTest.objects.select_related("vll").get(pk=test_id)
 
@@ -188,10 +189,7 @@ def activation_tests_resend(*, now: datetime) -> None:
         .annotate(built=Count("vll__ends", filter=built))
         .filter(built=2)
     )
-    found = list(due.values_list("pk", flat=True))
-    # Check the tests again under their locks: meanwhile a worker may have claimed a test, or ended it.
-    tests = ActivationTest.objects.filter(_free(now), pk__in=found, state=ActivationTest.State.WAITING)
-    resend_tasks(TEST_LINE, tests, named_by="pk", now=now)
+    resend_tasks(TEST_LINE, [(str(test),) for test in due.values_list("pk", flat=True)])
 
 
 def activation_tests_call_off(tests: QuerySet[ActivationTest], *, now: datetime) -> None:

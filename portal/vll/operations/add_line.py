@@ -43,8 +43,8 @@ def order_add(
     """Accept an order for a new VLL. Raises a DomainError, and changes nothing, if a rule forbids the order.
 
     One transaction checks the rules and the MTU of the path, leases the resources, and writes the VLL with
-    its ends, the order, an event and outbox rows. The VLL of the returned order has the same related objects
-    loaded as a row of ``queries.vlls``.
+    its ends, the order, and an event. The VLL of the returned order has the same related objects loaded as a
+    row of ``queries.vlls``.
 
     With ``refuse_similar``, an order that equals another order of the last hour raises SimilarOrder.
 
@@ -76,7 +76,7 @@ def order_add(
         )
         test.note(vll, order, now=now)
         if not pending_approval:
-            converge_routers((port.router_id for port in quoted.ports.values()), now=now)
+            converge_routers(port.router_id for port in quoted.ports.values())
     # Lease the cores last, because orders of all customers wait for the locks on the routers' sums.
     quoted.cores_lease(vll_id)
     if quoted.reservation is not None:

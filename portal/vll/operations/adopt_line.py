@@ -277,7 +277,7 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
         now=now,
         data={"transport": vll.transport, "vni": vll.vni, "gre_key": vll.gre_key, "adopted": True},
     )
-    converge_routers((port.router_id for port in quoted.ports.values()), now=now)
+    converge_routers(port.router_id for port in quoted.ports.values())
     quoted.cores_lease(owner)
     return order
 

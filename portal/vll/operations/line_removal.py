@@ -109,7 +109,7 @@ def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
     order = order_acknowledge(
         vll=vll, action=OrderAction.DELETE, revision=vll.revision, actor=user.username, now=now
     )
-    converge_routers_of(vll, now=now)
+    converge_routers_of(vll)
     return order
 
 
@@ -222,5 +222,5 @@ def _remove(vll: Vll, *, actor: str, now: datetime) -> Order:
     else:
         lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=actor, **removal_values(vll))
     order = order_acknowledge(vll=vll, action=OrderAction.DELETE, revision=vll.revision, actor=actor, now=now)
-    converge_routers_of(vll, now=now)
+    converge_routers_of(vll)
     return order

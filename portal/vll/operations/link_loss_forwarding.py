@@ -25,7 +25,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.core.background_work import each_row
 from portal.core.network.vlan_tags import Tagging
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import FRESH, ObservedRouter, Port, RouterSilence
 from portal.vll.convergence.requests import intents_renew
 from portal.vll.models import ForwardedLinkLoss, Vll, VllEnd
@@ -252,7 +252,7 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
     if state.wanted == state.shut_side:
         if state.unheeded:
             ForwardedLinkLoss.objects.filter(pk=pk).update(sent_at=now)
-            intents_renew(state.unheeded, now=now)
+            intents_renew(state.unheeded)
         return False
     row = state.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
     if state.wanted:
@@ -261,7 +261,7 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
     row.save()
     side = state.wanted or state.shut_side
     _announce(state.ends, side, FORWARDED if state.wanted else FORWARDED_NO_LONGER, now)
-    intents_renew([state.ends[side].port.router_id], now=now)
+    intents_renew([state.ends[side].port.router_id])
     return True
 
 

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.vll.activation_test_rules import takes_another_way
 from portal.vll.convergence.requests import intents_renew
 from portal.vll.errors import (
@@ -201,7 +201,7 @@ def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) ->
     before = vll.description
     Vll.objects.filter(pk=vll.pk).update(description=description)
     vll.description = description
-    labels_changed(Vll.objects.filter(pk=vll.pk), now=now)
+    labels_changed(Vll.objects.filter(pk=vll.pk))
     announce(
         "vll.described",
         now=now,
@@ -212,10 +212,10 @@ def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) ->
     )
 
 
-def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
+def labels_changed(lines: QuerySet[Vll, Any]) -> None:
     """Send new intents to the routers that show labels, because the labels of these lines have changed."""
     ends = VllEnd.objects.filter(
         vll__in=lines, vll__lifecycle__in=IN_SERVICE, port__router__observed__labels=True
     )
     if routers := set(ends.values_list("port__router_id", flat=True)):
-        intents_renew(routers, now=now)
+        intents_renew(routers)

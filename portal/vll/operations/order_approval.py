@@ -13,7 +13,7 @@ from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.tunnel_leases import usable_gre_addresses
 from portal.celery_tasks import PLAN_ORDER
-from portal.events.outbox import send_task
+from portal.events.task_requests import resend_tasks, send_task
 from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import (
     GreKeysGone,
@@ -35,6 +35,8 @@ from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction, OrderState
 # This is longer than queries to two silent routers take. A plan that is not finished after this time was
 # lost.
 GIVEN_UP = timedelta(seconds=90)
+# A plan of routers that respond is finished within this time. After it, the message may be lost.
+_RESENT_AFTER = timedelta(seconds=10)
 
 
 class PlanState(models.TextChoices):
@@ -61,8 +63,15 @@ def plan_request(*, user: User, order: Order, now: datetime) -> PlanResult:
     if newest is not None and state_of(newest, now=now) == PlanState.UNDER_WAY:
         return newest
     plan = PlanResult.objects.create(order=order, requested_by=user.username, requested_at=now)
-    send_task(PLAN_ORDER, str(plan.pk), now=now)
+    send_task(PLAN_ORDER, str(plan.pk))
     return plan
+
+
+def plans_resend(*, now: datetime) -> None:
+    """Request unfinished plans again, for the sweep."""
+    unfinished = PlanResult.objects.filter(order__state=OrderState.PENDING_APPROVAL, finished_at__isnull=True)
+    lost = unfinished.filter(requested_at__gt=now - GIVEN_UP, requested_at__lt=now - _RESENT_AFTER)
+    resend_tasks(PLAN_ORDER, [(str(plan),) for plan in lost.order_by("pk").values_list("pk", flat=True)])
 
 
 def plan_finish(
@@ -132,7 +141,7 @@ def approved_order_continue(order: Order, *, actor: str, now: datetime) -> Order
     _check_again(order, vll, content, in_service, now=now)
     order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor, approved_at=now)
     if order.action == OrderAction.ADD:
-        converge_routers_of(vll, now=now)
+        converge_routers_of(vll)
     else:
         order_carry_out(order, vll, content, now=now)
     return order

@@ -43,7 +43,7 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
         *vll.tombstones.values_list("router_id", flat=True),
     }
     order_announce("order.retry_forced", order, now=now, actor=user.username)
-    converge_routers_on_request(routers, now=now)
+    converge_routers_on_request(routers)
     return order
 
 
@@ -140,7 +140,7 @@ def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime
     Order.objects.filter(pk=order.pk).update(failure=failure)
     if order.action == OrderAction.ADD:
         Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
-        converge_routers_of(vll, now=now)
+        converge_routers_of(vll)
     elif order.action in IN_SERVICE_ACTIONS:
         fall_back(order, vll, now=now)
 
@@ -171,7 +171,7 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
     if order.action == OrderAction.ADD:
         Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
         vll.refresh_from_db()
-        converge_routers_of(vll, now=now)
+        converge_routers_of(vll)
     elif order.action in IN_SERVICE_ACTIONS:
         fall_back(order, vll, now=now)
     else:

@@ -283,7 +283,7 @@ def _settle_testing(vll: Vll, now: datetime) -> None:
     if VllEnd.Status.VERIFIED in statuses:
         activation_test_not_possible(vll, now=now)
     else:
-        activation_test_send(vll, now=now)
+        activation_test_send(vll)
 
 
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:

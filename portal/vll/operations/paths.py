@@ -14,8 +14,9 @@ from portal.allocation.tunnel_leases import PROBE_VNI
 from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.required_mtu import MtuPolicy, overhead
+from portal.events.announcements import announce
 from portal.events.models import Event
-from portal.events.outbox import announce, send_tasks
+from portal.events.task_requests import send_tasks
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Finding, Findings
 from portal.vll.models import TunnelPath, Vll
@@ -61,7 +62,7 @@ def tunnel_paths_keep(*, now: datetime) -> None:
     }
     if pending:
         with transaction.atomic():
-            send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(pending)], now=now)
+            send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(pending)])
 
 
 def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:

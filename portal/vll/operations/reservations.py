@@ -11,7 +11,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import EndLoad, cores_book
 from portal.allocation.packet_capacity import dearest, weights_of
 from portal.core.background_work import each_row
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import Port
 from portal.vll.errors import ReservationRenewedOut, TooManyReservations
 from portal.vll.line_allocation import core_loads, ends_lease, leases_release

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from portal.celery_tasks import CONVERGE_ROUTER
-from portal.events.outbox import send_task
+from portal.events.task_requests import send_task
 from portal.inventory.models import Port
 from portal.vll.activation_test_rules import loses_no_frame
 from portal.vll.convergence.requests import converge_routers_of
@@ -64,9 +64,9 @@ def revise(vll: Vll, content: LineRevision, *, now: datetime) -> None:
         **content.columns, revision=revision, wanted_present=True, in_sync=False, in_sync_since=since
     )
     vll.refresh_from_db()
-    converge_routers_of(vll, now=now)
+    converge_routers_of(vll)
     for router in sorted(left):
-        send_task(CONVERGE_ROUTER, router, now=now)
+        send_task(CONVERGE_ROUTER, router)
 
 
 def _end_write(end: VllEnd, was: AllocatedEnd, wanted: AllocatedEnd, *, same_tunnel: bool) -> None:

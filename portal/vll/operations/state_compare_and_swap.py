@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import F
 
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.vll.errors import ConcurrentChange
 from portal.vll.models import Order, Vll
 from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS, OrderAction

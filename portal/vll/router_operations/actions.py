@@ -19,7 +19,7 @@ repeats it.
 Dead: removals do not wait for the router's confirmation (portal.vll.operations.line_removal).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F
@@ -32,7 +32,8 @@ from portal.allocation.models import CoreBooking
 from portal.allocation.packet_capacity import Weights, weights_of
 from portal.celery_tasks import REBUILD_END
 from portal.core.network.encapsulations import Transport
-from portal.events.outbox import announce, send_task
+from portal.events.announcements import announce
+from portal.events.task_requests import resend_tasks, send_task
 from portal.inventory.calibration_document import Calibration
 from portal.inventory.errors import Retired
 from portal.inventory.models import Router
@@ -57,7 +58,7 @@ def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetim
         kind = "router.maintenance_began" if on else "router.maintenance_ended"
         announce(kind, now=now, router_id=router.pk, actor=user.username)
         if not on:
-            converge_routers_on_request([router.pk], now=now)
+            converge_routers_on_request([router.pk])
 
 
 @transaction.atomic
@@ -72,14 +73,14 @@ def router_lock_set(*, router: Router, on: bool, user: User, now: datetime) -> N
             "router.held" if on else "router.released", now=now, router_id=router.pk, actor=user.username
         )
         if not on:
-            converge_routers_on_request([router.pk], now=now)
+            converge_routers_on_request([router.pk])
 
 
 @transaction.atomic
 def router_retry(*, router: Router, user: User, now: datetime) -> None:
     """Try to converge the router now, and skip the pause after failures."""
     announce("router.retried", now=now, router_id=router.pk, actor=user.username)
-    converge_routers_on_request([router.pk], now=now)
+    converge_routers_on_request([router.pk])
 
 
 @transaction.atomic
@@ -111,7 +112,7 @@ def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
     _check_may_force(user)
     if Router.objects.filter(pk=router.pk, dead_since__isnull=False).update(dead_since=None):
         announce("router.declared_alive", now=now, router_id=router.pk, actor=user.username)
-        converge_routers_on_request([router.pk], now=now)
+        converge_routers_on_request([router.pk])
 
 
 def _check_may_force(user: User) -> None:
@@ -177,11 +178,19 @@ def lines_revalue(router: Router, *, before: Weights) -> bool:
     return any(after[transport] > before[transport] for transport in Transport)
 
 
+# A request that no worker begins within this time fails: the router may pass frames again, and a rebuild
+# interrupts the line.
+_REBUILD_WITHIN = timedelta(minutes=15)
+
+
 @transaction.atomic
 def end_rebuild_request(*, end: VllEnd, user: User, now: datetime) -> None:
     """Request the rebuild from the end's router, through a task. Read the end with
     ``select_related("port")``.
+
+    If the task is lost, ``rebuilds_resend`` sends it again.
     """
+    VllEnd.objects.filter(pk=end.pk).update(rebuild_requested_at=now)
     announce(
         "router.rebuild_requested",
         now=now,
@@ -189,7 +198,27 @@ def end_rebuild_request(*, end: VllEnd, user: User, now: datetime) -> None:
         actor=user.username,
         data={"vll": str(end.vll_id), "end": end.side},
     )
-    send_task(REBUILD_END, str(end.vll_id), end.side, now=now)
+    send_task(REBUILD_END, str(end.vll_id), end.side, now.isoformat())
+
+
+def rebuild_begin(end: VllEnd, *, requested_at: datetime) -> bool:
+    """Return whether the request of ``requested_at`` still waits; if so, no other call returns True for it.
+
+    The request is carried out once at most, because each rebuild interrupts the line.
+    """
+    waiting = VllEnd.objects.filter(pk=end.pk, rebuild_requested_at=requested_at)
+    return bool(waiting.update(rebuild_requested_at=None))
+
+
+@transaction.atomic
+def rebuilds_resend(*, now: datetime) -> None:
+    """Send the tasks of waiting requests again. A request that has waited too long fails."""
+    waiting = VllEnd.objects.filter(rebuild_requested_at__isnull=False)
+    for end in waiting.filter(rebuild_requested_at__lt=now - _REBUILD_WITHIN).select_related("port"):
+        if waiting.filter(pk=end.pk).update(rebuild_requested_at=None):
+            end_rebuild_failed(end=end, why="no worker has begun the rebuild in time", now=now)
+    rows = waiting.order_by("rebuild_requested_at").values_list("vll", "side", "rebuild_requested_at")
+    resend_tasks(REBUILD_END, [(str(vll), side, at.isoformat()) for vll, side, at in rows if at])
 
 
 @transaction.atomic

@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 
 from portal.accounts.models import User
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.errors import Retired
 from portal.inventory.models import Port, Router
 from portal.vll.inventory_rules import watched

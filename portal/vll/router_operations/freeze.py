@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.core.clock import to_ms, to_time
-from portal.events.outbox import announce
+from portal.events.announcements import announce
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.models.router import LONGEST_REASON
 from portal.inventory.reported_observation import FreezeReport
@@ -218,7 +218,7 @@ def _close(freeze: RouterFreeze, *, acknowledged_by: str, now: datetime) -> None
     _set_closed(freeze, acknowledged_by=acknowledged_by, now=now)
     if not _open(freeze.router).exists():
         Router.objects.filter(pk=freeze.router_id).update(frozen_since=None)
-        converge_routers_on_request([freeze.router_id], now=now)
+        converge_routers_on_request([freeze.router_id])
 
 
 def _tested_line(router: Router) -> str | None:

@@ -22,9 +22,9 @@ from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.accounts.people import account_close, noc_role_change
 from portal.accounts.team import member_remove, role_change
 from portal.core import clock
-from portal.events.models import Outbox
 from tests.integration.accounts.test_sign_in import PASSWORD
 from tests.integration.isp import member
+from tests.integration.requested_tasks import requested
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -99,8 +99,8 @@ class TestInviting:
         )
         assert answer["Location"] == f"/team/{dairy.pk}/"
         assert mail.outbox == []
-        requested = Outbox.objects.get(task=SEND_INVITATION)
-        invitation_send(invitation_id=requested.args[0], now=clock.now())
+        [(_, [number])] = requested(SEND_INVITATION)
+        invitation_send(invitation_id=number, now=clock.now())
         assert mail.outbox[0].to == ["dora@dairy.example"]
         assert invitation_path(Invitation.objects.get()) in mail.outbox[0].body
 

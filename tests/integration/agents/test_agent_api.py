@@ -24,7 +24,6 @@ from django.conf import settings
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory import pki
 from portal.inventory.models import ObservedInterface, ObservedRouter, Router, RouterCertificate
 from portal.inventory.pki import router_uri
@@ -34,6 +33,7 @@ from tests.integration.certificates import certificates, issue, register
 from tests.integration.database_url import database_url
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,7 +78,7 @@ def _no_samples(db: None) -> None:
 def vll(isp: Isp, alice: User) -> Vll:
     vll = order(isp, alice).vll
     activate(vll)
-    Outbox.objects.all().delete()
+    forget_requests()
     return vll
 
 
@@ -406,7 +406,7 @@ def test_returned_agent_gets_its_intent_immediately(post: Post, isp: Isp, vll: V
     )
     post(OBSERVED, observed())
     assert RouterConvergence.objects.get(router=isp.routers["rhino"]).retry_at is None
-    assert [row.args for row in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
+    assert [args for _, args in requested()] == [[isp.routers["rhino"].pk]]
 
 
 @pytest.mark.parametrize(

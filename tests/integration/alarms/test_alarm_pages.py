@@ -17,7 +17,7 @@ from portal.inventory.models import Router, RouterSilence
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.raised_alarms import noc_page, relay_sends
+from tests.integration.raised_alarms import noc_page
 from tests.integration.web_pages.browser import ask_again, part_of, signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,6 @@ def browser(nora: User) -> Client:
 
 def silence(isp: Isp, name: str, *, ago: timedelta = 5 * MINUTE, **more: Any) -> Alarm:
     RouterSilence.objects.create(router=isp.routers[name], since=clock.now() - ago, **more)
-    relay_sends()
     alarms_watch(now=clock.now())
     return Alarm.objects.get(kind="router_silent", name=name, cleared_at=None)
 

@@ -12,7 +12,6 @@ from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from tests.integration.isp import Isp
 from tests.integration.newer_release import allow_unknown
-from tests.integration.raised_alarms import relay_sends
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +63,6 @@ def test_its_page_says_why_nothing_is_known_of_it(unknown: Alarm, browser: Clien
 
 
 def test_a_round_of_this_release_does_not_clear_it(unknown: Alarm, now: datetime) -> None:
-    relay_sends()
     assert alarms_watch(now=now)
     unknown.refresh_from_db()
     assert unknown.cleared_at is None

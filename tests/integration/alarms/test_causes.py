@@ -15,7 +15,7 @@ from portal.inventory.models import ObservedRouter, Port, Router, RouterCertific
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from tests.integration.isp import Isp, member
 from tests.integration.orders import end, modify, order
-from tests.integration.raised_alarms import alarms_raised, relay_sends
+from tests.integration.raised_alarms import alarms_raised
 from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -44,7 +44,6 @@ def lines(isp: Isp, alice: User, bakery: Customer) -> dict[str, Vll]:
         activate(found[name])
     Vll.objects.update(oper_status="op-up")
     VllEnd.objects.update(link_up=True, observed_in_sync=True)
-    relay_sends()
     return found
 
 

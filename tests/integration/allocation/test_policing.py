@@ -9,7 +9,6 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.network.bandwidth_profile import Policing
-from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Port
 from portal.inventory.reported_observation import EndObservation, ObservedReport
 from portal.telemetry.observation_ingest import observation_take
@@ -20,6 +19,7 @@ from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.observed_reports import changed, observed_end, observed_report
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate, answer
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -113,7 +113,7 @@ def take(isp: Isp, report: ObservedReport, *ends: EndObservation, now: datetime 
 
 
 def messages_to_hippo(isp: Isp) -> int:
-    return Outbox.objects.filter(args=[isp.routers["hippo"].pk]).count()
+    return sum(args == [isp.routers["hippo"].pk] for _, args in requested())
 
 
 def test_vpp_that_gains_policing_gets_an_intent_immediately(

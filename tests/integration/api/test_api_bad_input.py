@@ -162,7 +162,7 @@ def test_unknown_host_is_refused(api: Client) -> None:
 
 
 def test_internal_error_is_a_problem_document(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portal.vll.queries.vlls", lambda _: 1 / 0)
+    monkeypatch.setattr("portal.api.v1.lines.lines.VllsView.rows", lambda _: 1 / 0)
     answer = api.get(PATH)
     assert_problem(answer, 500)
     assert "division" not in answer.content.decode()

@@ -12,13 +12,13 @@ from portal.accounts.models import User
 from portal.api.models import KeptAnswer
 from portal.api.rest.idempotency import answers_sweep
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.models import Router
 from portal.vll.models import Order, Vll
 from tests.integration.allocation.test_allocation_races import at_once
 from tests.integration.api.test_api_v1 import body, client
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate
 
 VLLS = "/api/v1/vlls"
@@ -46,7 +46,7 @@ def test_repeated_refusal_is_the_same_and_leaves_nothing(isp: Isp, alice: User) 
     first = post(alice, body(isp, svc_mtu=67), "k-1")
     assert first.status_code == 422
     assert parts_of(post(alice, body(isp, svc_mtu=67), "k-1")) == parts_of(first)
-    assert not Outbox.objects.exists()
+    assert not requested()
 
 
 @pytest.mark.django_db

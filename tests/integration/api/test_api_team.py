@@ -18,12 +18,12 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Scope, User
 from portal.accounts.team import customer_retire
 from portal.accounts.tokens import token_create
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
 from tests.integration.api.test_api_v1 import client as client_of
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.requested_tasks import requested
 
 pytestmark = pytest.mark.django_db
 MEMBERS, INVITATIONS = "/api/v1/members", "/api/v1/invitations"
@@ -120,7 +120,7 @@ class TestInvitations:
     def test_admin_invites_reads_and_withdraws(self, ada: User, dairy: Customer) -> None:
         made = post(ada)
         assert made.status_code == 201
-        assert Outbox.objects.get(task=SEND_INVITATION).args == [made.json()["id"]]
+        assert requested(SEND_INVITATION) == [(SEND_INVITATION, [made.json()["id"]])]
         shown = client(ada).get(made["Location"]).json()
         assert shown == made.json()
         assert (shown["customer"], shown["invited_by"], shown["sent_at"]) == ("Alpine Dairy", "ada", None)

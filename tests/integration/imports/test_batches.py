@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 from portal import celery_tasks
 from portal.accounts.models import User
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.imports.errors import ImportIsOver
 from portal.imports.kinds.inventory import SITES
 from portal.imports.models import Import, ImportRow, ImportState
@@ -31,6 +30,7 @@ from portal.imports.tasks import run_import
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 from tests.integration.imports.files import begun, checked, counts, refusals, staged, work
+from tests.integration.requested_tasks import forget_requests, requested
 
 pytestmark = pytest.mark.django_db
 
@@ -82,10 +82,9 @@ def test_interrupted_check_continues_and_writes_nothing(nora: User) -> None:
 
 def test_sweep_resends_only_stalled_imports(nora: User) -> None:
     def resent(now: Any) -> list[str]:
-        Outbox.objects.all().delete()
+        forget_requests()
         imports_resume(now=now)
-        rows = Outbox.objects.filter(task=celery_tasks.RUN_IMPORT).values_list("args", flat=True)
-        return [args[0] for args in rows]
+        return [args[0] for _, args in requested(celery_tasks.RUN_IMPORT)]
 
     this, later = staged(nora, "sites", sites(10)), clock.now() + 2 * STILL_AFTER
     assert resent(clock.now()) == []
@@ -112,7 +111,7 @@ def test_import_that_always_fails_yields_to_later_ones_and_ends(
         this = first_running()
         if this is None:
             break
-        Outbox.objects.all().delete()
+        forget_requests()
         with suppress(ValueError):
             import_run(import_id=this.pk, turn=this.turn)
         now += 2 * STILL_AFTER
@@ -139,13 +138,13 @@ def test_single_failure_stops_no_import(nora: User) -> None:
 
 def test_finished_turn_requests_the_next(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
     this = staged(nora, "sites", sites(10))
-    Outbox.objects.all().delete()
+    forget_requests()
     monkeypatch.setattr("portal.imports.operations._TURN_S", 0.0)
     import_run(import_id=this.pk, turn=0)
     this.refresh_from_db()
     # At least one row, so that an import progresses however short the turn is.
     assert this.done == 1
-    assert Outbox.objects.get().args == [str(this.pk), 1]
+    assert requested() == [(celery_tasks.RUN_IMPORT, [str(this.pk), 1])]
     for turn in range(1, 11):
         import_run(import_id=this.pk, turn=turn)
     this.refresh_from_db()
@@ -179,13 +178,13 @@ def test_imports_run_one_after_the_other(nora: User, monkeypatch: pytest.MonkeyP
 
 
 def sent() -> list[Any]:
-    return list(Outbox.objects.filter(task=celery_tasks.RUN_IMPORT).values_list("args", flat=True))
+    return [args for _, args in requested(celery_tasks.RUN_IMPORT)]
 
 
 def deliver() -> None:
     """Deliver all waiting messages, but not those that they cause."""
     messages = sent()
-    Outbox.objects.all().delete()
+    forget_requests()
     for identity, turn in messages:
         run_import(identity, turn)
 

@@ -10,12 +10,12 @@ from django.db import connection
 from portal.accounts.models import User
 from portal.celery_tasks import RUN_IMPORT
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.imports.models import ImportState
 from portal.imports.operations import batch_run, import_run
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 from tests.integration.imports.files import staged, work
+from tests.integration.requested_tasks import requested
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,6 +63,5 @@ def test_two_imports_never_run_at_the_same_time(nora: User, monkeypatch: pytest.
     first.refresh_from_db()
     assert (first.made, first.state) == (1, ImportState.COMPLETED)
     # The end of the first import starts the second.
-    newest = Outbox.objects.filter(task=RUN_IMPORT).order_by("-pk").values_list("args", flat=True).first()
-    assert newest == [str(second.pk), second.turn]
+    assert requested(RUN_IMPORT)[-1][1] == [str(second.pk), second.turn]
     assert work(second).made == 1

@@ -1,23 +1,20 @@
 """The portal tests a line with frames before the handover: it hands over a good line and undoes a bad one."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 
 from portal.accounts.models import Customer, User
 from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.core.network.activation_test_mode import ActivationTestMode
-from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.convergence.due import routers_due
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations import (
-    activation_test_lifecycle,
     activation_tests_resend,
     order_approve,
     order_cancel,
@@ -34,6 +31,7 @@ from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
 from tests.integration.raised_alarms import alarm_texts
+from tests.integration.requested_tasks import forget_requests
 from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -423,7 +421,7 @@ def test_dead_worker_is_replaced_and_two_never_test_together(
 def test_lost_message_is_replaced(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
-    Outbox.objects.all().delete()
+    forget_requests()
     [test] = vll.activation_tests.all()
     activation_tests_resend(now=test.created_at + TRY_AGAIN - timedelta(microseconds=1))
     assert requests_for(vll) == 0
@@ -439,34 +437,13 @@ def test_waiting_message_is_not_sent_again_by_each_sweep(isp: Isp, alice: User, 
     for seconds in (0, 5, 25):
         activation_tests_resend(now=now + timedelta(seconds=seconds))
     assert requests_for(vll) == before + 1
-    activation_tests_resend(now=now + timedelta(seconds=31))
-    assert requests_for(vll) == before + 2
     underlay.outcome = Unreachable("ConnectError: [Errno 111] Connection refused")
     taken = now + timedelta(seconds=32)
     assert activation_test(test.pk, now=lambda: taken)
+    # A worker also removes the mark of its message.
+    forget_requests()
     activation_tests_resend(now=taken + TRY_AGAIN)
-    assert requests_for(vll) == before + 3
-
-
-def test_test_that_ends_during_the_sweep_is_not_sent_again(
-    isp: Isp, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vll = order(isp, alice).vll
-    built(vll)
-    now, queries = clock.now() + 2 * TRY_AGAIN, 0
-    sent = Outbox.objects.count()
-    free = activation_test_lifecycle._free
-
-    def end_before_the_lock(now: datetime) -> Q:
-        nonlocal queries
-        queries += 1
-        if queries == 2:
-            ActivationTest.objects.update(state="not_tested", reason="called-off", finished_at=now)
-        return free(now)
-
-    monkeypatch.setattr(activation_test_lifecycle, "_free", end_before_the_lock)
-    activation_tests_resend(now=now)
-    assert (queries, Outbox.objects.count()) == (2, sent)
+    assert requests_for(vll) == 1
 
 
 def test_result_is_kept_permanently(isp: Isp, alice: User, underlay: Underlay) -> None:

@@ -7,7 +7,6 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Port
 from portal.underlay.errors import PathTooNarrow
 from portal.vll.convergence.due import routers_due
@@ -24,6 +23,7 @@ from provisioning.intent_rows import router_rows, unconfirmed_keys
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import owners, sums_are_right
 from tests.integration.orders import order
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate, answer
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +59,7 @@ def test_order_of_the_noc_needs_no_approval(isp: Isp, nora: User) -> None:
 
 def test_order_pending_approval_leases_and_sends_nothing(isp: Isp, alice: User, pending: Order) -> None:
     assert (pending.state, pending.vll.lifecycle) == ("held", "pendingActive")
-    assert not Outbox.objects.exists()
+    assert not requested()
     assert routers_due(now=clock.now()) == []
     rhino = isp.routers["rhino"]
     assert (list(router_rows(rhino).ends), unconfirmed_keys(rhino)) == ([], frozenset())

@@ -13,7 +13,7 @@ from portal.allocation.models import ReservedVniRange
 from portal.allocation.tunnel_leases import LAST_VNI
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.errors import EndsSwapped, NothingToChange
 from portal.vll.models import Order, Vll
@@ -22,6 +22,7 @@ from portal.vll.quote import Quote, quote_change
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
@@ -44,12 +45,12 @@ def codes(found: Quote) -> list[str]:
 
 
 def test_lines_own_resources_are_free_for_it_and_nothing_is_written(isp: Isp, alice: User, vll: Vll) -> None:
-    before = Order.objects.count(), Event.objects.count(), Outbox.objects.count()
+    before = Order.objects.count(), Event.objects.count(), len(requested())
     found = preview(alice, vll, cir_bps=10 * GBIT)
     assert found.feasible
     assert {side: each.free_after_bps for side, each in found.ends.items()} == {"a": 0, "z": 0}
     assert "port-full" in codes(preview(alice, vll, cir_bps=10 * GBIT + 1))
-    assert (Order.objects.count(), Event.objects.count(), Outbox.objects.count()) == before
+    assert (Order.objects.count(), Event.objects.count(), len(requested())) == before
 
 
 def test_change_without_differences_is_reported(isp: Isp, alice: User, vll: Vll) -> None:

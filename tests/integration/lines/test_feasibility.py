@@ -12,7 +12,7 @@ from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
 from portal.allocation.tunnel_leases import LAST_VNI
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedInterface, ObservedRouter, Port, Router
 from portal.vll.errors import CirOutOfRange, EndsAreTheSame
 from portal.vll.line_spec import EndSpec, LineSpec
@@ -24,6 +24,7 @@ from tests.integration.api.test_api_v1 import body, client
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import signed_in, text
 from tests.integration.web_pages.test_order_page import fields
@@ -68,8 +69,9 @@ def test_check_shows_the_path_and_writes_nothing(isp: Isp, alice: User) -> None:
     assert [option.transport for option in found.options][:2] == ["gre4", "vxlan4"]
     assert (found.ends["a"].vlans_free, found.ends["a"].vlans[:3]) == (4094, [100, 101, 102])
     assert found.ends["z"].free_bps == 10 * GBIT
-    for model in (Vll, Order, VniLease, PortVlanLease, Reservation, Event, Outbox):
+    for model in (Vll, Order, VniLease, PortVlanLease, Reservation, Event):
         assert not model.objects.exists()
+    assert not requested()
 
 
 def test_all_reasons_are_reported_together(isp: Isp, alice: User) -> None:

@@ -12,7 +12,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.errors import VlanTaken
 from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.core import clock
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.errors import InUse
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations import port_remove, router_remove
@@ -39,6 +39,7 @@ from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, modify, order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate, answer, left, refuse
 
 pytestmark = pytest.mark.django_db
@@ -208,9 +209,9 @@ class TestPreconditions:
             RouterConvergence.objects.update_or_create(
                 router=router, defaults={"failures": 9, "retry_at": clock.now()}
             )
-        Outbox.objects.all().delete()
+        forget_requests()
         order_force_retry(user=nora, order=placed, now=clock.now())
-        notified = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
+        notified = {args[0] for _, args in requested("provisioning.converge_router")}
         assert notified == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
         assert set(RouterConvergence.objects.values_list("failures", "retry_at", "wanted", "answered")) == {
             (0, None, 1, 0)

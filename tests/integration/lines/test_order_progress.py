@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
 from portal.allocation.tunnel_leases import cooled_down_leases_free
 from portal.core import clock
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.models import Port
 from portal.vll.errors import NotAllowedToOrder, OrderIsOpen, WrongLifecycle
 from portal.vll.models import Attempt, Order, Vll
@@ -17,6 +17,7 @@ from portal.vll.operations import attempt_record, order_delete, orders_overdue_a
 from portal.vll.operations.state_compare_and_swap import ForbiddenTransition, order_move
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate, answer, refuse
 
 pytestmark = pytest.mark.django_db
@@ -66,11 +67,11 @@ def test_a_failed_add_leaves_nothing_on_either_router_and_says_why(isp: Isp, ali
     placed = order(isp, alice)
     vll = placed.vll
     answer(vll, "z", "verified")
-    Outbox.objects.all().delete()
+    forget_requests()
     refuse(vll, "a")
     placed.refresh_from_db()
     assert (placed.state, vll.wanted_present, vll.revision) == ("inProgress", False, 2)
-    assert {row.args[0] for row in Outbox.objects.all()} == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
+    assert {args[0] for _, args in requested()} == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
     answer(vll, "a", "removed")
     placed.refresh_from_db()
     assert placed.state == "inProgress"

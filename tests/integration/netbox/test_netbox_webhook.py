@@ -12,11 +12,11 @@ from django.test import Client
 from portal.api.v1.network.netbox import MAX_BODY
 from portal.celery_tasks import SYNC_NETBOX
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.sync_run import sync_due
 from tests.integration.netbox.stand_in import stand_in_netbox
 from tests.integration.netbox.test_faults import empty_netbox
+from tests.integration.requested_tasks import requested
 
 pytestmark = pytest.mark.django_db
 HOOK, SECRET = "/api/netbox/hook/", "whisper"
@@ -47,12 +47,12 @@ def test_many_messages_make_one_run_at_once(hooked: None, configured: Callable[.
         configured(stand_in.url)
         sync_due(now=clock.now())
         assert [post() for _ in range(5)] == [204] * 5
-        assert Outbox.objects.filter(task=SYNC_NETBOX).count() == 1
+        assert len(requested(SYNC_NETBOX)) == 1
         sync_due(now=clock.now())
         sync_due(now=clock.now())
     assert list(NetboxRun.objects.order_by("id").values_list("why", flat=True)) == ["schedule", "webhook"]
     assert post() == 204
-    assert Outbox.objects.filter(task=SYNC_NETBOX).count() == 2
+    assert len(requested(SYNC_NETBOX)) == 2
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import pytest
 from portal.accounts.models import User
 from portal.celery_tasks import SYNC_NETBOX
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.models import Site
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.sync_run import claim, sync_due
 from tests.integration.api.test_api_v1 import client
 from tests.integration.netbox.stand_in import Answer, Request, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer, failing
+from tests.integration.requested_tasks import requested
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def test_noc_admin_reads_the_proposed_changes_and_imports_them(
     with stand_in_netbox(two_routers) as stand_in:
         configured(stand_in.url)
         assert browser.post("/noc/netbox/run/", {"do": "look"}).status_code == 302
-        assert Outbox.objects.filter(task=SYNC_NETBOX).count() == 1
+        assert len(requested(SYNC_NETBOX)) == 1
         assert "waiting" in text(browser.get(PAGE))
         sync_due(now=clock.now())
         page = browser.get(PAGE)

@@ -1,6 +1,7 @@
 """Approval of a pending order: the NOC reads the plan of both routers and approves exactly that plan."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -10,17 +11,17 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
-from portal.vll.operations import order_approve, order_modify, order_reject, plan_request
+from portal.vll.operations import order_approve, order_modify, order_reject, plan_request, plans_resend
 from portal.vll.operations.order_approval import GIVEN_UP, PlanState, state_of
 from provisioning.plan_preview import plan_make
 from tests.integration.api.test_api_v1 import client
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate
 from tests.integration.stand_in_agent import StandInAgent, serving
 from tests.integration.web_pages.browser import signed_in, text
@@ -166,8 +167,10 @@ def test_change_shows_only_differences(isp: Isp, alice: User, nora: User) -> Non
 def test_requested_plan_is_made_by_a_worker_and_shown(pending: Order, nora: User) -> None:
     page, address = signed_in(nora), f"/noc/orders/{pending.pk}/"
     assert page.post(f"{address}plan/").status_code == 302
-    task = Outbox.objects.get()
-    assert task.task == "provisioning.plan_order"
+    assert [task for task, _ in requested()] == ["provisioning.plan_order"]
+    forget_requests()
+    plans_resend(now=clock.now() + timedelta(seconds=11))
+    assert [task for task, _ in requested()] == ["provisioning.plan_order"], "the first message was lost"
     assert page.get(f"{address}plan/").status_code == 204
     plan_make(PlanResult.objects.get().pk)
     shown = text(page.get(f"{address}plan/"))
@@ -270,7 +273,7 @@ def test_plan_in_progress_is_not_requested_twice(pending: Order, nora: User) -> 
         plan_request(user=nora, order=pending, now=now).pk
         == plan_request(user=nora, order=pending, now=now).pk
     )
-    assert Outbox.objects.count() == 1
+    assert len(requested()) == 1
 
 
 def test_rejection_needs_a_reason_that_the_customer_reads(pending: Order, nora: User, alice: User) -> None:

@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
 from portal.accounts.models import Customer, User
 from portal.celery_tasks import REBUILD_END
 from portal.core import clock
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.models import (
     BackboneLink,
     ObservedInterface,
@@ -25,14 +25,16 @@ from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
 from portal.telemetry.oper_status import ends_observed
 from portal.vll.models import Attempt, Order, Vll, VllEnd
+from portal.vll.router_operations.actions import end_rebuild_request, rebuilds_resend
 from provisioning.agent_client import Refused, Unreachable
-from provisioning.convergence import end_rebuild
+from provisioning.tasks import rebuild_end
 from tests.integration.api.test_api_v1 import client
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
 from tests.integration.raised_alarms import noc_page
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import save, signed_in, text
 
@@ -201,7 +203,7 @@ def test_each_button_does_its_action(isp: Isp, nora: User, do: str, kind: str) -
 def test_unknown_button_does_nothing(isp: Isp, nora: User) -> None:
     answer = signed_in(nora).post(f"/noc/routers/{isp.routers['rhino'].pk}/actions/", {"do": "explode"})
     assert answer.status_code == 400
-    assert not Outbox.objects.exists()
+    assert not requested()
 
 
 def test_started_states_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
@@ -248,8 +250,6 @@ def test_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
 
 def test_alarms_name_only_real_problems(isp: Isp, alice: User, nora: User) -> None:
     page = signed_in(nora)
-    # Pretend that the relay sent the network's messages: late ones, as on a busy machine, would be an alarm.
-    Outbox.objects.all().delete()
     quiet = noc_page(page)
     assert "Nothing is wrong at the moment." in quiet
     assert "Routers silent: none" in quiet
@@ -396,19 +396,52 @@ def test_operator_rebuilds_a_sub_interface_and_sees_a_failure(
     assert page.post(f"/noc/routers/{rhino.pk}/rebuild/{vll.pk}/z/").status_code == 404, (
         "the Z end is on another router"
     )
-    Outbox.objects.all().delete()
+    forget_requests()
     assert page.post(address, {"sure": "1"}).status_code == 302
-    [task] = Outbox.objects.filter(task=REBUILD_END)
+    rebuilds_resend(now=clock.now())
+    forget_requests()
+    rebuilds_resend(now=clock.now())
+    [(_, [line, side, requested_at])] = requested(REBUILD_END)
     agent = _Agent(answer)
     monkeypatch.setattr("provisioning.convergence.agent_of", agent)
-    end_rebuild(UUID(task.args[0]), task.args[1])
-    assert agent.rebuilds == [(vll.pk, "a")]
+    for _ in range(2):
+        rebuild_end(line, side, requested_at)
+    assert agent.rebuilds == [(vll.pk, "a")], "a message that is delivered twice has one effect"
+    forget_requests()
+    rebuilds_resend(now=clock.now())
+    assert requested(REBUILD_END) == []
     events = Event.objects.filter(router_id=rhino.pk, kind__startswith="router.rebuild_").order_by("pk")
     assert [event.kind for event in events] == ["router.rebuild_requested"] + (
         ["router.rebuild_failed"] if failed else []
     )
     assert events[0].actor == nora.username
     assert events.last().data.get("detail") == failed
+
+
+def test_a_rebuild_that_no_worker_begins_fails(isp: Isp, alice: User, nora: User) -> None:
+    end = order(isp, alice).vll.ends.select_related("port").get(side="a")
+    now = clock.now()
+    end_rebuild_request(end=end, user=nora, now=now)
+    forget_requests()
+    rebuilds_resend(now=now + timedelta(minutes=14))
+    assert len(requested(REBUILD_END)) == 1
+    forget_requests()
+    for _ in range(2):
+        rebuilds_resend(now=now + timedelta(minutes=16))
+    assert requested(REBUILD_END) == []
+    failed = Event.objects.get(kind="router.rebuild_failed")
+    assert failed.data["detail"] == "no worker has begun the rebuild in time"
+
+
+def test_a_rebuild_of_the_previous_release_is_carried_out(
+    isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its messages contain no time, and it stores no request."""
+    vll = order(isp, alice).vll
+    agent = _Agent("accepted")
+    monkeypatch.setattr("provisioning.convergence.agent_of", agent)
+    rebuild_end(str(vll.pk), "a")
+    assert agent.rebuilds == [(vll.pk, "a")]
 
 
 @pytest.mark.parametrize(
@@ -444,16 +477,6 @@ def test_port_is_an_alarm_from_80_per_cent(isp: Isp, nora: User, booked: int, lo
     Port.objects.filter(pk=port.pk).update(bookable_bps=100 * GBIT, booked_bps=booked * GBIT)
     shown = noc_page(signed_in(nora))
     assert (f"rhino:host-cust1 is almost fully booked {booked} Gbit/s of 100 Gbit/s" in shown) is loud
-
-
-@pytest.mark.parametrize(("age_s", "loud"), [(5, False), (15, True)])
-def test_unsent_message_is_an_alarm(isp: Isp, nora: User, age_s: int, loud: bool) -> None:
-    Outbox.objects.create(
-        task="provisioning.sweep", args=[], created_at=clock.now() - timedelta(seconds=age_s)
-    )
-    shown = noc_page(signed_in(nora))
-    alarm = "The relay is not sending messages Messages waiting: 1. The first is about routers and lines."
-    assert (alarm in shown) is loud
 
 
 @pytest.mark.parametrize(("because", "loud"), [("gone", True), ("failing", True), ("byHand", False)])

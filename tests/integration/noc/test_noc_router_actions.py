@@ -10,7 +10,7 @@ import pytest
 from portal.accounts.models import User
 from portal.accounts.people import account_close
 from portal.core import clock
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.convergence.due import routers_due
 from portal.vll.convergence.reconciliation import (
@@ -28,6 +28,7 @@ from provisioning.convergence import converge_router
 from provisioning.lost_work_sweep import sweep
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
@@ -59,12 +60,10 @@ def test_paused_router_receives_nothing_and_catches_up_immediately(isp: Isp, ali
     assert routers_due(now=now) == [hippo.pk]
     assert converge_router(rhino.pk) is False
     assert not rhino.attempts.exists()
-    Outbox.objects.all().delete()
+    forget_requests()
     router_lock_set(router=rhino, on=False, user=nora, now=now)
     assert routers_due(now=now) == [rhino.pk, hippo.pk]
-    assert [(row.task, row.args) for row in Outbox.objects.all()] == [
-        ("provisioning.converge_router", [rhino.pk])
-    ]
+    assert requested() == [("provisioning.converge_router", [rhino.pk])]
 
 
 def test_setting_the_same_state_again_sends_no_event(isp: Isp, nora: User) -> None:
@@ -85,9 +84,7 @@ def test_forced_retry_ends_the_pause_after_failures(isp: Isp, alice: User, nora:
 def test_portal_requests_a_reconciliation_by_its_task_name(isp: Isp, nora: User) -> None:
     now = clock.now()
     generation_adopt_request(router=isp.routers["rhino"], user=nora, now=now)
-    message = Outbox.objects.get()
-    assert message.task == tasks.adopt_generation.name
-    assert message.args == [isp.routers["rhino"].pk, "nora", now.isoformat()]
+    assert requested() == [(tasks.adopt_generation.name, [isp.routers["rhino"].pk, "nora", now.isoformat()])]
 
 
 def test_reconciliation_with_a_lost_task_is_resent_until_done(isp: Isp, nora: User) -> None:
@@ -95,14 +92,13 @@ def test_reconciliation_with_a_lost_task_is_resent_until_done(isp: Isp, nora: Us
     generation_adopt_request(router=rhino, user=nora, now=now)
 
     def sent(after: timedelta) -> list[list[Any]]:
-        Outbox.objects.all().delete()
+        forget_requests()
         sweep(now=now + after)
-        return list(Outbox.objects.filter(task=tasks.adopt_generation.name).values_list("args", flat=True))
+        return [args for _, args in requested(tasks.adopt_generation.name)]
 
-    assert sent(timedelta(seconds=59)) == []
-    assert sent(timedelta(seconds=61)) == [[rhino.pk, "nora", now.isoformat()]]
-    assert sent(timedelta(seconds=62)) == []
-    assert sent(timedelta(seconds=122)) == [[rhino.pk, "nora", now.isoformat()]]
+    assert sent(timedelta(seconds=5)) == [[rhino.pk, "nora", now.isoformat()]]
+    sweep(now=now + timedelta(seconds=10))
+    assert sent(timedelta(seconds=40)) == [[rhino.pk, "nora", now.isoformat()]]
     generation_count_from(router=rhino, stored=7, actor="nora", now=now)
     assert sent(timedelta(seconds=200)) == []
 

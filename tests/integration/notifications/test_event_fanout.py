@@ -20,8 +20,8 @@ from portal.accounts.own_account import (
 )
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
+from portal.events.announcements import NOTIFIED_KINDS, announce
 from portal.events.models import Event
-from portal.events.outbox import NOTIFIED_KINDS, announce
 from portal.notifications import event_fanout
 from portal.notifications.event_catalogue import BY_ANNOUNCED, BY_NAME, TYPES, EventType
 from portal.notifications.event_fanout import events_fan_out

@@ -7,8 +7,8 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.events.announcements import announce
 from portal.events.models import Event
-from portal.events.outbox import announce
 from portal.inventory.models import ObservedInterface, ObservedRouter, RouterSilence
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_forget

@@ -9,7 +9,6 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.models import Router
 from portal.vll.convergence.claims import CLAIM, claim_router
 from portal.vll.models import RouterConvergence, VllEnd
@@ -17,6 +16,7 @@ from provisioning.convergence import LONGEST_RUN, converge_router
 from tests.integration.certificates import certificates
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.stand_in_agent import StandInAgent, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,7 +46,7 @@ def many(isp: Isp, alice: User) -> Iterator[Isp]:
     for vlan in range(100, 100 + VLLS):
         ends = (end(isp, "rhino:host-cust1", outer=vlan), end(isp, "hippo:host-cust1", outer=vlan))
         order(isp, alice, a_end=ends[0], z_end=ends[1], cir_bps=1_000_000)
-    Outbox.objects.all().delete()
+    forget_requests()
     with serving(StandInAgent("rhino"), pki=certificates()) as agent:
         Router.objects.filter(name="rhino").update(agent_url=agent.url)
         yield isp
@@ -90,7 +90,7 @@ def test_answer_that_takes_too_long_is_continued_by_another_task(
     each_takes(LONGEST_RUN / 2)
     assert converge_router(rhino, now=time)
     assert 0 < stored_ends() < VLLS
-    assert [row.args for row in Outbox.objects.filter(task="provisioning.converge_router")] == [[rhino]]
+    assert [args for _, args in requested("provisioning.converge_router")] == [[rhino]]
     each_takes(timedelta(0))
     assert converge_router(rhino, now=time)
     assert stored_ends() == VLLS

@@ -16,8 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from devstack import prometheus
 from portal.accounts.models import User
 from portal.core import clock
-from portal.events.models import Outbox
-from portal.events.outbox import send_task
 from portal.inventory import pki
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate
 from portal.metrics.registry import Installation, application, fresh_for
@@ -111,16 +109,6 @@ def test_paths_that_lose_large_packets_are_counted(isp: Isp, scrape: Callable[[]
     assert (value("probed_paths"), value("mtu_black_holes")) == (2, 1)
 
 
-def test_outbox_lag_is_the_age_of_its_oldest_row(isp: Isp, scrape: Callable[[], Value]) -> None:
-    Outbox.objects.all().delete()
-    assert (scrape()("outbox_rows"), scrape()("outbox_lag_seconds")) == (0, 0)
-    for age in (20, 5):
-        send_task("provisioning.sweep", now=clock.now() - timedelta(seconds=age))
-    value = scrape()
-    assert value("outbox_rows") == 2
-    assert 20 <= value("outbox_lag_seconds") < 30  # type: ignore[operator]
-
-
 def test_pending_deliveries_are_counted_by_channel(
     isp: Isp, alice: User, scrape: Callable[[], Value]
 ) -> None:
@@ -195,7 +183,7 @@ def test_number_of_statements_does_not_depend_on_the_number_of_rows(
     )
     with CaptureQueriesContext(connection) as many:
         scrape()("database_up")
-    assert len(few) == len(many) == 23
+    assert len(few) == len(many) == 22
 
 
 def test_second_scrape_within_five_seconds_sends_no_statement(isp: Isp) -> None:

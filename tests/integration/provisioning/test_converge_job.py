@@ -17,7 +17,7 @@ from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
 from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
 from portal.core.background_work import backoff
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.convergence.claims import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
 from portal.vll.convergence.due import is_at_rest, routers_due
@@ -31,6 +31,7 @@ from provisioning.intent_generations import BEHIND_AGENT
 from tests.integration.certificates import certificates, register
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.stand_in_agent import StandInAgent, end_status, problem, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -218,7 +219,7 @@ class TestClaims:
             """Place another order; its message finds the router claimed."""
             order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=200),
                   z_end=end(isp, "hippo:host-cust1", outer=200), cir_bps=1)  # fmt: skip
-            Outbox.objects.all().delete()
+            forget_requests()
             assert converge(isp) is False
             connection.close()
             return rhino.accept(intent)
@@ -226,7 +227,7 @@ class TestClaims:
         rhino.answer = order_meanwhile
         converge(isp)
         rhino.answer = None
-        assert [row.args for row in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
+        assert [args for _, args in requested()] == [[isp.routers["rhino"].pk]]
         converge(isp)
         vlls = {end["vll"] for end in rhino.intents[-1]["present"]}
         assert len(vlls) == 2
@@ -240,8 +241,8 @@ class TestClaims:
         router = isp.routers["rhino"].pk
 
         def change_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
-            intents_renew([router], now=clock.now())
-            Outbox.objects.all().delete()
+            intents_renew([router])
+            forget_requests()
             assert converge(isp) is False
             connection.close()
             return rhino.accept(intent)
@@ -249,7 +250,7 @@ class TestClaims:
         rhino.answer = change_meanwhile
         converge(isp)
         rhino.answer = None
-        assert [row.args for row in Outbox.objects.all()] == [[router]]
+        assert [args for _, args in requested()] == [[router]]
         assert not is_at_rest(router, now=clock.now())
         # The router is due also when that message is lost.
         assert router in routers_due(now=clock.now())
@@ -266,7 +267,7 @@ class TestClaims:
         converge(isp)
         router = isp.routers["rhino"].pk
         if written == "wanted":
-            intents_renew([router], now=clock.now())
+            intents_renew([router])
             assert convergence(isp).intent_requested
         else:
             RouterConvergence.objects.filter(router=router).update(intent_requested=True)
@@ -277,9 +278,9 @@ class TestClaims:
 
     def test_settled_router_is_not_sent_again(self, isp: Isp, alice: User, rhino: StandInAgent) -> None:
         order(isp, alice)
-        Outbox.objects.all().delete()
+        forget_requests()
         converge(isp)
-        assert Outbox.objects.count() == 0
+        assert len(requested()) == 0
 
     def test_claim_of_a_dead_worker_expires(self, isp: Isp, rhino: StandInAgent) -> None:
         now = clock.now()
@@ -471,7 +472,7 @@ class TestSettledRouter:
             assert converge_promptly(isp.routers["rhino"].pk) is False
         assert len(rhino.intents) == 1
         assert len(rhino.intents[0]["present"]) == 3
-        assert not Outbox.objects.filter(task=CONVERGE_DOUBTFUL).exists()
+        assert not requested(CONVERGE_DOUBTFUL)
 
     def test_new_order_is_sent(self, isp: Isp, alice: User) -> None:
         assert self.at_rest(isp)

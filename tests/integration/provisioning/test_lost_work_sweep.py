@@ -4,22 +4,25 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from portal.accounts.models import User
 from portal.allocation.models import VniLease
 from portal.core import clock
-from portal.events.models import Event, Outbox
-from portal.events.outbox import send_task
+from portal.core.redis_servers import broker_client
+from portal.events.models import Event
+from portal.events.task_requests import RESENT_IS_LOST_AFTER_S, TaskRequest
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.convergence.claims import claim_router
 from portal.vll.convergence.due import routers_due, routers_resend
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations import orders_overdue_alarm, state_compare_and_swap
-from provisioning import intent_generations
+from provisioning import intent_generations, tasks
 from provisioning.intent_generations import BEHIND_AGENT
-from provisioning.lost_work_sweep import behind_agents_announce, sweep
+from provisioning.lost_work_sweep import behind_agents_announce, sweep, unsent_of_previous_release_send
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate, answer
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +37,7 @@ def now() -> datetime:
 def vll(isp: Isp, alice: User) -> Vll:
     """Return an ordered line whose messages are lost."""
     placed = order(isp, alice)
-    Outbox.objects.all().delete()
+    forget_requests()
     return placed.vll
 
 
@@ -52,56 +55,45 @@ def test_failing_part_does_not_stop_the_others(
     monkeypatch.setattr("provisioning.lost_work_sweep.coolings_off_end", fail)
     with pytest.raises(ValueError, match="beyond me"):
         sweep(now=now)
-    assert Outbox.objects.filter(task="provisioning.converge_router").exists()
+    assert requested("provisioning.converge_router")
 
 
 def test_lost_message_is_sent_again(isp: Isp, vll: Vll, now: datetime) -> None:
     sweep(now=now)
-    sent = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
+    sent = {args[0] for _, args in requested("provisioning.converge_router")}
     assert sent == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
 
 
 def test_waiting_message_is_not_duplicated(isp: Isp, vll: Vll, now: datetime) -> None:
-    send_task("provisioning.converge_router", isp.routers["rhino"].pk, now=now)
-    assert routers_resend(now=now) == [isp.routers["hippo"].pk]
+    assert routers_resend(now=now) == [isp.routers["rhino"].pk, isp.routers["hippo"].pk]
     assert routers_resend(now=now) == []
 
 
-def mark_published(now: datetime) -> None:
-    """Mark the messages as published, as the relay does."""
-    Outbox.objects.update(published_at=now)
-
-
-def test_published_message_is_sent_again_when_it_may_be_lost(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_lost_mark_and_message_are_sent_again(isp: Isp, vll: Vll, now: datetime) -> None:
     both = routers_resend(now=now)
-    mark_published(now)
-    assert routers_resend(now=now + timedelta(seconds=25)) == []
-    later = now + timedelta(seconds=35)
-    assert routers_resend(now=later) == both
-    mark_published(later)
-    assert routers_resend(now=later + timedelta(seconds=25)) == []
+    assert both == [isp.routers["rhino"].pk, isp.routers["hippo"].pk]
+    assert routers_resend(now=now + timedelta(seconds=5)) == []
+    forget_requests()
+    assert routers_resend(now=now + timedelta(seconds=10)) == both
 
 
-def test_delivered_message_does_not_block_the_next(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_mark_of_a_message_expires(isp: Isp, vll: Vll, now: datetime) -> None:
+    rhino = isp.routers["rhino"].pk
     routers_resend(now=now)
-    mark_published(now)
-    claim = claim_router(isp.routers["rhino"].pk, now=now + timedelta(seconds=1))
-    assert claim is not None
-    claim.release_failed(error="no answer", now=now + timedelta(seconds=2))
-    assert routers_resend(now=now + timedelta(seconds=6)) == [isp.routers["rhino"].pk]
+    with broker_client(patience_s=5) as broker:
+        left = broker.ttl(TaskRequest("provisioning.converge_router", (rhino,)).mark)
+    assert 0 < left <= RESENT_IS_LOST_AFTER_S
 
 
-def test_router_claimed_during_the_sweep_is_skipped(
+@pytest.mark.django_db(transaction=True)
+def test_delivered_message_does_not_block_the_next(
     isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def find_and_claim(*, now: datetime) -> list[int]:
-        found = routers_due(now=now)
-        claim_router(isp.routers["rhino"].pk, now=now)
-        return found
-
-    monkeypatch.setattr("portal.vll.convergence.due.routers_due", find_and_claim)
-    assert routers_resend(now=now) == [isp.routers["hippo"].pk]
-    assert RouterConvergence.objects.get(router=isp.routers["rhino"]).resent_at is None
+    rhino = isp.routers["rhino"].pk
+    routers_resend(now=now)
+    monkeypatch.setattr("provisioning.convergence.converge_promptly", lambda _router: True)
+    tasks.converge_router.apply((rhino,))
+    assert routers_resend(now=now + timedelta(seconds=6)) == [rhino]
 
 
 def test_settled_vll_needs_no_intent(isp: Isp, vll: Vll, now: datetime) -> None:
@@ -189,7 +181,7 @@ class TestStoredGeneration:
         sweep(now=now + timedelta(seconds=5))
         alarm = Event.objects.get(kind=BEHIND_AGENT)
         assert (alarm.router_id, alarm.data) == (isp.routers["rhino"].pk, {"held": 8, "generation": 7})
-        assert Outbox.objects.count() == 0
+        assert len(requested()) == 0
 
 
 def _failing_for(announce: Any, *, of: str, value: object) -> Any:
@@ -257,14 +249,6 @@ def test_overdue_order_raises_one_alarm(isp: Isp, vll: Vll, now: datetime) -> No
     assert Event.objects.filter(kind="order.overdue").count() == 1
 
 
-def test_published_rows_are_deleted_after_a_day_and_unpublished_ones_never(isp: Isp, now: datetime) -> None:
-    Outbox.objects.create(task="old", created_at=now, published_at=now - timedelta(days=1, seconds=1))
-    Outbox.objects.create(task="recent", created_at=now, published_at=now - timedelta(hours=23))
-    Outbox.objects.create(task="waiting", created_at=now - timedelta(days=30))
-    sweep(now=now)
-    assert set(Outbox.objects.values_list("task", flat=True)) == {"recent", "waiting"}
-
-
 def test_failure_of_another_part_does_not_stop_an_alarm(
     isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,3 +256,21 @@ def test_failure_of_another_part_does_not_stop_an_alarm(
     with pytest.raises(ZeroDivisionError):
         sweep(now=now + timedelta(seconds=121))
     assert Event.objects.filter(kind="order.overdue").count() == 1
+
+
+def test_requests_that_the_previous_release_stored_are_sent_once(isp: Isp) -> None:
+    """Its relay may have ended first."""
+    now = clock.now()
+    rows = (
+        ("provisioning.rebuild_end", '["0198", "a"]', now),
+        ("imports.run", '["0199", 1]', now - timedelta(seconds=11)),
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO events_outbox (task, args, created_at) VALUES (%s, %s, %s)", rows)
+    forget_requests()
+    unsent_of_previous_release_send(now=now)
+    assert requested() == [("imports.run", ["0199", 1])], "the relay may still send the other one"
+    forget_requests()
+    for _ in range(2):
+        unsent_of_previous_release_send(now=now + timedelta(seconds=11))
+    assert requested() == [("provisioning.rebuild_end", ["0198", "a"])]

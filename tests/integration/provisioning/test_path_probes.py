@@ -13,7 +13,7 @@ from portal.allocation.models import ReservedVniRange, VniLease
 from portal.allocation.tunnel_leases import PROBE_VNI, vni_available
 from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core import clock
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
@@ -28,6 +28,7 @@ from tests.integration.isp import Isp
 from tests.integration.lines.test_activation_test import Underlay
 from tests.integration.orders import end, order
 from tests.integration.raised_alarms import alarm_texts, alarms_found
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -114,11 +115,9 @@ def test_both_routers_get_a_tunnel_without_an_attachment_circuit(
 
 def test_router_gets_its_probe_again_until_it_has_answered(isp: Isp, underlay: Underlay, vll: Vll) -> None:
     def notified() -> set[Any]:
-        Outbox.objects.all().delete()
+        forget_requests()
         tunnel_paths_keep(now=clock.now())
-        return {
-            args[0] for args in Outbox.objects.filter(task=CONVERGE_ROUTER).values_list("args", flat=True)
-        }
+        return {args[0] for _, args in requested(CONVERGE_ROUTER)}
 
     rhino, hippo = isp.routers["rhino"], isp.routers["hippo"]
     assert notified() == {rhino.pk, hippo.pk}

@@ -14,7 +14,6 @@ from portal.accounts.models import User
 from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core import clock
 from portal.core.network.encapsulations import Encapsulation
-from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
 from portal.inventory.reported_observation import EndObservation, InterfaceReport
 from portal.telemetry.observation_ingest import observation_take
@@ -30,6 +29,7 @@ from provisioning.intent_document import RouterIntent
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import changed, interface, observed_end, observed_report
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.stand_in_agent import StandInAgent, end_status
 
 pytestmark = pytest.mark.django_db
@@ -59,10 +59,8 @@ class Agents:
 
     def messages(self) -> set[int]:
         """Take the waiting messages and return their routers."""
-        rows = Outbox.objects.filter(task=CONVERGE_ROUTER)
-        waiting = {args[0] for args in rows.values_list("args", flat=True)}
-        if waiting:
-            rows.delete()
+        waiting = {args[0] for _, args in requested(CONVERGE_ROUTER)}
+        forget_requests()
         return waiting
 
     def rhino_has_a_message(self) -> bool:
@@ -348,7 +346,7 @@ def test_other_order_and_new_revision_are_sent_immediately(
     assert routers_due(now=agents.now) == []
     other = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "hippo:host-cust1", outer=7)}
     order(isp, alice, cir_bps=1, **other)
-    Outbox.objects.all().delete()
+    forget_requests()
     assert routers_due(now=agents.now) == [isp.routers["rhino"].pk, isp.routers["hippo"].pk]
     agents.sweep(timedelta(seconds=5))
     Vll.objects.filter(pk=placed.vll_id).update(revision=2)

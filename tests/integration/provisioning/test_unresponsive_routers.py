@@ -9,13 +9,13 @@ from celery import current_app
 
 from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.vll.convergence.due import is_unresponsive
 from portal.vll.models import RouterConvergence
 from provisioning import convergence, tasks
 from provisioning.agent_client import Unreachable
 from tests.integration.isp import Isp
+from tests.integration.requested_tasks import requested
 
 pytestmark = pytest.mark.django_db
 DEAD = 50
@@ -65,8 +65,7 @@ def test_fifty_dead_routers_cost_the_other_workers_no_call(
     ObservedRouter.objects.filter(router=rhino).update(reported_at=clock.now())
     tasks.converge_router(rhino.pk)
     assert called == [rhino.pk]
-    passed_on = Outbox.objects.filter(task=CONVERGE_DOUBTFUL).values_list("args", flat=True)
-    assert sorted(passed_on) == [[router.pk] for router in dead]
+    assert sorted(args for _, args in requested(CONVERGE_DOUBTFUL)) == [[router.pk] for router in dead]
 
 
 def test_unresponsive_routers_have_separate_workers(isp: Isp, rhino: Router, called: list[int]) -> None:

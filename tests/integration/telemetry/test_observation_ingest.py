@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.events.models import Outbox
 from portal.inventory.interfaces import reported_interfaces
 from portal.inventory.models import (
     BackboneLink,
@@ -31,6 +30,7 @@ from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.observed_reports import changed, interface, observed_end, observed_report
 from tests.integration.orders import end, order
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
@@ -283,20 +283,17 @@ def test_report_ends_a_backoff_and_sends_immediately(
     take(isp, replace(later(report), **again), now)
     backoff.refresh_from_db()
     assert (backoff.retry_at, backoff.failures) == (None, 6)
-    assert [message.args for message in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
+    assert [args for _, args in requested()] == [[isp.routers["rhino"].pk]]
 
 
 def test_report_sends_immediately_despite_a_message_behind_silent_routers(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     rhino = isp.routers["rhino"]
-    convergence = RouterConvergence.objects.create(router=rhino, resent_at=now)
     ObservedRouter.objects.filter(router=rhino).update(reported_at=now - timedelta(seconds=40))
     take(isp, report, now)
     take(isp, later(report), now)
-    convergence.refresh_from_db()
-    assert convergence.resent_at is None
-    assert [message.args for message in Outbox.objects.all()] == [[rhino.pk]]
+    assert [args for _, args in requested()] == [[rhino.pk]]
 
 
 def test_router_that_reports_but_never_answers_keeps_its_pauses(
@@ -306,7 +303,7 @@ def test_router_that_reports_but_never_answers_keeps_its_pauses(
     take(isp, later(report), now + timedelta(seconds=10))
     backoff.refresh_from_db()
     assert backoff.retry_at == now + timedelta(seconds=50)
-    assert Outbox.objects.count() == 0
+    assert len(requested()) == 0
 
 
 def test_agent_without_a_vpp_for_long_confirms_no_mtu(

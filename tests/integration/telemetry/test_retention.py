@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from django.db import connection
 
+from portal.events.announcements import announce
 from portal.events.models import Event
-from portal.events.outbox import announce
 from portal.telemetry import partitioned_tables
 from portal.telemetry.models import RouterEvent
 from portal.telemetry.partitioned_tables import SAMPLES, partitions_ensure, partitions_keep

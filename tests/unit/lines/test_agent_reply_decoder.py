@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from provisioning.agent_reply_decoder import BadReply, reply_decode, stored_intent_decode
+from provisioning.agent_reply_decoder import BadReply, StateHead, decoded, reply_decode
 from provisioning.intent_document import RouterIntent, intent_for
 from tests.unit.lines.test_intent_document import rows_of, tombstone
 
@@ -134,13 +134,13 @@ def test_a_reply_that_is_no_object_is_an_error(body: bytes, reply: dict[str, Any
         reply_decode(body, sent=sent_for(reply))
 
 
-def test_an_agent_without_an_intent_has_generation_0() -> None:
-    assert stored_intent_decode(b'{"router": "rhino", "held": null}', router="rhino").generation == 0
+def test_an_agent_may_have_no_intent() -> None:
+    assert decoded(StateHead, b'{"router": "rhino", "held": null}', router="rhino").stored is None
 
 
 def test_the_state_of_another_router_is_an_error() -> None:
     with pytest.raises(BadReply):
-        stored_intent_decode(b'{"router": "hippo", "held": null}', router="rhino")
+        decoded(StateHead, b'{"router": "hippo", "held": null}', router="rhino")
     with pytest.raises(BadReply):
         body = b'{"router": "rhino", "held": {"generation": 5, "sha256": null}}'
-        stored_intent_decode(body, router="rhino")
+        decoded(StateHead, body, router="rhino")

@@ -1,19 +1,16 @@
-"""Record a fact, or request a task, in the caller's transaction."""
+"""Record facts in the caller's transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import QuerySet
-from psycopg.types.json import Jsonb
 
 from portal.core.db.compiled_insert import insert
 from portal.core.http.request_log import current_request_id
 from portal.events.models import Event
 
-CHANNEL = "longline_outbox"
 # The kinds of events that lead to webhooks or mails. portal.notifications defines the content of both.
 _NOTIFIED_KINDS = (
     "order.acknowledged order.held order.inProgress order.completed order.failed order.rejected "
@@ -25,14 +22,6 @@ _NOTIFIED_KINDS = (
     "account.email_change_asked account.email_changed"
 )
 NOTIFIED_KINDS = frozenset(_NOTIFIED_KINDS.split())
-# A message that a sweeper sent may wait for a worker this long. After this time, the message counts as lost
-# and is sent again. If each sweep sent it again, overloaded workers would process nothing but repeated
-# messages.
-_RESENT_IS_LOST_AFTER = timedelta(seconds=30)
-_SEND = f"""
-INSERT INTO events_outbox (task, args, created_at)
-SELECT %(task)s, args, %(now)s FROM jsonb_array_elements(%(calls)s) AS args, pg_notify('{CHANNEL}', '')
-"""  # noqa: S608 - a constant
 _ANNOUNCE_OF_LINES = """
 INSERT INTO events_event (at, kind, vll_id, actor, request_id, data, untold)
 SELECT at, %(kind)s, line, '', %(request_id)s, '{}', %(untold)s
@@ -84,34 +73,3 @@ def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
     }
     with connection.cursor() as cursor:
         cursor.execute(_ANNOUNCE_OF_LINES, values)
-
-
-def send_task(task: str, *args: int | str, now: datetime) -> None:
-    """Request that Celery runs ``task(*args)`` after this transaction has committed.
-
-    NOTIFY wakes up the relay; if the notification is lost, the relay finds the request by polling.
-    """
-    send_tasks(task, [args], now=now)
-
-
-def send_tasks(task: str, calls: Iterable[Sequence[int | str]], *, now: datetime) -> None:
-    """Request ``task(*args)`` for each ``args`` in ``calls``, with one SQL statement."""
-    parameters: dict[str, Any] = {"task": task, "calls": Jsonb([list(args) for args in calls]), "now": now}
-    with connection.cursor() as cursor:
-        cursor.execute(_SEND, parameters)
-
-
-def resend_tasks(task: str, rows: QuerySet[Any, Any], *, named_by: str, now: datetime) -> list[Any]:
-    """Request ``task`` again for each row, with the attribute ``named_by`` of the row as argument. Return
-    these values. For sweepers.
-
-    Rows are left out if an earlier message may still wait for a worker. ``resent_at`` of a row records the
-    request; the worker that claims the row clears it. Locked rows are skipped, because a worker processes
-    them. The conditions of ``rows`` are checked after the lock was taken. Must run in a transaction.
-    """
-    lost = rows.exclude(resent_at__gt=now - _RESENT_IS_LOST_AFTER).select_for_update(skip_locked=True)
-    found = dict(lost.order_by(named_by).values_list("pk", named_by))
-    rows.model.objects.filter(pk__in=found).update(resent_at=now)
-    requested = list(found.values())
-    send_tasks(task, [(str(each) if isinstance(each, UUID) else each,) for each in requested], now=now)
-    return requested

@@ -1,6 +1,7 @@
-"""gunicorn's messages in the portal's log format. portal.core.http.request_log logs requests."""
+"""What several servers of gunicorn have in common: the log format, and the limit of open files."""
 
 import logging.config
+import resource
 from typing import Any
 
 from gunicorn.glogging import Logger
@@ -8,7 +9,15 @@ from gunicorn.glogging import Logger
 from portal.settings import LOGGING
 
 
+def open_files_raise(server: Any) -> None:
+    """gunicorn's hook ``on_starting``: raise the limit of open files to the maximum."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))
+
+
 class GunicornLog(Logger):
+    """gunicorn's messages in the portal's log format. portal.core.http.request_log logs requests."""
+
     def setup(self, cfg: Any) -> None:
         logging.config.dictConfig(LOGGING)
         self.cfg = cfg
