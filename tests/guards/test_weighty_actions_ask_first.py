@@ -118,3 +118,16 @@ def test_a_weighty_action_has_a_confirmation_dialog(template: str, value: str) -
     text = (TEMPLATES / template).read_text()
     dialogs = re.findall(r"\{% include \"ui/_ask_first\.html\" with [^%]*\bvalue=\"([\w-]+)\"", text)
     assert value in dialogs
+
+
+def test_each_button_that_asks_first_has_a_text() -> None:
+    """The button shows ``label``; ``described`` is only for screen readers."""
+    asks = re.compile(r'\{% include "ui/_ask_first\.html"(.*?)%\}')
+    labelled = re.compile(r"\bas(?:var)? label\b")
+    found = 0
+    for path in TEMPLATES.rglob("*.html"):
+        text = path.read_text()
+        for ask in asks.finditer(text):
+            found += 1
+            assert "label=" in ask[1] or labelled.search(text, 0, ask.start()), path
+    assert found
