@@ -1,4 +1,4 @@
-"""The Celery tasks: for each task its name, its queue, and the interval at which beat sends it.
+"""The Celery tasks: the name and the queue of each, and how often beat sends it.
 
 The portal sends tasks by these names, because it imports neither ``provisioning`` nor the tasks of a higher
 layer. All tasks that beat sends are sweepers, and safe to run twice.

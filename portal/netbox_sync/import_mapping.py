@@ -120,7 +120,7 @@ def _routers(observed: Observed, configuration: Configuration, wish: Wish) -> di
 def _loopbacks(
     observed: Observed, configuration: Configuration, wish: Wish
 ) -> dict[int, dict[str, str | None]]:
-    """Return the loopback addresses by device, without a family of which a device has several addresses."""
+    """Return the loopback addresses by device. A family with several addresses on a device is left out."""
     if not configuration.loopback_interface:
         return {
             device.id: {"loopback4": device.primary4, "loopback6": device.primary6}
