@@ -24,6 +24,8 @@ SERVICES = set(yaml.safe_load(COMPOSE)["services"])
 UNITS = {path.name for path in (ROOT / "deploy" / "systemd").iterdir()}
 # Words in which unit names begin, and that are none: programs, containers, folders and images.
 OTHER_NAMES = {"longline-agent", "longline-portal", "longline-pki"}
+# The upgrade notes name the units that an operator removes.
+UNITS_OF_0_1_0 = {"longline-relay", "longline-relay.service"}
 LONGEST_PAGE, LONGEST_WITHOUT_CONTENTS = 400, 150
 
 
@@ -57,7 +59,7 @@ def test_every_file_of_deploy_that_a_page_names_exists(page: Path) -> None:
 def test_every_unit_that_a_page_names_exists(page: Path) -> None:
     named = set(re.findall(r"(?<![\w/.-])(longline-[a-z][\w-]*(?:@|\.service|\.target)?)", page.read_text()))
     # longline-web is the unit longline-web.service, longline-worker@provisioning one of longline-worker@.
-    known = UNITS | {unit.partition(".")[0] for unit in UNITS} | OTHER_NAMES
+    known = UNITS | {unit.partition(".")[0] for unit in UNITS} | OTHER_NAMES | UNITS_OF_0_1_0
     assert sorted(named - known - {"longline-worker"}) == []
 
 

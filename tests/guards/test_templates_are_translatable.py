@@ -17,14 +17,22 @@ _UNSPOKEN = re.compile(
     r"<(?:script|style|code)\b[^>]*>.*?</(?:script|style|code)>|<!DOCTYPE[^>]*>", re.DOTALL
 )
 _INPUT_VALUE = re.compile(r"\bvalue=\"[^\"]*\"")
+# Texts that a tag or an included template shows: a label, or a parameter with one of these names.
+_LABEL = re.compile(r"{%\s*(?:badge|card|column|figure|fold|pair|post_button)\s+\"([^\"]*)\"")
+_PARAMETER = re.compile(
+    r"{%(?!\s*livepart\b)[^%]*?\b(?:about|action_label|caption|described|empty|help|label|next_label|subtitle"
+    r"|text|title)=\"([^\"]*)\""
+)
 _WORD = re.compile(r"[A-Za-z][A-Za-z/’'-]*[A-Za-z]")
 
 
 def unmarked(text: str) -> set[str]:
     """Return the words of a template that a reader sees and that gettext does not translate."""
-    for noise in (_COMMENT, _MARKED, _TEMPLATE, _INPUT_VALUE, _UNSPOKEN):
+    text = _COMMENT.sub(" ", text)
+    arguments = [*_LABEL.findall(text), *_PARAMETER.findall(text)]
+    for noise in (_MARKED, _TEMPLATE, _INPUT_VALUE, _UNSPOKEN):
         text = noise.sub(" ", text)
-    shown = " ".join([*_SPOKEN.findall(text), re.sub(r"<[^>]*>", " ", text)])
+    shown = " ".join([*arguments, *_SPOKEN.findall(text), re.sub(r"<[^>]*>", " ", text)])
     return set(_WORD.findall(re.sub(r"&\w+;", " ", shown))) - NAMES
 
 
@@ -43,3 +51,6 @@ def test_the_check_finds_unmarked_words() -> None:
         "Close",
         "it",
     }
+    assert unmarked('{% column "Forgotten" number=True %}{{ n }}{% endcolumn %}') == {"Forgotten"}
+    assert unmarked('{% include "ui/_empty.html" with title=_("Fine") text="None" %}') == {"None"}
+    assert unmarked('{% badge _("Fine") "success" %}{% livepart "map" about="network" %}') == set()

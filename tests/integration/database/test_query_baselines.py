@@ -27,8 +27,8 @@ pytestmark = pytest.mark.django_db
 API = {
     # One stores that the simulated routers cannot test the line. One reads the frames that foreign interfaces
     # take on both ports.
-    "order": 22,
-    "order with a key": 29,
+    "order": 21,
+    "order with a key": 28,
     # One reads the interfaces that routers do not report, and one the frames that foreign interfaces take.
     "validate": 14,
     # One reads the open orders, for the health of the lines.

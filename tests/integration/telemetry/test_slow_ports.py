@@ -199,7 +199,7 @@ def test_every_figure_of_free_bandwidth_is_what_can_be_booked(
     assert f"Still bookable {said}" in text(signed_in(alice).get(f"/ports/{port.pk}/"))
     page = signed_in(nora).get("/noc/pools/").content.decode()
     row = page[page.index(f">{NAME}</a>") :]
-    free = re.search(r'data-label="Free">([^<]*)<', row)
+    free = re.search(r'data-label="Free"[^>]*>([^<]*)<', row)
     assert free
     assert free[1] == said
 

@@ -179,7 +179,7 @@ def test_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(isp: Isp, ali
     answer(placed.vll, "a", "removed")
     assert "Order failed in the last day Milk run" in text(signed_in(alice).get("/"))
     (worry,) = attention(alice, down=False, out_of_sync=False, now=clock.now())
-    assert worry.vlls == [placed.vll]
+    assert worry["vlls"] == [placed.vll]
     in_two_days = clock.now() + timedelta(days=2)
     assert attention(alice, down=False, out_of_sync=False, now=in_two_days) == []
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -72,7 +72,12 @@ def _query(kind: type[figures.RangeQuerySerializer], request: Request) -> dict[s
 
 
 class LineView(APIView):
-    """A view of the figures of a VLL, which may be read from a replica."""
+    """A view of the figures of a VLL, which may be read from a replica.
+
+    ``prefetched``: rows that the figures need. They come from the primary, like the line itself.
+    """
+
+    prefetched: ClassVar[tuple[str, ...]] = ()
 
     def found(
         self,
@@ -82,7 +87,7 @@ class LineView(APIView):
         read: Callable[..., dict[str, Any]],
     ) -> dict[str, Any]:
         """Return ``read(vll=..., ...)`` with the parameters of the request, which ``kind`` validates."""
-        vll, query = visible_line(request, pk), _query(kind, request)
+        vll, query = visible_line(request, pk, *self.prefetched), _query(kind, request)
         return from_replica(request, lambda: read(vll=vll, **query))
 
 
@@ -122,6 +127,7 @@ class LatencyView(LineView):
     """
 
     permission_classes = [IsAuthenticated]
+    prefetched = ("ends__port",)
 
     @extend_schema(
         parameters=figures.parameters("an hour", steps=LATENCY_STEPS_S), responses={200: figures.LATENCY}

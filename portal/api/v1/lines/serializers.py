@@ -86,9 +86,13 @@ def _read_of(field: Any) -> _Read:
     return read
 
 
-def visible_line(request: Request, pk: UUID) -> Vll:
-    """Return the line with this id, without its ends. Raises Http404 if the caller may not see it."""
-    vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
+def visible_line(request: Request, pk: UUID, *prefetched: str) -> Vll:
+    """Return the line with this id. Raises Http404 if the caller may not see it.
+
+    ``prefetched``: the related rows that are read too, such as ``ends__port``.
+    """
+    lines = Vll.objects.visible_to(caller(request)).prefetch_related(*prefetched)
+    vll: Vll = get_object_or_404(lines, pk=pk)
     return vll
 
 
