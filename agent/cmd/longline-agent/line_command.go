@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -12,6 +11,12 @@ import (
 
 	"longline.dev/agent/internal/server"
 )
+
+// shownLine is the response about a line. Portal hides the undecoded member of the same name.
+type shownLine struct {
+	server.LineBody
+	Portal *portalView `json:"portal"`
+}
 
 // portalView is the part of the portal's view of a line that is printed.
 type portalView struct {
@@ -35,10 +40,9 @@ func runLine(ctx context.Context, args []string, stdout io.Writer) error {
 	return call(ctx, flags, "/v1/line?of="+url.QueryEscape(of), nil, stdout, printLine)
 }
 
-func printLine(w io.Writer, l *server.LineBody) {
+func printLine(w io.Writer, l *shownLine) {
 	fmt.Fprintf(w, "line     %s\n", l.VLL)
-	var p *portalView
-	if err := json.Unmarshal(l.Portal, &p); err == nil && p != nil {
+	if p := l.Portal; p != nil {
 		fmt.Fprintf(w, "         %s, of %s, %s, %.10g Mbit/s\n%s\n", cmp.Or(p.Description, "-"), p.Customer, p.Lifecycle, float64(p.CIRBPS)/1e6, p.Verdict)
 	} else {
 		fmt.Fprintf(w, "portal   %s\n", l.PortalError)
@@ -66,8 +70,8 @@ func printLine(w io.Writer, l *server.LineBody) {
 			fmt.Fprintf(w, "  differs: %s of %s is %q and not %q\n", d.Field, d.Object, d.Actual, d.Desired)
 		}
 	}
-	if p != nil {
-		printChecks(w, p.Checks)
+	if l.Portal != nil {
+		printChecks(w, l.Portal.Checks)
 	}
 }
 

@@ -272,12 +272,14 @@ func (r *applying) note(op plan.Op, reply api.Message) {
 		r.fail(op, refused(op, retval))
 		return
 	}
-	if created, ok := vpp.CreatedInterface(reply); ok && op.Stage == plan.Create {
-		r.Made[target.Made] = uint32(created)
-		r.guard.NoteMade(uint32(created), op.Action)
-		r.Untagged[target.Made] = true
-		if reason := r.sentInto[uint32(created)]; reason != nil {
-			r.fail(op, reason)
+	if op.Stage == plan.Create {
+		if created, ok := vpp.CreatedInterface(reply); ok {
+			r.Made[target.Made] = uint32(created)
+			r.guard.NoteMade(uint32(created), op.Action)
+			r.Untagged[target.Made] = true
+			if reason := r.sentInto[uint32(created)]; reason != nil {
+				r.fail(op, reason)
+			}
 		}
 	}
 	switch made := reply.(type) {
@@ -316,8 +318,9 @@ func (r *applying) createdFor(end intent.Key) plan.Created {
 func refused(op plan.Op, retval int32) *plan.Reason {
 	text := api.RetvalToVPPApiError(retval).Error()
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "VPPApiError: "), fmt.Sprintf(" (%d)", retval))
+	name := op.Message()
 	return &plan.Reason{
-		Status: "failed", Code: "vpp_refused", Object: op.Action.Target().Name, Retval: retval, VPPMessage: op.Message(),
-		Message: fmt.Sprintf("VPP refused %s: %s", op.Message(), text),
+		Status: "failed", Code: "vpp_refused", Object: op.Action.Target().Name, Retval: retval, VPPMessage: name,
+		Message: fmt.Sprintf("VPP refused %s: %s", name, text),
 	}
 }

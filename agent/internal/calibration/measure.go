@@ -68,13 +68,13 @@ var Usual = Options{Rounds: 41, Frames: 64 * 256}
 // Node is a node of VPP's graph that every frame passed.
 type Node struct {
 	Name   string  `json:"node"`
-	Clocks float64 `json:"clocks"` // per frame, median of the rounds
+	Clocks float64 `json:"clocks"` // per frame, median of the rounds, rounded to two decimals
 }
 
 // Figure is the cost of a transport.
 type Figure struct {
 	Transport Transport `json:"transport"`
-	Clocks    float64   `json:"clocks"` // per frame, median of the rounds
+	Clocks    float64   `json:"clocks"` // per frame, median of the rounds, rounded to two decimals
 	Least     float64   `json:"least"`
 	Most      float64   `json:"most"`
 	Nodes     []Node    `json:"nodes"` // sorted by name

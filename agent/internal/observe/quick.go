@@ -46,6 +46,7 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	}
 	err = inOrder(
 		step{"quick observation of changed interfaces", func() error { return s.readChanged(ctx, session, old, changed) }},
+		step{"quick observation of Linux CP pairs", func() error { return s.readChangedLCP(ctx, session, changed) }},
 		step{"quick observation of bonds", func() error { return s.Index().takeBonds(ctx, session) }},
 		step{"quick observation of addresses", func() error { return session.Dump(ctx, addressDumps(s.addressedAndNotRead(changed, read)), s.add) }},
 		step{"quick observation of tables", func() error { return s.takeIPTables(ctx, session, old) }},
@@ -60,8 +61,7 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 // fewChanged is the largest number of changed interfaces that are read one by one.
 const fewChanged = 200
 
-// readChanged reads the tunnels of the changed interfaces, and the Linux CP pairs, which appear and disappear
-// with an interface. It takes all other tunnels from old.
+// readChanged reads the tunnels of the changed interfaces. It takes all other tunnels from old.
 func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) error {
 	for _, t := range old.Tunnels {
 		if !changed[t.Index] {
@@ -80,8 +80,13 @@ func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapsh
 			dumps = append(dumps, tunnel.Dumps(session.Has, interface_types.InterfaceIndex(i.Index))...)
 		}
 	}
-	if err := session.Dump(ctx, dumps, s.add); err != nil {
-		return err
+	return session.Dump(ctx, dumps, s.add)
+}
+
+// readChangedLCP reads the Linux CP pairs, which appear and disappear with an interface.
+func (s *Snapshot) readChangedLCP(ctx context.Context, session Session, changed map[uint32]bool) error {
+	if len(changed) == 0 {
+		return nil
 	}
 	s.LCP = make(map[uint32]string)
 	return s.takeLCP(ctx, session)

@@ -36,7 +36,8 @@ type swIfIndex = interface_types.InterfaceIndex
 
 func (c Created) at(ref Ref) swIfIndex { return swIfIndex(ref.At(c.Interfaces)) }
 
-// Message returns the name of the operation's API message.
+// Message returns the name of the operation's API message. Only the type of the encoded message counts, so the
+// indices may be wrong.
 func (op Op) Message() string { return op.Action.Encode(Created{}).GetMessageName() }
 
 // names returns the interfaces that must not have changed since the plan was made. These are the interfaces that
@@ -49,8 +50,10 @@ func (op Op) names() []Ref {
 		return []Ref{a.From, a.To}
 	case CreateTunnel, AddPolicer, UpdatePolicer, DeletePolicer, AddTable, DeleteTable, SetSession:
 		return nil
+	case DeleteSub, DeleteTunnel, SetTag, SetMTU, SetRewrite, ClearConnect, SetAdmin, SetPolicing, SetClassifier:
+		return []Ref{op.Action.Target()}
 	}
-	return []Ref{op.Action.Target()}
+	panic(fmt.Sprintf("the interfaces of %T are not declared", op.Action))
 }
 
 type (

@@ -89,7 +89,10 @@ func reassemblyFailures() (names []string) {
 // lossEntries returns the names of the entries for losses, except the buffer pools, whose names depend on the
 // machine.
 func lossEntries() []string {
-	names := []string{"/if/drops", "/if/rx-miss", "/if/rx-error", "/if/rx-no-buf", "/if/tx-error"}
+	var names []string
+	for _, loss := range interfaceLosses {
+		names = append(names, loss.name)
+	}
 	for _, group := range errorGroups {
 		names = append(names, group.names...)
 	}
@@ -98,9 +101,13 @@ func lossEntries() []string {
 
 // addSimple adds a vector of single counters to the reading.
 func (r *Reading) addSimple(name string, threads adapter.SimpleCounterStat) {
-	if counters := r.Losses.named(name); counters != nil {
-		*counters = perIndex(threads)
-	} else if place, known := groupOf[name]; known {
+	for _, loss := range interfaceLosses {
+		if loss.name == name {
+			*loss.field(&r.Losses) = perIndex(threads)
+			return
+		}
+	}
+	if place, known := groupOf[name]; known {
 		sum := errorGroups[place].field(&r.Errors)
 		if *sum == nil {
 			*sum = new(uint64)
@@ -111,10 +118,16 @@ func (r *Reading) addSimple(name string, threads adapter.SimpleCounterStat) {
 	}
 }
 
-func (l *InterfaceLosses) named(entry string) *[]uint64 {
-	return map[string]*[]uint64{
-		"/if/drops": &l.Drops, "/if/rx-miss": &l.RxMiss, "/if/rx-error": &l.RxErrors, "/if/rx-no-buf": &l.RxNoBuffer, "/if/tx-error": &l.TxErrors,
-	}[entry]
+// interfaceLosses has the entry of each loss of interfaces.
+var interfaceLosses = [...]struct {
+	name  string
+	field func(*InterfaceLosses) *[]uint64
+}{
+	{"/if/drops", func(l *InterfaceLosses) *[]uint64 { return &l.Drops }},
+	{"/if/rx-miss", func(l *InterfaceLosses) *[]uint64 { return &l.RxMiss }},
+	{"/if/rx-error", func(l *InterfaceLosses) *[]uint64 { return &l.RxErrors }},
+	{"/if/rx-no-buf", func(l *InterfaceLosses) *[]uint64 { return &l.RxNoBuffer }},
+	{"/if/tx-error", func(l *InterfaceLosses) *[]uint64 { return &l.TxErrors }},
 }
 
 // addPool adds one figure of a buffer pool. Buffers in the caches of threads count as free.

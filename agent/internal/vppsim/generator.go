@@ -54,8 +54,9 @@ func (v *vpp) generatorDelete(i *iface, _ *pg.PgDeleteInterface) int32 {
 	return 0
 }
 
-// newStream is the only supported form of a new stream. A stream with a source is sent to the interface that node
-// names. A stream with an interface is received by that interface, as if from a cable.
+// newStream matches the two supported forms of a new stream. A stream without an interface has a rate and is sent to
+// the interface that node names. A stream with an interface has no rate and the node ethernet-input; the interface
+// receives it, as if from a cable.
 var newStream = regexp.MustCompile(`^new \{ name (\S+) limit (\d+)(?: rate (\d+))? size (\d+)-(\d+)(?: source pg(\d+)| interface pg(\d+))? ` +
 	`node (\S+) data \{ hex 0x([0-9a-f]+) \} \}$`)
 
@@ -88,8 +89,12 @@ func (v *vpp) addStream(m []string) (output string, retval int32) {
 	for n, text := range m {
 		numbers[n], _ = strconv.Atoi(text)
 	}
+	received := m[7] != ""
+	if received != (m[3] == "") || received && m[8] != "ethernet-input" {
+		return "packet-generator new: unknown input `" + m[0] + "'", retvalUnspecified
+	}
 	s := &stream{name: m[1], limit: numbers[2], rate: numbers[3], size: numbers[4], generator: none, node: m[8]}
-	if m[7] != "" {
+	if received {
 		s.generator, s.node = uint32(numbers[7]), ""
 		frame, err := hex.DecodeString(m[9])
 		if v.generators[s.generator] == nil || err != nil {

@@ -64,7 +64,10 @@ func (v *vpp) cliInband(m *vlib.CliInband, reply *vlib.CliInbandReply) {
 	case "show plugins":
 		reply.Reply = v.listPlugins()
 	default:
-		reply.Reply, reply.Retval = v.trace(command)
+		var known bool
+		if reply.Reply, reply.Retval, known = v.trace(command); !known {
+			reply.Retval, reply.Reply = retvalUnspecified, "vppsim knows only `show version', `show plugins', `show api clients', `show interface features' and those of the packet generator and the tracer\n"
+		}
 	}
 }
 

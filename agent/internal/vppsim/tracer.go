@@ -17,8 +17,8 @@ type tracer struct {
 
 var traceFilter = regexp.MustCompile(`^classify filter trace mask hex 0{24}ffff0fff match hex 0{24}([0-9a-f]{8})$`)
 
-// trace executes a command of the tracer. It refuses all other commands.
-func (v *vpp) trace(command string) (output string, retval int32) {
+// trace executes a command of the tracer. known is false for all other commands.
+func (v *vpp) trace(command string) (output string, retval int32, known bool) {
 	m := traceFilter.FindStringSubmatch(command)
 	switch {
 	case m != nil:
@@ -34,19 +34,19 @@ func (v *vpp) trace(command string) (output string, retval int32) {
 		if len(v.tracer.filters) > 0 {
 			used = "0"
 		}
-		return fmt.Sprintf("%-30s Table(s)\n%-30s --------\n%-30s first table %s\n", "Filter Used By", "--------------", "packet tracer:", used), 0
+		return fmt.Sprintf("%-30s Table(s)\n%-30s --------\n%-30s first table %s\n", "Filter Used By", "--------------", "packet tracer:", used), 0, true
 	case command == "show trace filter function":
-		return "(*) name:vnet_is_packet_traced description: classifier based filter priority: 50\n", 0
+		return "(*) name:vnet_is_packet_traced description: classifier based filter priority: 50\n", 0, true
 	case strings.HasPrefix(command, "trace add af-packet-input ") && strings.HasSuffix(command, " filter"):
 		v.tracer.armed = true
 	case strings.HasPrefix(command, "trace add "):
-		return "unknown node\n", retvalUnspecified
+		return "unknown node\n", retvalUnspecified, true
 	case strings.HasPrefix(command, "show trace"):
-		return v.showTrace(), 0
+		return v.showTrace(), 0, true
 	default:
-		return "vppsim knows only `show version', `show plugins', `show api clients', `show interface features' and those of the packet generator and the tracer\n", retvalUnspecified
+		return "", 0, false
 	}
-	return "", 0
+	return "", 0, true
 }
 
 // showTrace prints one frame for each sub-interface that gets no frames because its port drops them.
