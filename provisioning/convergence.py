@@ -29,7 +29,7 @@ from portal.vll.convergence.requests import (
     intent_want,
 )
 from portal.vll.models import Attempt, Order, VllEnd
-from portal.vll.operations import answers_take, attempt_record
+from portal.vll.operations.order_progress import answers_take, attempt_record
 from portal.vll.operations.paths import probe_answers_take, stored_probe_answers
 from portal.vll.operations.router_answers import stored_answers
 from portal.vll.router_operations.actions import end_rebuild_failed, rebuild_begin

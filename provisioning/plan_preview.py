@@ -17,8 +17,7 @@ from portal.core.errors import DomainError
 from portal.core.reader_zone import in_english
 from portal.inventory.models import Router
 from portal.vll.models import Order, PlanResult, Vll
-from portal.vll.operations import plan_finish
-from portal.vll.operations.order_approval import approved_order_continue, intent_digests
+from portal.vll.operations.order_approval import approved_order_continue, intent_digests, plan_finish
 from provisioning.agent_client import Refused, Unreachable, agent_of
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import router_intent

@@ -15,7 +15,7 @@ from portal.telemetry.partitioned_tables import partitions_keep
 from portal.telemetry.rollups import roll_up as samples_roll_up
 from portal.telemetry.router_losses import losses_roll_up
 from portal.telemetry.router_silences import silences_begin, silences_due, silences_forget
-from portal.vll.operations import attempts_forget
+from portal.vll.operations.order_progress import attempts_forget
 
 # The intervals of Celery's beat. A message that waits for longer expires, because the next one follows.
 ROLL_UP_EVERY_S = 60

@@ -14,7 +14,7 @@ from portal.core import clock
 from portal.telemetry.partitioned_tables import partitions_keep
 from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations import tunnel_paths_keep
+from portal.vll.operations.paths import tunnel_paths_keep
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 from tests.integration.orders import order

@@ -12,7 +12,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Vll
-from portal.vll.operations import order_suspend, vll_describe
+from portal.vll.operations.modify_line import order_suspend, vll_describe
 from portal.vll.router_operations.actions import router_maintenance_set
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp

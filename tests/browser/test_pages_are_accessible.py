@@ -37,7 +37,8 @@ from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.reported_counters import EndCount
 from portal.vll.models import ActivationTest, Order, PlanResult, Reservation, Vll, VllEnd
-from portal.vll.operations import order_delete, reservation_make
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.reservations import reservation_make
 from portal.web.noc.inventory.inventory_kinds import KINDS
 from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader, german
 from tests.integration.circuits import attachment, circuit, tunnel

@@ -22,7 +22,7 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import ActivationTest, Vll
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from tests.integration.api.test_api_v1 import client
 from tests.integration.circuits import found_line
 from tests.integration.database.test_tenants_stay_apart import everything

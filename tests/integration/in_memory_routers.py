@@ -8,7 +8,7 @@ from uuid import UUID
 
 from portal.inventory.models import Router
 from portal.vll.models import Vll
-from portal.vll.operations import answers_take
+from portal.vll.operations.order_progress import answers_take
 from provisioning.agent_reply_decoder import Reply, reply_decode
 from provisioning.intent_document import IntendedEnd, RouterIntent
 from provisioning.intent_generations import next_intent

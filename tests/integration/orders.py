@@ -7,7 +7,8 @@ from portal.core import clock
 from portal.core.network.vlan_tags import Tagging
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_add, order_modify
+from portal.vll.operations.add_line import order_add
+from portal.vll.operations.modify_line import order_modify
 from tests.integration.isp import GBIT, Isp
 
 

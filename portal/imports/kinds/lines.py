@@ -17,7 +17,7 @@ from portal.vll.errors import PortOfAnotherCustomer
 from portal.vll.line_rules import frames_named
 from portal.vll.line_spec import ANY, END, LINE, EndSpec, LineSpec, Property
 from portal.vll.models import Vll
-from portal.vll.operations import order_add
+from portal.vll.operations.add_line import order_add
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
 _UNITS: dict[str, Text] = {"bytes": _("bytes"), "bit/s": _("bit/s"), "": ""}

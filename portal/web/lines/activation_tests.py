@@ -18,7 +18,11 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.units import decimal_text
 from portal.vll.models import ActivationTest, Vll
-from portal.vll.operations import activation_test_call_off, activation_test_order, activation_test_schedule
+from portal.vll.operations.activation_test_on_demand import (
+    activation_test_call_off,
+    activation_test_order,
+    activation_test_schedule,
+)
 from portal.vll.sentences import activation_test_sentence, failure_sentence
 from portal.web.fields.base import TablerForm
 from portal.web.fields.moments import MomentField

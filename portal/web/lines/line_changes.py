@@ -23,17 +23,10 @@ from portal.core.units import lasting_text
 from portal.vll import queries
 from portal.vll.errors import NothingToChange
 from portal.vll.models import Vll
-from portal.vll.operations import (
-    agreed_cooling_off,
-    order_cancel,
-    order_delete,
-    order_modify,
-    order_restore,
-    order_resume,
-    order_retry,
-    order_suspend,
-    vll_describe,
-)
+from portal.vll.operations.line_removal import agreed_cooling_off, order_delete, order_restore
+from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend, vll_describe
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.retry_order import order_retry
 from portal.vll.states import IN_SERVICE
 from portal.web.lines.bandwidth_form import OtherBandwidthForm
 from portal.web.lines.change_form import ChangeForm

@@ -21,15 +21,15 @@ from portal.inventory.models import Port
 from portal.vll import queries
 from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, PlanResult
-from portal.vll.operations import (
+from portal.vll.operations.order_approval import (
+    PlanState,
     order_approve,
-    order_force_end,
-    order_force_retry,
     order_reject,
+    plan_of,
     plan_request,
+    state_of,
 )
-from portal.vll.operations.order_approval import PlanState, plan_of, state_of
-from portal.vll.operations.order_endings import may_be_ended
+from portal.vll.operations.order_endings import may_be_ended, order_force_end, order_force_retry
 from portal.vll.states import OrderState
 from portal.web.fields.base import TablerForm
 from portal.web.lines.paths import line_path

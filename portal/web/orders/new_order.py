@@ -16,7 +16,7 @@ from portal.core.errors import DomainError
 from portal.core.quantities import row_id, uuid_of
 from portal.vll import queries
 from portal.vll.models import Order
-from portal.vll.operations import order_add
+from portal.vll.operations.add_line import order_add
 from portal.vll.quote import quote
 from portal.vll.states import OrderState
 from portal.web.orders.order_form import (

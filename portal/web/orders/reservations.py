@@ -13,7 +13,7 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import queries
 from portal.vll.models import Reservation
-from portal.vll.operations import reservation_make, reservation_release, reservation_renew
+from portal.vll.operations.reservations import reservation_make, reservation_release, reservation_renew
 from portal.web.orders.order_form import OrderForm, shown_reservation
 from portal.web.page.flash_messages import result_message
 from portal.web.page.list_filters import newest_first

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.vll.operations import order_delete
+from portal.vll.operations.line_removal import order_delete
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 from tests.integration.orders import order

@@ -21,7 +21,9 @@ from portal.celery import app
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.vll.models import Reservation, Vll
-from portal.vll.operations import order_delete, order_modify, order_reject
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_approval import order_reject
 from portal.web.noc.history import actor
 from tests.integration.accounts.codes import with_totp
 from tests.integration.api.test_api_v1 import client as api_of

@@ -14,7 +14,7 @@ from portal.underlay.errors import (
     TableUnreadable,
     TransportRefused,
 )
-from portal.vll.operations import order_approve
+from portal.vll.operations.order_approval import order_approve
 from provisioning.intent_rows import router_rows
 from tests.integration.isp import Isp
 from tests.integration.lines.test_feasibility import check

@@ -32,15 +32,11 @@ from portal.vll.errors import (
     WrongOrderState,
 )
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations import (
-    Adoption,
-    dead_routers_settle,
-    line_adopt,
-    line_let_go,
-    order_cancel,
-    order_modify,
-    order_retry,
-)
+from portal.vll.operations.adopt_line import Adoption, line_adopt
+from portal.vll.operations.line_removal import dead_routers_settle, line_let_go
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.retry_order import order_retry
 from provisioning.intent_document import EndKey, IntendedEnd, Release
 from provisioning.intent_rows import router_rows
 from tests.integration.api.test_api_v1 import client

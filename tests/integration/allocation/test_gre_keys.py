@@ -21,7 +21,8 @@ from portal.vll.errors import GreKeysGone
 from portal.vll.line_mtu_check import lines_off_the_path
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
-from portal.vll.operations import order_approve, order_delete, order_reject
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.order_approval import order_approve, order_reject
 from portal.vll.quote import quote
 from provisioning.intent_generations import router_intent
 from tests.integration.api.test_api_v1 import client

@@ -41,20 +41,16 @@ from portal.core.network.vlan_tags import Tagging, Tags
 from portal.inventory.models import ObservedRoute, ObservedRouter, Port, Router, TunnelAddress
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Vll, VllTombstone
-from portal.vll.operations import (
+from portal.vll.operations.add_line import order_add
+from portal.vll.operations.line_removal import (
     coolings_off_end,
     dead_routers_settle,
-    order_add,
-    order_approve,
-    order_cancel,
     order_delete,
-    order_force_end,
-    order_modify,
-    order_reject,
     order_restore,
-    order_resume,
-    order_suspend,
 )
+from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend
+from portal.vll.operations.order_approval import order_approve, order_reject
+from portal.vll.operations.order_endings import order_cancel, order_force_end
 from portal.vll.router_operations.actions import router_declare_alive, router_declare_dead
 from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OrderState
 from provisioning.intent_document import IntendedEnd

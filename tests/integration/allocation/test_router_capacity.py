@@ -12,7 +12,9 @@ from portal.core.network.encapsulations import Transport
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll
-from portal.vll.operations import order_approve, order_delete, reservation_make
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.order_approval import order_approve
+from portal.vll.operations.reservations import reservation_make
 from portal.web.lines.events import sentence as event_sentence
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp

@@ -11,7 +11,8 @@ from portal.core import clock
 from portal.vll.errors import VlanCoolingOff
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
-from portal.vll.operations import order_delete, reservation_make
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.reservations import reservation_make
 from portal.vll.quote import quote
 from tests.integration.api.test_api_v1 import body, client, post
 from tests.integration.isp import GBIT, Isp

@@ -12,7 +12,7 @@ from portal.inventory.models import ObservedInterface, Port
 from portal.inventory.observation_store import circuits_store
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Vll
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from portal.vll.quote import quote, quote_change
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import GBIT, Isp

@@ -29,7 +29,7 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.inventory.models import ObservedRouter
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import ActivationTest, PlanResult
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from tests.integration.imports.files import checked
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order

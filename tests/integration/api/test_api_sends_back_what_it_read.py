@@ -14,7 +14,7 @@ from portal.events.models import Event
 from portal.notifications.models import Webhook
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_add
+from portal.vll.operations.add_line import order_add
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.noc.test_noc_api import KINDS, documents

@@ -29,8 +29,7 @@ from portal.inventory.operations import (
 from portal.telemetry.oper_status import ends_observed, stale_vlls_mark
 from portal.vll import quote
 from portal.vll.models import Vll, VllEnd, VllTombstone
-from portal.vll.operations import order_delete
-from portal.vll.operations.line_removal import dead_routers_settle
+from portal.vll.operations.line_removal import dead_routers_settle, order_delete
 from portal.vll.router_operations.actions import router_calibration_set, router_declare_dead
 from portal.vll.router_operations.drain import drain_begin
 from provisioning.intent_generations import next_intent

@@ -7,7 +7,7 @@ from portal.accounts.models import User
 from portal.allocation.models import ReservedVniRange
 from portal.core import clock
 from portal.vll.models import Vll
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 

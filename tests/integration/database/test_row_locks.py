@@ -12,8 +12,8 @@ from portal.core import clock
 from portal.inventory.operations import router_change
 from portal.vll.line_rules import ports_of
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations import tunnel_paths_keep
 from portal.vll.operations.modify_line import vll_lock
+from portal.vll.operations.paths import tunnel_paths_keep
 from portal.vll.router_operations.drain import drain_begin
 from tests.integration.isp import Isp
 from tests.integration.orders import order

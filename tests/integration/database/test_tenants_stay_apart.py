@@ -30,7 +30,7 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import ActivationTest, Order, Reservation, Vll, VllEnd
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from tests.integration.accounts.codes import with_totp
 from tests.integration.circuits import found_line
 from tests.integration.imports.files import checked

@@ -12,7 +12,7 @@ from portal.events.models import Event
 from portal.imports.models import Import, ImportState
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_delete
+from portal.vll.operations.line_removal import order_delete
 from portal.vll.states import OrderState
 from tests.integration.imports.files import begun, checked, counts, imported, refusals, sentences, work
 from tests.integration.isp import Isp

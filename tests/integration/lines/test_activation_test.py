@@ -14,14 +14,11 @@ from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.convergence.due import routers_due
 from portal.vll.models import ActivationTest, Vll
-from portal.vll.operations import (
-    activation_tests_resend,
-    order_approve,
-    order_cancel,
-    order_retry,
-    order_suspend,
-)
-from portal.vll.operations.activation_test_lifecycle import CLAIM, TRY_AGAIN
+from portal.vll.operations.activation_test_lifecycle import CLAIM, TRY_AGAIN, activation_tests_resend
+from portal.vll.operations.modify_line import order_suspend
+from portal.vll.operations.order_approval import order_approve
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.retry_order import order_retry
 from portal.vll.sentences import activation_test_sentence
 from provisioning.activation_tests import CANNOT, activation_test
 from provisioning.agent_client import Refused, Unreachable

@@ -15,16 +15,17 @@ from portal.telemetry.availability import availability
 from portal.telemetry.models import OperInterval
 from portal.vll.errors import LineBeingTested, OrderIsOpen
 from portal.vll.models import ActivationTest, Order, RouterConvergence, Vll
-from portal.vll.operations import (
+from portal.vll.operations.activation_test_on_demand import (
+    LATEST_BEGIN,
+    LONGEST_INTERRUPTION,
     activation_test_order,
     activation_test_schedule,
     activation_tests_give_up,
-    order_cancel,
-    order_retry,
-    order_suspend,
     scheduled_activation_tests_begin,
 )
-from portal.vll.operations.activation_test_on_demand import LATEST_BEGIN, LONGEST_INTERRUPTION
+from portal.vll.operations.modify_line import order_suspend
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.retry_order import order_retry
 from portal.vll.router_operations.freeze import router_freeze
 from provisioning.activation_tests import activation_test
 from tests.integration.activation_testing import Underlay, apart, built, carry_out, event_data

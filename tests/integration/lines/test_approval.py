@@ -12,13 +12,10 @@ from portal.underlay.errors import PathTooNarrow
 from portal.vll.convergence.due import routers_due
 from portal.vll.errors import NotForYouToDecide, WrongOrderState
 from portal.vll.models import Order, Vll
-from portal.vll.operations import (
-    order_approve,
-    order_cancel,
-    order_modify,
-    order_reject,
-    orders_overdue_alarm,
-)
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_approval import order_approve, order_reject
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.order_progress import orders_overdue_alarm
 from provisioning.intent_rows import router_rows, unconfirmed_keys
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import owners, sums_are_right

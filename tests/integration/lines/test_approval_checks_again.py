@@ -26,7 +26,8 @@ from portal.vll.errors import (
     TunnelAddressGone,
 )
 from portal.vll.models import Order
-from portal.vll.operations import order_approve, order_modify
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_approval import order_approve
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import sums_are_right
 from tests.integration.orders import end, order

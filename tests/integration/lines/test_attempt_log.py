@@ -10,8 +10,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.tasks import keep_partitions
 from portal.vll.models import Attempt, Vll
-from portal.vll.operations import attempt_record, attempts_forget
-from portal.vll.operations.order_progress import _BATCH
+from portal.vll.operations.order_progress import _BATCH, attempt_record, attempts_forget
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate

@@ -10,13 +10,10 @@ from portal.core import clock
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, OrderIsOpen, WrongOrderState
 from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll
-from portal.vll.operations import (
-    order_cancel,
-    order_delete,
-    order_resume,
-    order_retry,
-    order_suspend,
-)
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import order_resume, order_suspend
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.retry_order import order_retry
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, owners, sums_are_right, vlans
 from tests.integration.orders import end, modify, order

@@ -17,7 +17,7 @@ from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.errors import EndsSwapped, NothingToChange
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_modify, order_suspend
+from portal.vll.operations.modify_line import order_modify, order_suspend
 from portal.vll.quote import Quote, quote_change
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp

@@ -25,7 +25,7 @@ from portal.telemetry.reported_counters import CounterReport, CounterSample, End
 from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from portal.telemetry.router_silences import uptime_note
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import order_suspend
+from portal.vll.operations.modify_line import order_suspend
 from portal.vll.queries import unchanged_since
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp

@@ -10,7 +10,8 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_modify, order_retry
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.retry_order import order_retry
 from provisioning.intent_document import intent_for
 from provisioning.intent_rows import router_rows
 from tests.integration.api.test_api_lifecycle import codes, patch

@@ -17,7 +17,8 @@ from portal.inventory.models import BackboneLink, ObservedInterface, ObservedRou
 from portal.vll.errors import CirOutOfRange, EndsAreTheSame
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order, Reservation, Vll
-from portal.vll.operations import order_add, reservation_make
+from portal.vll.operations.add_line import order_add
+from portal.vll.operations.reservations import reservation_make
 from portal.vll.quote import Quote, quote
 from portal.vll.router_operations.actions import router_lock_set
 from tests.integration.api.test_api_v1 import body, client

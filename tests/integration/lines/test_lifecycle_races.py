@@ -10,15 +10,12 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll.errors import OrderIsOpen, ReservationUnknown, StaleRevision, WrongOrderState
 from portal.vll.models import Order, Reservation, Vll
-from portal.vll.operations import (
-    order_approve,
-    order_cancel,
-    order_delete,
-    order_modify,
-    order_retry,
-    reservation_make,
-    reservations_expire,
-)
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_approval import order_approve
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.reservations import reservation_make, reservations_expire
+from portal.vll.operations.retry_order import order_retry
 from tests.integration.allocation.test_allocation_races import at_once
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import owners, sums_are_right

@@ -12,7 +12,7 @@ from portal.inventory.operations import customer_change
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.convergence.requests import intent_is_wanted
 from portal.vll.models import RouterConvergence, Vll
-from portal.vll.operations import vll_describe
+from portal.vll.operations.modify_line import vll_describe
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_report

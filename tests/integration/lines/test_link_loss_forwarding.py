@@ -24,13 +24,9 @@ from portal.vll.errors import (
     PortShutDown,
 )
 from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll
-from portal.vll.operations import (
-    line_let_go,
-    link_losses_forward,
-    order_delete,
-    order_resume,
-    order_suspend,
-)
+from portal.vll.operations.line_removal import line_let_go, order_delete
+from portal.vll.operations.link_loss_forwarding import link_losses_forward
+from portal.vll.operations.modify_line import order_resume, order_suspend
 from provisioning.intent_document import intent_for
 from provisioning.intent_rows import router_rows
 from tests.integration.api.test_api_lifecycle import patch

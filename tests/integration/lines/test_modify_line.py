@@ -25,7 +25,8 @@ from portal.vll.errors import (
 )
 from portal.vll.line_spec import content_of
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
-from portal.vll.operations import order_delete, order_modify
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import order_modify
 from provisioning.intent_generations import router_intent
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, owners, sums_are_right, vlans

@@ -12,7 +12,7 @@ from portal.inventory.models import ObservedRouter
 from portal.inventory.reported_observation import Difference
 from portal.telemetry.oper_status import ends_observed, stale_vlls_mark
 from portal.vll.models import EndMove, Order, Vll
-from portal.vll.operations import order_modify
+from portal.vll.operations.modify_line import order_modify
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order

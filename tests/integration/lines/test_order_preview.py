@@ -10,7 +10,8 @@ from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.errors import WrongOrderState
 from portal.vll.models import Order, Vll, VllTombstone
-from portal.vll.operations import order_cancel, order_modify
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_endings import order_cancel
 from provisioning.plan_preview import RouterPlan, pending_order_preview
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp

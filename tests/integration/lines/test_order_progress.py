@@ -13,7 +13,8 @@ from portal.events.models import Event
 from portal.inventory.models import Port
 from portal.vll.errors import NotAllowedToOrder, OrderIsOpen, WrongLifecycle
 from portal.vll.models import Attempt, Order, Vll
-from portal.vll.operations import attempt_record, order_delete, orders_overdue_alarm
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.order_progress import attempt_record, orders_overdue_alarm
 from portal.vll.operations.state_compare_and_swap import ForbiddenTransition, order_move
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order

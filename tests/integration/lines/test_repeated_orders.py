@@ -17,7 +17,7 @@ from portal.core import clock
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_spec import LineSpec
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_add
+from portal.vll.operations.add_line import order_add
 from tests.integration.api.test_api_v1 import body, client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end

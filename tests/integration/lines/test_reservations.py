@@ -21,7 +21,7 @@ from portal.vll.errors import (
     TooManyReservations,
 )
 from portal.vll.models import Reservation
-from portal.vll.operations import (
+from portal.vll.operations.reservations import (
     reservation_make,
     reservation_release,
     reservation_renew,

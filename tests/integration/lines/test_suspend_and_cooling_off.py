@@ -15,15 +15,10 @@ from portal.vll.errors import (
     WrongLifecycle,
 )
 from portal.vll.models import Order, Vll
-from portal.vll.operations import (
-    coolings_off_end,
-    order_cancel,
-    order_delete,
-    order_restore,
-    order_resume,
-    order_retry,
-    order_suspend,
-)
+from portal.vll.operations.line_removal import coolings_off_end, order_delete, order_restore
+from portal.vll.operations.modify_line import order_resume, order_suspend
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.retry_order import order_retry
 from provisioning.intent_rows import router_rows
 from provisioning.lost_work_sweep import sweep
 from tests.integration.isp import Isp

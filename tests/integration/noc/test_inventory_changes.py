@@ -16,7 +16,7 @@ from portal.inventory.operations import link_change, link_create, port_change
 from portal.vll.errors import LinesAffected
 from portal.vll.line_mtu_check import lines_not_carried_keep
 from portal.vll.models import Vll
-from portal.vll.operations import order_delete
+from portal.vll.operations.line_removal import order_delete
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import end, order

@@ -14,8 +14,16 @@ from portal.core import clock
 from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
-from portal.vll.operations import order_approve, order_modify, order_reject, plan_request, plans_resend
-from portal.vll.operations.order_approval import GIVEN_UP, PlanState, state_of
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_approval import (
+    GIVEN_UP,
+    PlanState,
+    order_approve,
+    order_reject,
+    plan_request,
+    plans_resend,
+    state_of,
+)
 from provisioning.plan_preview import plan_make
 from tests.integration.api.test_api_v1 import client
 from tests.integration.certificates import certificates

@@ -14,7 +14,7 @@ from portal.inventory.errors import InUse, Retired
 from portal.inventory.models import Port
 from portal.inventory.operations import customer_change, customer_remove, customer_return, port_change
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_delete
+from portal.vll.operations.line_removal import order_delete
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
 from tests.integration.orders import order

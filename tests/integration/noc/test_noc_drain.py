@@ -14,7 +14,7 @@ from portal.underlay.path_mtu import path_check
 from portal.underlay.topology_cache import current_topology
 from portal.vll.errors import LinesAffected, RouterInMaintenance, RouterIsDrained
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import order_modify, order_suspend
+from portal.vll.operations.modify_line import order_modify, order_suspend
 from portal.vll.router_operations.actions import router_maintenance_set
 from portal.vll.router_operations.drain import (
     DrainStep,

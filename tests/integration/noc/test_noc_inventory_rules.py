@@ -39,7 +39,7 @@ from portal.inventory.operations import (
     router_remove,
 )
 from portal.vll.models import Attempt
-from portal.vll.operations import order_delete
+from portal.vll.operations.line_removal import order_delete
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer

@@ -19,7 +19,7 @@ from portal.vll import failure_impact
 from portal.vll import link_facts as loads
 from portal.vll.link_facts import LinkLoad, link_loads
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations import tunnel_paths_keep
+from portal.vll.operations.paths import tunnel_paths_keep
 from portal.web.noc.map import network_map
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order

@@ -13,7 +13,7 @@ from portal.audit.history import MODELS, newest
 from portal.core import clock
 from portal.inventory.certificates import enrolment_offer
 from portal.inventory.models import Port, Site
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from portal.web.noc.history import PAGES, WHAT
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order

@@ -21,7 +21,7 @@ from portal.vll.convergence.reconciliation import (
 )
 from portal.vll.errors import RouterInMaintenance
 from portal.vll.models import RouterConvergence
-from portal.vll.operations import order_delete
+from portal.vll.operations.line_removal import order_delete
 from portal.vll.router_operations.actions import router_lock_set, router_maintenance_set, router_retry
 from provisioning import tasks
 from provisioning.convergence import converge_router

@@ -15,7 +15,7 @@ from portal.inventory.calibration_document import Calibration, calibration_read
 from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable, Retired
 from portal.inventory.models import Router
 from portal.inventory.operations import router_change
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from portal.vll.router_operations.actions import router_calibration_set
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp

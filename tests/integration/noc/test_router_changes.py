@@ -12,7 +12,7 @@ from portal.inventory.models import Router
 from portal.inventory.operations import router_change
 from portal.vll.errors import LoopbackInUse, UnderlayTableInUse
 from portal.vll.models import Vll
-from portal.vll.operations import order_modify
+from portal.vll.operations.modify_line import order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import order

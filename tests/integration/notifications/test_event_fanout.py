@@ -31,15 +31,11 @@ from portal.notifications.webhook_operations import webhook_create, webhook_disa
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.models import Order, Vll
-from portal.vll.operations import (
-    order_cancel,
-    order_delete,
-    order_reject,
-    order_resume,
-    order_suspend,
-    vll_describe,
-)
+from portal.vll.operations.line_removal import order_delete
 from portal.vll.operations.link_loss_forwarding import FORWARDED, FORWARDED_NO_LONGER
+from portal.vll.operations.modify_line import order_resume, order_suspend, vll_describe
+from portal.vll.operations.order_approval import order_reject
+from portal.vll.operations.order_endings import order_cancel
 from portal.vll.operations.order_progress import orders_overdue_alarm
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus

@@ -18,7 +18,9 @@ from portal.notifications.mail_recipients import mails_choose, unsubscribe_path
 from portal.notifications.models import Mail, MailOptOut
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_delete, order_reject, order_resume, order_suspend
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import order_resume, order_suspend
+from portal.vll.operations.order_approval import order_reject
 from portal.vll.operations.order_progress import orders_overdue_alarm
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus

@@ -18,15 +18,10 @@ from portal.diagnosis.health import (
 from portal.inventory.models import ObservedRouter
 from portal.telemetry.oper_status import Turn, statuses_write
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations import (
-    order_approve,
-    order_cancel,
-    order_delete,
-    order_modify,
-    order_restore,
-    order_resume,
-    order_suspend,
-)
+from portal.vll.operations.line_removal import order_delete, order_restore
+from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend
+from portal.vll.operations.order_approval import order_approve
+from portal.vll.operations.order_endings import order_cancel
 from portal.vll.operations.state_compare_and_swap import lines_lock, sync_move
 from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.api.test_api_v1 import client

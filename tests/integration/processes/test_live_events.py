@@ -17,7 +17,8 @@ from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_test
 from portal.vll.models import PlanResult, Vll
-from portal.vll.operations import order_delete, vll_describe
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import vll_describe
 from portal.vll.router_operations.actions import router_maintenance_set
 from tests.integration.isp import Isp
 from tests.integration.live_process import LiveProcess, eventually, live_process

@@ -23,8 +23,8 @@ from portal.vll.convergence.claims import CLAIM, FIRST_RETRY, LONGEST_RETRY, cla
 from portal.vll.convergence.due import is_at_rest, routers_due
 from portal.vll.convergence.requests import FIRST_PAUSE, intents_renew
 from portal.vll.models import Attempt, RouterConvergence, Vll
-from portal.vll.operations import order_delete, orders_overdue_alarm
-from portal.vll.operations.order_progress import OVERDUE
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.order_progress import OVERDUE, orders_overdue_alarm
 from portal.vll.router_operations.actions import router_retry
 from provisioning.convergence import converge_promptly, converge_router
 from provisioning.intent_generations import BEHIND_AGENT

@@ -8,7 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations import order_delete, order_suspend
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import order_suspend
 from provisioning.intent_document import intent_for
 from provisioning.intent_rows import router_rows, unconfirmed_keys
 from tests.integration.isp import Isp

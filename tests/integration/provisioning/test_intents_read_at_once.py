@@ -11,7 +11,8 @@ from django.db import connection
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Vll
-from portal.vll.operations import order_cancel, order_modify
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_endings import order_cancel
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp

@@ -16,7 +16,8 @@ from portal.inventory.models import ObservedRouter, Router
 from portal.vll.convergence.claims import claim_router
 from portal.vll.convergence.due import routers_due, routers_resend
 from portal.vll.models import RouterConvergence, Vll
-from portal.vll.operations import orders_overdue_alarm, state_compare_and_swap
+from portal.vll.operations import state_compare_and_swap
+from portal.vll.operations.order_progress import orders_overdue_alarm
 from provisioning import intent_generations, tasks
 from provisioning.intent_generations import BEHIND_AGENT
 from provisioning.lost_work_sweep import behind_agents_announce, sweep, unsent_of_previous_release_send

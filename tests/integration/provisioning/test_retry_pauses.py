@@ -20,7 +20,7 @@ from portal.telemetry.observation_ingest import observation_take
 from portal.vll.convergence.due import routers_due
 from portal.vll.convergence.requests import FIRST_PAUSE, LONGEST_PAUSE
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
-from portal.vll.operations import order_force_retry
+from portal.vll.operations.order_endings import order_force_retry
 from portal.vll.router_operations.actions import router_lock_set, router_retry
 from provisioning.agent_client import Answered, Refused, Unreachable
 from provisioning.agent_reply_decoder import StoredIntent, reply_decode

@@ -12,7 +12,7 @@ from portal.telemetry.models import Sample
 from portal.telemetry.reported_counters import CounterReport
 from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
-from portal.vll.operations import order_modify
+from portal.vll.operations.modify_line import order_modify
 from tests.integration.isp import Isp
 from tests.integration.router_answers import activate, left, refuse
 from tests.integration.telemetry.test_counter_ingest import ms, sample

@@ -6,13 +6,10 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Vll
-from portal.vll.operations import (
-    order_cancel,
-    order_delete,
-    order_modify,
-    reservation_make,
-    reservation_release,
-)
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.modify_line import order_modify
+from portal.vll.operations.order_endings import order_cancel
+from portal.vll.operations.reservations import reservation_make, reservation_release
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer

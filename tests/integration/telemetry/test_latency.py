@@ -12,7 +12,7 @@ from portal.inventory.models import ObservedRouter
 from portal.telemetry.partitioned_tables import ROUND_TRIPS, partitions_keep
 from portal.telemetry.round_trips import RoundTripTimes, latency, round_trips_store
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations import tunnel_paths_keep
+from portal.vll.operations.paths import tunnel_paths_keep
 from portal.vll.states import Lifecycle
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import RoundTrips

@@ -8,7 +8,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_modify
+from portal.vll.operations.modify_line import order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate

@@ -16,7 +16,7 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.telemetry.models import AgentClock
 from portal.vll.models import Vll
-from portal.vll.operations import order_reject
+from portal.vll.operations.order_approval import order_reject
 from portal.web.page.navigation import OF_CUSTOMERS, OF_THE_ACCOUNT, OF_THE_NOC, page_at, waiting_counts
 from tests.integration.database.test_tenants_stay_apart import patterns
 from tests.integration.isp import GBIT, Isp

@@ -15,7 +15,7 @@ from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.partitioned_tables import partitions_keep
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
-from portal.vll.operations import order_delete
+from portal.vll.operations.line_removal import order_delete
 from portal.vll.states import OperStatus
 from portal.web.overview import attention
 from portal.web.page import list_filters

@@ -9,7 +9,7 @@ from django.test import Client
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.models import Vll
-from portal.vll.operations import order_suspend
+from portal.vll.operations.modify_line import order_suspend
 from portal.web.page.navigation import OF_CUSTOMERS
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order

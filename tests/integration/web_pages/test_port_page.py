@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.allocation.models import PortVlanLease
 from portal.core import clock
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.telemetry.test_losses import of_interface, store_at

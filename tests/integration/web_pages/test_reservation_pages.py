@@ -8,7 +8,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Order, Reservation, VllEnd
-from portal.vll.operations import reservation_make
+from portal.vll.operations.reservations import reservation_make
 from tests.integration.isp import Isp
 from tests.integration.orders import end
 from tests.integration.web_pages.browser import signed_in, text

@@ -9,7 +9,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_modify
+from portal.vll.operations.modify_line import order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, refuse

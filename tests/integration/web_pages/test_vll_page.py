@@ -12,7 +12,8 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_delete, order_reject
+from portal.vll.operations.line_removal import order_delete
+from portal.vll.operations.order_approval import order_reject
 from portal.vll.router_operations.actions import router_lock_set, router_maintenance_set
 from portal.web.lines.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.api.test_api_v1 import client

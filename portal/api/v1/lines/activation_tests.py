@@ -21,7 +21,11 @@ from portal.api.rest.views import VisibleListView, located
 from portal.api.v1.lines.serializers import visible_line
 from portal.core import clock
 from portal.vll.models import ActivationTest
-from portal.vll.operations import activation_test_call_off, activation_test_order, activation_test_schedule
+from portal.vll.operations.activation_test_on_demand import (
+    activation_test_call_off,
+    activation_test_order,
+    activation_test_schedule,
+)
 from portal.vll.sentences import activation_test_sentence
 
 

@@ -34,8 +34,15 @@ from portal.inventory.found_lines import FoundLine, Odd, Oddity, Standing, found
 from portal.inventory.models import ObservedCircuit
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.vll.errors import AdoptionsRefused
-from portal.vll.operations import Adoption, line_adopt, lines_adopt
-from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionDifference, AdoptionOutcome, Difference
+from portal.vll.operations.adopt_line import (
+    MOST_ADOPTIONS,
+    Adoption,
+    AdoptionDifference,
+    AdoptionOutcome,
+    Difference,
+    line_adopt,
+    lines_adopt,
+)
 
 
 class FoundEndSerializer(serializers.Serializer[Any]):

@@ -32,20 +32,18 @@ from portal.core.network.vlan_tags import Tagging
 from portal.vll import queries
 from portal.vll.line_spec import END, LINE
 from portal.vll.models import Order, PlanResult, Vll
-from portal.vll.operations import (
-    line_let_go,
+from portal.vll.operations.line_removal import line_let_go, order_restore
+from portal.vll.operations.modify_line import order_resume, order_suspend
+from portal.vll.operations.order_approval import (
+    PlanState,
     order_approve,
-    order_cancel,
-    order_force_end,
-    order_force_retry,
     order_reject,
-    order_restore,
-    order_resume,
-    order_retry,
-    order_suspend,
+    plan_of,
     plan_request,
+    state_of,
 )
-from portal.vll.operations.order_approval import PlanState, plan_of, state_of
+from portal.vll.operations.order_endings import order_cancel, order_force_end, order_force_retry
+from portal.vll.operations.retry_order import order_retry
 
 
 class ApprovalSerializer(StrictSerializer):

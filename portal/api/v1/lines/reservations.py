@@ -23,7 +23,7 @@ from portal.vll import queries
 from portal.vll.line_spec import END
 from portal.vll.models import Reservation
 from portal.vll.models.order import MAX_RENEWALS
-from portal.vll.operations import reservation_make, reservation_release, reservation_renew
+from portal.vll.operations.reservations import reservation_make, reservation_release, reservation_renew
 
 
 @extend_schema_serializer(component_name="HoldMake")

@@ -17,8 +17,7 @@ from portal.inventory.found_lines import FoundLine, circuits_at, found_circuits,
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.uploads.table import TableRow, read_table
 from portal.uploads.vppcfg_file import vppcfg_descriptions
-from portal.vll.operations import Adoption
-from portal.vll.operations.adopt_line import MOST_ADOPTIONS, FoundPorts
+from portal.vll.operations.adopt_line import MOST_ADOPTIONS, Adoption, FoundPorts
 from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.base import TablerForm
 from portal.web.fields.numbers import SizeField, shown

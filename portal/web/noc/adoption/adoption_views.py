@@ -22,8 +22,15 @@ from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.uploads.errors import TableTooLarge
 from portal.uploads.table import MAX_BYTES
 from portal.vll.models import Vll
-from portal.vll.operations import Adoption, line_adopt, line_let_go, lines_adopt
-from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome, FoundPorts
+from portal.vll.operations.adopt_line import (
+    MOST_ADOPTIONS,
+    Adoption,
+    AdoptionOutcome,
+    FoundPorts,
+    line_adopt,
+    lines_adopt,
+)
+from portal.vll.operations.line_removal import line_let_go
 from portal.web.noc.adoption.adoption_forms import (
     AdoptionFile,
     AdoptionForm,

@@ -13,7 +13,7 @@ from portal.core.quantities import uuid_of
 from portal.inventory.models import Router
 from portal.vll import queries
 from portal.vll.errors import LinesAffected
-from portal.vll.operations import order_suspend
+from portal.vll.operations.modify_line import order_suspend
 from portal.vll.router_operations.drain import (
     DrainStep,
     drain_begin,
