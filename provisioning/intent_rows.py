@@ -13,7 +13,7 @@ from portal.core.network.bandwidth_profile import BandwidthProfile, Policing, ba
 from portal.core.network.line_label import line_label
 from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Router
-from portal.vll.line_spec import ALLOCATED_END, REVISION
+from portal.vll.line_revision import ALLOCATED_END, REVISION
 from portal.vll.models import VllEnd, VllTombstone
 from portal.vll.operations.link_loss_forwarding import forwards_link_loss
 from portal.vll.queries import ADDS_PENDING_APPROVAL, GONE, unconfirmed_ends
@@ -24,8 +24,15 @@ _END = (
     *(each.column for each in ALLOCATED_END if each.name not in ("port", "outer_vlan")),
     *("side", "status", "status_revision", "access_tag_before", "tunnel_tag_before"),
 )
-# The router's capabilities, and the FIB table of its tunnels.
-_OF_ROUTER = ("policing", "line_tests", "adoption", "labels", "keeps_down", "underlay_table")
+# The router's capabilities, and the FIB table of its tunnels, with their paths from the router.
+_OF_ROUTER = {
+    "policing": "observed__policing",
+    "line_tests": "observed__line_tests",
+    "adoption": "observed__adoption",
+    "labels": "observed__labels",
+    "keeps_down": "observed__link_loss_forwarding",
+    "underlay_table": "underlay_table",
+}
 _OF_END = ("interface", "far_address", "customer", "shut_side")
 # Agents do not need these values, because others follow from them.
 _NOT_SENT = ("svc_mtu", "transport", "decommission_at")
@@ -79,6 +86,7 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
     """Return the columns that ``_end`` reads, each under its own name."""
     far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
     of_line = {name: F(f"vll__{name}") for name in _LINE}
+    of_router = {name: F(f"port__router__{path}") for name, path in _OF_ROUTER.items()}
     here = VllEnd.objects.filter(port__router=router)
     ends: QuerySet[VllEnd, Any] = (
         here.exclude(vll__lifecycle__in=GONE)
@@ -86,13 +94,8 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
         .annotate(
             interface=F("port__interface"),
             far_address=Subquery(far.values("tunnel_address")),
-            underlay_table=F("port__router__underlay_table"),
-            policing=F("port__router__observed__policing"),
-            line_tests=F("port__router__observed__line_tests"),
-            adoption=F("port__router__observed__adoption"),
-            keeps_down=F("port__router__observed__link_loss_forwarding"),
+            **of_router,
             shut_side=F("vll__forwarded_link_loss__shut_side"),
-            labels=F("port__router__observed__labels"),
             customer=F("vll__customer__name"),
             **of_line,
         )

@@ -31,7 +31,8 @@ from portal.inventory.models import (
 )
 from portal.notifications.models import MailOptOut, Webhook
 from portal.telemetry.models import Quarantine
-from portal.vll.line_spec import ALLOCATED_END, REVISION, Property
+from portal.vll.line_revision import ALLOCATED_END, REVISION
+from portal.vll.line_spec import Property
 from portal.vll.models import Order, Reservation, Vll, VllEnd
 
 

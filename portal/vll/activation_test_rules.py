@@ -14,7 +14,7 @@ from django.conf import settings
 from portal.core.network.activation_test_mode import ActivationTestMode
 from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.models import ObservedRouter, Router
-from portal.vll.line_spec import LineRevision
+from portal.vll.line_revision import LineRevision
 from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.states import Lifecycle
 

@@ -54,8 +54,9 @@ from portal.inventory.models import Port
 from portal.underlay.transport_selection import SelectedTransport
 from portal.underlay.tunnel_endpoints import LineEnd
 from portal.vll.errors import EndsAreTheSame, VlanCoolingOff
+from portal.vll.line_revision import AllocatedEnd, LineRevision
 from portal.vll.line_rules import Check
-from portal.vll.line_spec import ANY, AllocatedEnd, EndSpec, LineRevision
+from portal.vll.line_spec import ANY, EndSpec
 from portal.vll.models import TombstoneTunnel, Vll
 from portal.vll.states import Lifecycle
 
@@ -151,7 +152,7 @@ def ends_lease(
                     besides=() if same else taken.get(port.pk, ()),
                 )
             preferred = preferred if outer is None else {outer}
-            contents[side] = end.allocated(vlan=outer)
+            contents[side] = AllocatedEnd.of(end, vlan=outer)
             if owner is None:
                 taken.setdefault(port.pk, []).append(tag_keys(contents[side].leased_tags))
         own_bps = current.booked_bps(side, port) if current else 0

@@ -47,7 +47,8 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
-from portal.vll.line_spec import EndSpec, LineRevision, LineSpec
+from portal.vll.line_revision import LineRevision
+from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Vll, VllTombstone
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
 

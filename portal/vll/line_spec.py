@@ -1,4 +1,4 @@
-"""The one declaration of a line: its properties, and a revision with the values that the portal allocated.
+"""The one declaration of a line and its properties.
 
 LineSpec and EndSpec declare each property with the facts that its representations need. Forms, serializers,
 columns of imports and exports, differences, stored revisions and the audit trail are derived from them. To
@@ -7,20 +7,18 @@ add a property, add a field here and a column to the model.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.network.encapsulations import Encapsulation, Transport
-from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import ETHERNET_HEADER, MAX_SVC_MTU, MIN_SVC_MTU, VLAN_TAG
 from portal.core.network.vlan_tags import Tagging, Tags, carried_tags
-from portal.vll.models import Vll
 from portal.vll.states import ChangeKind
 
 AUTO, ANY = "auto", "any"
-TRANSPORT_CHOICES = (AUTO, *(each.value for each in Transport))
 Text = str | Promise
 
 
@@ -40,6 +38,8 @@ class Property:
     label: Text | None = None
     unit: Literal["", "bytes", "bit/s"] = ""
     choices: tuple[str, ...] = ()
+    # The largest number of characters of a text; 0 for other values.
+    longest: int = 0
     # The least number that the API reads; None: any whole number. Operations check the range that is allowed.
     least: int | None = 0
     # The texts of True and False in differences.
@@ -53,6 +53,12 @@ class Property:
     api_help_in_changes: bool = False
     cell_meaning: Text = ""
     cell_example: str = ""
+    # Another example in the API than in tables.
+    api_example: Any = None
+    # The value that a new form proposes, and the refusals of an empty and of an unreadable field.
+    form_proposes: Any = None
+    form_missing: Text = ""
+    form_unreadable: Text = ""
     # Whether the exported list of lines has the ordered value among its ordered values.
     exported: bool = True
     # What the page of a line says about a property that is on.
@@ -74,12 +80,13 @@ class Property:
 _ENDS = ("a_end", "z_end")
 
 
-def _facts(**facts: Any) -> dict[str, Any]:
+def facts(**of_property: Any) -> dict[str, Any]:
     """Return the facts of a Property as metadata of a dataclass field."""
-    return facts
+    return of_property
 
 
-def _properties(of: type) -> tuple[Property, ...]:
+def properties_of(of: type) -> tuple[Property, ...]:
+    """Return the properties that the fields of this class declare, apart from the ends."""
     return tuple(
         Property(**{"name": each.name, "column": each.name, "default": each.default, **each.metadata})
         for each in fields(of)
@@ -92,19 +99,22 @@ class EndSpec:
     """One end as ordered: the id of its port, and the frames of the port that belong to the line."""
 
     port: int = field(
-        metadata=_facts(
+        metadata=facts(
             label=_("Port"),
             least=1,
+            form_missing=_("Choose a port."),
             api_help="The `id` of one of your ports.",
+            api_example=12,
             cell_meaning=_("Router and interface, with a colon between them"),
         )
     )
     tagging: Tagging = field(
-        metadata=_facts(
+        metadata=facts(
             label=_("Tagging"),
             choices=tuple(each.value for each in Tagging),
             change=ChangeKind.ENCAPSULATION,
             form_label=_("What it carries"),
+            form_proposes=Tagging.DOT1Q,
             api_help="The frames that belong to the line: `untagged` for the whole port, `dot1q` for one"
             " VLAN, `qinq` or `dot1ad` for an outer and an inner VLAN.",
             cell_meaning=_(
@@ -116,28 +126,31 @@ class EndSpec:
     # "any" lets the portal choose.
     outer_vlan: int | Literal["any"] | None = field(
         default=None,
-        metadata=_facts(
+        metadata=facts(
             column="requested_outer_vlan",
             label=_("Outer VLAN"),
             form_help=_("1–4094, or “any” for a free one, the same at both ends where possible"),
+            form_proposes=ANY,
             api_help='`"any"` lets the portal choose a free VLAN. Left out or null for a whole port.',
+            api_example=100,
             cell_meaning=_("1 to 4094, or “any” for one that is free; empty for a whole port"),
         ),
     )
     inner_vlan: int | None = field(
         default=None,
-        metadata=_facts(
+        metadata=facts(
             label=_("Inner VLAN"),
             least=None,
             change=ChangeKind.VLAN,
             form_help=_("1–4094"),
+            form_unreadable=_("Enter a VLAN id from 1 to 4094."),
             api_help="From 1 to 4094; only for `qinq` and `dot1ad`.",
             cell_meaning=_("1 to 4094, only with qinq and dot1ad"),
         ),
     )
     exact_match: bool = field(
         default=True,
-        metadata=_facts(
+        metadata=facts(
             label=_("Exact match"),
             words=(_("yes"), _("no")),
             change=ChangeKind.ENCAPSULATION,
@@ -160,10 +173,6 @@ class EndSpec:
         """Return the requested tags."""
         return Tags(self.tagging, self.requested_outer_vlan, self.inner_vlan, self.exact_match)
 
-    def allocated(self, *, vlan: int | None) -> "AllocatedEnd":
-        """Return this end with its allocated outer VLAN, without a tunnel address."""
-        return AllocatedEnd(**{name: getattr(self, name) for name in _END_NAMES}, vlan=vlan)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineSpec:
@@ -176,11 +185,13 @@ class LineSpec:
     description: str = field(
         default="",
         compare=False,
-        metadata=_facts(
+        metadata=facts(
             label=_("Name or reference"),
+            longest=100,
             change=ChangeKind.DESCRIPTION,
             form_help=_("If left empty, the line is named after its sites"),
             api_help="Your name for the line.",
+            api_example="ZRH-AMS",
             cell_meaning=_("Name or reference: identifies a customer’s line when a table is sent again"),
             cell_example="Zürich–Amsterdam",
             exported=False,
@@ -189,35 +200,46 @@ class LineSpec:
     a_end: EndSpec
     z_end: EndSpec
     svc_mtu: int = field(
-        metadata=_facts(
+        metadata=facts(
             label=_("Largest packet (MTU)"),
             unit="bytes",
             change=ChangeKind.SVC_MTU,
             form_help=_("In bytes: 1500 is usual on the Internet; the path may carry more"),
+            form_proposes=1500,
+            form_missing=_("Enter the size of the largest packet."),
+            form_unreadable=format_lazy(
+                _("Enter a whole number of bytes from {least} to {most}."),
+                least=MIN_SVC_MTU,
+                most=MAX_SVC_MTU,
+            ),
             api_help="The largest IP packet that the line must carry, in bytes.",
             cell_meaning=_("The largest IP packet that is carried"),
             cell_example="1500",
         )
     )
     cir_bps: int = field(
-        metadata=_facts(
+        metadata=facts(
             label=_("Bandwidth (CIR)"),
             unit="bit/s",
             change=ChangeKind.BANDWIDTH,
             form_label=_("Bandwidth"),
+            form_missing=_("Enter a bandwidth."),
             api_help="The rate that is reserved for you in both directions, in bit/s.",
             cell_meaning=_("The bandwidth that is booked"),
             cell_example="100000000",
+            api_example=1_000_000_000,
         )
     )
     cbs_bytes: int | None = field(
         default=None,
-        metadata=_facts(
+        metadata=facts(
             column="requested_cbs_bytes",
             label=_("Committed burst (CBS)"),
             unit="bytes",
             change=ChangeKind.BANDWIDTH,
             form_help=_("In bytes; empty for 10 ms at the bandwidth"),
+            form_unreadable=_("Enter a whole number of bytes, or nothing."),
+            api_example=1_250_000,
             api_help="CBS in bytes, at least the largest frame. Null lets the portal choose: 10 ms at the"
             " rate, but at least 10 of the largest frames.",
             api_help_in_changes=True,
@@ -227,7 +249,7 @@ class LineSpec:
     )
     eir_bps: int = field(
         default=0,
-        metadata=_facts(
+        metadata=facts(
             label=_("Excess bandwidth (EIR)"),
             unit="bit/s",
             change=ChangeKind.BANDWIDTH,
@@ -237,16 +259,19 @@ class LineSpec:
             api_help_in_changes=True,
             cell_meaning=_("Excess rate, forwarded if capacity is free; empty: none"),
             cell_example="0",
+            api_example=500_000_000,
         ),
     )
     ebs_bytes: int | None = field(
         default=None,
-        metadata=_facts(
+        metadata=facts(
             column="requested_ebs_bytes",
             label=_("Excess burst (EBS)"),
             unit="bytes",
             change=ChangeKind.BANDWIDTH,
             form_help=_("In bytes; empty for 10 ms at the excess bandwidth"),
+            form_unreadable=_("Enter a whole number of bytes, or nothing."),
+            api_example=625_000,
             api_help="EBS in bytes, at least the largest frame. Null lets the portal choose: 10 ms at the"
             " rate, but at least 10 of the largest frames.",
             api_help_in_changes=True,
@@ -256,24 +281,26 @@ class LineSpec:
     )
     transport: str = field(
         default=AUTO,
-        metadata=_facts(
+        metadata=facts(
             column="requested_transport",
             label=_("Requested transport"),
-            choices=TRANSPORT_CHOICES,
+            choices=(AUTO, *(each.value for each in Transport)),
             change=ChangeKind.TRANSPORT,
             form_label=_("Transport"),
             form_help=_("Automatic picks the cheapest transport that fits the packet size and the routers"),
             api_help="The encapsulation of frames in the network. `auto` lets the portal choose one that"
             " carries `svc_mtu`.",
+            form_proposes=AUTO,
             cell_meaning=_("How frames cross the network; empty: auto"),
             cell_example=AUTO,
+            api_example=Transport.VXLAN4.value,
             exported=False,
             noc_chooses=True,
         ),
     )
     link_loss_forwarding: bool = field(
         default=False,
-        metadata=_facts(
+        metadata=facts(
             label=_("Link loss forwarding"),
             change=ChangeKind.LINK_LOSS_FORWARDING,
             form_label=_("Forward a lost link to the other end"),
@@ -340,154 +367,4 @@ def _differing(one: object, other: object, properties: tuple[Property, ...]) -> 
     return {name: after for name, before, after in pairs if before != after}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocatedEnd(EndSpec):
-    """An end with its allocated values. ``vlan``: the allocated outer VLAN, None for a whole port."""
-
-    vlan: int | None = field(
-        metadata=_facts(column="outer_vlan", label=_("Outer VLAN"), change=ChangeKind.VLAN)
-    )
-    tunnel_address: str | None = field(default=None, metadata=_facts(label=_("Tunnel address")))
-
-    @property
-    def spec(self) -> EndSpec:
-        """Return the end as ordered."""
-        return EndSpec(**{name: getattr(self, name) for name in _END_NAMES})
-
-    @property
-    def leased_tags(self) -> Tags:
-        """Return the tags with the allocated outer VLAN."""
-        return Tags(self.tagging, self.vlan, self.inner_vlan, self.exact_match)
-
-    @property
-    def access(self) -> tuple[object, ...]:
-        """Return the values that routers cannot change without an interruption of the line."""
-        return self.port, self.tagging, self.vlan, self.inner_vlan, self.exact_match
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the end for a JSON column. The members have the names of the model's columns."""
-        kept = {column: getattr(self, name) for column, name in _END_COLUMNS}
-        return kept | {"requested_outer_vlan": self.requested_outer_vlan}
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Return the values of the VllEnd's columns, apart from its port."""
-        return {column: value for column, value in self.as_json().items() if column != "port"}
-
-    @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Self:
-        """Return the end that ``as_json`` returned. Members of later releases are ignored."""
-        values = {name: kept[column] for column, name in _END_COLUMNS if column in kept}
-        tagging = values["tagging"] = Tagging(values["tagging"])
-        # A VLAN that the portal chose is null in the column of the requested VLAN.
-        if values["outer_vlan"] is None and tagging is not Tagging.UNTAGGED:
-            values["outer_vlan"] = ANY
-        return cls(**values)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineRevision(LineSpec):
-    """One revision of a line: a LineSpec with its allocated values and its administrative state.
-
-    ``frame``: the largest carried frame in bytes. Two revisions are compared, stored with an order, and
-    restored.
-    """
-
-    a_end: AllocatedEnd
-    z_end: AllocatedEnd
-    encapsulation: str = field(metadata=_facts(label=_("Encapsulation"), change=ChangeKind.TRANSPORT))
-    family: int | None = field(metadata=_facts(label=_("IP version"), change=ChangeKind.TRANSPORT))
-    vni: int | None = field(metadata=_facts(label=_("VNI")))
-    gre_key: int | None = field(default=None, metadata=_facts(label=_("GRE key")))
-    frame: int
-    admin_status: str = field(metadata=_facts(label=_("Admin status")))
-    decommission_at: datetime | None = None
-
-    @property
-    def ends(self) -> Mapping[str, AllocatedEnd]:
-        """Return the ends by their side."""
-        return {"a": self.a_end, "z": self.z_end}
-
-    @property
-    def spec(self) -> LineSpec:
-        """Return the line as ordered. An order with this specification would order this revision again."""
-        line = {each.name: getattr(self, each.name) for each in LINE}
-        return LineSpec(**line, a_end=self.a_end.spec, z_end=self.z_end.spec)
-
-    @property
-    def allocated_transport(self) -> Transport:
-        """Return the allocated transport."""
-        return Transport.of(Encapsulation(self.encapsulation), self.family)
-
-    @property
-    def tunnel_key(self) -> tuple[object, ...]:
-        """Return the values of the tunnel that both ends share."""
-        return self.encapsulation, self.family, self.vni, self.gre_key
-
-    @property
-    def tunnel(self) -> tuple[object, ...]:
-        """Return the values of the tunnel. If one changes, both routers must build another tunnel."""
-        return *self.tunnel_key, self.a_end.tunnel_address, self.z_end.tunnel_address
-
-    @property
-    def gre_pair(self) -> tuple[str, str] | None:
-        """Return the address pair of a GRE tunnel without a key.
-
-        No other tunnel without a key may use the pair.
-        """
-        a_address, z_address = self.a_end.tunnel_address, self.z_end.tunnel_address
-        if self.encapsulation != Encapsulation.GRE or self.gre_key is not None:
-            return None
-        if a_address is None or z_address is None:
-            return None
-        return a_address, z_address
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Return the values of the Vll's columns."""
-        return {column: getattr(self, name) for column, name in _LINE_COLUMNS}
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the revision for a JSON column; ``from_json`` reads it."""
-        at = self.decommission_at
-        ends = {side: end.as_json() for side, end in self.ends.items()}
-        return self.columns | ends | {"decommission_at": None if at is None else at.isoformat()}
-
-    @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Self:
-        """Return the revision that ``as_json`` returned.
-
-        Revisions that earlier releases stored lack newer members, which then have their default. Members of
-        later releases are ignored.
-        """
-        values = {name: kept[column] for column, name in _LINE_COLUMNS if column in kept}
-        if (at := values.get("decommission_at")) is not None:
-            values["decommission_at"] = datetime.fromisoformat(at)
-        a_end, z_end = (AllocatedEnd.from_json(kept[side]) for side in "az")
-        return cls(**values, a_end=a_end, z_end=z_end)
-
-
-# The properties as ordered. REVISION and ALLOCATED_END also have the allocated ones.
-LINE, END = _properties(LineSpec), _properties(EndSpec)
-REVISION = tuple(each for each in _properties(LineRevision) if each.name != "description")
-ALLOCATED_END = _properties(AllocatedEnd)
-_END_NAMES = tuple(each.name for each in END)
-# The column and the name of each stored value.
-_LINE_COLUMNS = tuple((each.column, each.name) for each in REVISION)
-_END_COLUMNS = tuple((each.column, each.name) for each in ALLOCATED_END)
-# The column and the attribute of VllEnd that contains its value.
-_END_ATTRIBUTES = tuple(
-    (each.column, "port_id" if each.name == "port" else each.column) for each in ALLOCATED_END
-)
-
-
-def content_of(vll: Vll) -> LineRevision:
-    """Return the VLL's present revision."""
-    line: dict[str, Any] = {name: getattr(vll, column) for column, name in _LINE_COLUMNS}
-    ends = {
-        end.side: AllocatedEnd.from_json(
-            {column: getattr(end, attribute) for column, attribute in _END_ATTRIBUTES}
-        )
-        for end in vll.ends.all()
-    }
-    return LineRevision(**line, a_end=ends["a"], z_end=ends["z"], description=vll.description)
+LINE, END = properties_of(LineSpec), properties_of(EndSpec)

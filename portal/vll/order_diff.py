@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from portal.vll.line_spec import ALLOCATED_END, END, LINE, REVISION, LineSpec, Property
+from portal.vll.line_revision import ALLOCATED_END, REVISION
+from portal.vll.line_spec import END, LINE, LineSpec, Property
 from portal.vll.models import Order, Vll
 from portal.vll.states import AdminStatus, ChangeKind, OrderState
 

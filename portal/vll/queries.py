@@ -18,7 +18,7 @@ from portal.core.quantities import whole_number
 from portal.events.models import Event
 from portal.inventory.kinds import port_as_shown
 from portal.inventory.models import Port, Router
-from portal.vll.line_spec import LineRevision
+from portal.vll.line_revision import LineRevision
 from portal.vll.models import Order, Reservation, Vll, VllEnd
 from portal.vll.states import (
     CALLED_OFF,

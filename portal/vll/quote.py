@@ -34,6 +34,7 @@ from portal.vll.line_allocation import (
     gre_key_families,
     tunnel_lease,
 )
+from portal.vll.line_revision import AllocatedEnd, LineRevision, content_of
 from portal.vll.line_rules import (
     Check,
     check_frame,
@@ -45,7 +46,7 @@ from portal.vll.line_rules import (
     link_loss_refusals,
     profile_refusals,
 )
-from portal.vll.line_spec import AUTO, LINE, AllocatedEnd, LineRevision, LineSpec, content_of
+from portal.vll.line_spec import AUTO, LINE, LineSpec
 from portal.vll.models import Reservation, Vll
 from portal.vll.sentences import Wait, waits_of
 from portal.vll.states import AdminStatus

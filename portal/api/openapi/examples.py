@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from portal.vll.line_spec import END, LINE
+from portal.vll.line_spec import END, LINE, Property
 
 _CSR = "-----BEGIN CERTIFICATE REQUEST-----\n…\n-----END CERTIFICATE REQUEST-----\n"
 # The declaration of a line has examples of its properties.
@@ -72,12 +72,22 @@ BODIES: dict[str, dict[str, Any]] = {
 _METHODS = ("get", "post", "put", "patch", "delete")
 _VLL, _ORDER = "6f0f7c62-2f5e-4a57-9d0e-6c3a8ad54c11", "0d3b1c9e-58c4-4a6a-8f5d-2f4b8d6a9e77"
 _BASE = "https://portal.example.net/api/v1"
+
+
+def _example(each: Property) -> Any:
+    """Return the example that the declaration of a line has for this property."""
+    if each.api_example is not None:
+        return each.api_example
+    return int(each.cell_example) if each.unit else each.cell_example or None
+
+
 # Example values by the name of the member.
 _BY_NAME: dict[str, Any] = {
+    **{each.name: _example(each) for each in (*LINE, *END)},
+    **{each.column: each.default for each in LINE if each.column != each.name},
     "order": f"{_BASE}/orders/{_ORDER}",
     "result": f"{_BASE}/vlls/{_VLL}",
     "customer": "Alpine Dairy",
-    "description": "ZRH-AMS",
     "name": "rhino",
     "router": "rhino",
     "a_router": "rhino",
@@ -85,27 +95,14 @@ _BY_NAME: dict[str, Any] = {
     "site": "Zürich",
     "interface": "host-cust1",
     "port_name": "rhino:host-cust1",
-    "port": 12,
-    "tagging": "dot1q",
-    "outer_vlan": 100,
-    "inner_vlan": None,
-    "svc_mtu": 1500,
     "frame": 1514,
     "max_frame": 9022,
-    "cir_bps": 1_000_000_000,
-    "eir_bps": 500_000_000,
-    "cbs_bytes": 1_250_000,
-    "requested_cbs_bytes": None,
-    "ebs_bytes": 625_000,
-    "requested_ebs_bytes": None,
     "speed_bps": 10_000_000_000,
     "link_bps": 10_000_000_000,
     "bookable_bps": 10_000_000_000,
     "oversubscription_percent": 100,
     "booked_bps": 1_000_000_000,
     "free_bps": 9_000_000_000,
-    "transport": "vxlan4",
-    "requested_transport": "auto",
     "vni": 4711,
     "gre_key": None,
     "lifecycle": "active",

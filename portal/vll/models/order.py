@@ -40,7 +40,7 @@ class Order(models.Model):
     # When the portal raised the alarm that this order takes too long.
     alarmed_at = models.DateTimeField(null=True)
     # Only for a modify or a test: the content before and after, as JSON of
-    # portal.vll.line_spec.LineRevision. For a test, ``before`` and ``after`` are equal.
+    # portal.vll.line_revision.LineRevision. For a test, ``before`` and ``after`` are equal.
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     # Only for a modify that also changes the description: {"before", "after"}. The change counts immediately
@@ -141,7 +141,7 @@ class Hold(models.Model):
     expires_at = models.DateTimeField(db_index=True)
     renewals = models.PositiveSmallIntegerField(default=0)
     cir_bps = models.BigIntegerField()
-    # The leased content by side: portal.vll.line_spec.AllocatedEnd as JSON.
+    # The leased content by side: portal.vll.line_revision.AllocatedEnd as JSON.
     ends = models.JSONField()
 
     objects = TenantQuerySet.as_manager()

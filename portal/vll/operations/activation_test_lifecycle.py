@@ -20,7 +20,7 @@ from portal.events.task_requests import resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Findings
 from portal.vll.activation_test_rules import Untested, interruption_begins, needs_test, untested
-from portal.vll.line_spec import LineRevision, content_of
+from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.order_endings import order_undo
 from portal.vll.operations.revision_create import revise

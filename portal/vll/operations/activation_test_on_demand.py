@@ -25,8 +25,8 @@ from portal.vll.errors import (
     RouterSendsNoTestFrames,
     WrongActivationTestState,
 )
+from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.line_rules import check_in_service, check_may_order
-from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.operations.activation_test_lifecycle import (
     Tested,

@@ -16,7 +16,8 @@ from portal.core.db.sessions import pipelined
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_allocation import leases_settle
-from portal.vll.line_spec import LineRevision, LineSpec
+from portal.vll.line_revision import LineRevision
+from portal.vll.line_spec import LineSpec
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
 from portal.vll.operations.order_record import (

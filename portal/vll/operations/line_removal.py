@@ -21,8 +21,8 @@ from portal.vll.errors import (
     WrongLifecycle,
 )
 from portal.vll.line_allocation import ports_keep
+from portal.vll.line_revision import content_of
 from portal.vll.line_rules import check_may_order
-from portal.vll.line_spec import content_of
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.link_loss_forwarding import is_shut_down
 from portal.vll.operations.modify_line import order_change, vll_lock

@@ -22,8 +22,8 @@ from portal.vll.errors import (
     NothingToChange,
     WrongLifecycle,
 )
+from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.line_rules import check_may_order, check_orderable
-from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
 from portal.vll.operations.order_record import order_acknowledge

@@ -24,7 +24,7 @@ from portal.vll.errors import (
     WrongOrderState,
 )
 from portal.vll.line_allocation import Current, core_loads
-from portal.vll.line_spec import LineRevision, content_of
+from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations.modify_line import order_carry_out
 from portal.vll.operations.order_endings import unapproved_order_end

@@ -12,8 +12,8 @@ from portal.vll.activation_test_rules import interruption_ends
 from portal.vll.convergence.requests import converge_routers_of, converge_routers_on_request
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
 from portal.vll.line_allocation import leases_release, leases_settle, ports_release, tunnel_release
+from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.line_rules import check_may_order
-from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_announce, order_move

@@ -14,7 +14,7 @@ from portal.core.background_work import each_row
 from portal.inventory.models import Router
 from portal.vll.activation_test_rules import interruption_ends
 from portal.vll.line_allocation import leases_settle
-from portal.vll.line_spec import content_of
+from portal.vll.line_revision import content_of
 from portal.vll.models import Attempt, Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.activation_test_lifecycle import activation_test_not_possible, activation_test_send
 from portal.vll.operations.order_endings import forced_settle, order_undo, removal_finish

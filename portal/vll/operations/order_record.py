@@ -10,7 +10,8 @@ from django.db import connection
 from portal.accounts.models import Customer
 from portal.core.db.compiled_insert import insert
 from portal.core.http.request_log import current_request_id
-from portal.vll.line_spec import ANY, END, LINE, LineSpec, Property, content_of
+from portal.vll.line_revision import content_of
+from portal.vll.line_spec import ANY, END, LINE, LineSpec, Property
 from portal.vll.models import Order, Vll
 from portal.vll.operations.state_compare_and_swap import order_announce, order_move
 from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction, OrderState

@@ -7,8 +7,8 @@ from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.vll.errors import AlreadyRetried, WrongOrderState
+from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.line_rules import check_may_order
-from portal.vll.line_spec import LineRevision, content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.activation_test_on_demand import activation_test_order
 from portal.vll.operations.add_line import order_add

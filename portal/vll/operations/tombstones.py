@@ -11,7 +11,7 @@ from portal.allocation.tunnel_leases import is_pair
 from portal.core.background_work import each_row
 from portal.inventory.models import Router
 from portal.vll.line_allocation import leases_release, tunnels_cool_down
-from portal.vll.line_spec import LineRevision
+from portal.vll.line_revision import LineRevision
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
 from portal.vll.operations.router_answers import EndAnswer
 

@@ -21,7 +21,7 @@ from portal.core.quantities import (
     whole_size,
     written_back,
 )
-from portal.vll.line_spec import ANY
+from portal.vll.line_spec import ANY, Property
 
 
 class NumberField(forms.DecimalField):
@@ -108,7 +108,7 @@ class OuterVlanField(forms.CharField):
     default_error_messages = {"invalid": _("Enter a VLAN id from 1 to 4094, or any.")}
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, max_length=5, **kwargs)
+        super().__init__(max_length=5, **kwargs)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value).lower()
@@ -118,3 +118,34 @@ class OuterVlanField(forms.CharField):
         if number is None:
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
         return number
+
+
+# The field for a number with this unit, and the keyboard of phones for it.
+_NUMBERS: dict[str, tuple[type[forms.Field], str]] = {
+    "": (WholeNumberField, "numeric"),
+    "bytes": (SizeField, "numeric"),
+    "bit/s": (RateField, "decimal"),
+}
+
+
+def property_field(each: Property, *, kind: type[forms.Field] | None = None, **more: Any) -> forms.Field:
+    """Return the form field for a property of a line or of an end.
+
+    ``kind``: the class of the field, if the declaration of the property does not determine it. ``more``:
+    other arguments for the class.
+    """
+    label = each.label if each.form_label is None else each.form_label
+    more = {"label": label, "help_text": each.form_help, "required": each.is_required, **more}
+    if each.is_flag:
+        return forms.BooleanField(**more)
+    refusals = {"required": each.form_missing, "invalid": each.form_unreadable}
+    more["error_messages"] = {code: text for code, text in refusals.items() if text}
+    more["initial"] = each.form_proposes
+    if kind is not None:
+        return kind(**more)
+    if each.choices:
+        return forms.ChoiceField(**more | {"required": True})
+    if each.longest:
+        return forms.CharField(max_length=each.longest, **more)
+    number, keyboard = _NUMBERS[each.unit]
+    return number(widget=forms.TextInput(attrs={"inputmode": keyboard}), **more)

@@ -14,8 +14,9 @@ from portal.accounts.models import Customer, User
 from portal.core.quantities import Quantity, RateUnreadable
 from portal.core.units import rate_text
 from portal.vll import queries
+from portal.vll.line_spec import LINE
 from portal.web.fields.base import TablerForm
-from portal.web.fields.numbers import RateField, refused
+from portal.web.fields.numbers import property_field, refused
 
 # The maximum length of a name without a number, so that there is space for a number.
 _LONGEST = 90
@@ -52,11 +53,7 @@ class BandwidthForm(TablerForm):
     # over the select.
     rates: ClassVar[tuple[str, ...]] = ("cir",)
 
-    cir = RateField(
-        label=_("Bandwidth"),
-        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        error_messages={"required": _("Enter a bandwidth.")},
-    )
+    cir = property_field(next(each for each in LINE if each.name == "cir_bps"))
     cir_unit = forms.TypedChoiceField(label=_("Unit"), coerce=int, choices=UNITS, initial=MBIT)
 
     def clean(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from portal.core.errors import DomainError
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
 from portal.vll import queries
-from portal.vll.line_spec import LineRevision, content_of
+from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.models import Order, PlanResult
 from portal.vll.operations.order_approval import (
     PlanState,

@@ -1,6 +1,6 @@
 """The order form. Fields have the names of the REST API, so that a refusal can be added to its field."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -8,7 +8,6 @@ from uuid import UUID
 from django import forms
 from django.http import QueryDict
 from django.utils.functional import SimpleLazyObject
-from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
@@ -16,17 +15,17 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport
-from portal.core.network.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.network.vlan_tags import MAX_VLAN, Tagging
-from portal.core.quantities import WholeNumberField, row_id, uuid_of, whole_number
+from portal.core.quantities import row_id, uuid_of, whole_number
 from portal.inventory.models import Port
 from portal.vll import queries
 from portal.vll.errors import ReservationUnknown, SimilarOrder, VlanCoolingOff
-from portal.vll.line_spec import ANY, AUTO, END, LINE, AllocatedEnd, EndSpec, LineSpec, Property
+from portal.vll.line_revision import AllocatedEnd
+from portal.vll.line_spec import ANY, AUTO, END, LINE, EndSpec, LineSpec, Property
 from portal.vll.models import Reservation, Vll, VllEnd
 from portal.vll.models.order import MAX_RENEWALS
 from portal.web.fields.base import LookupField, TablerForm
-from portal.web.fields.numbers import OuterVlanField, RateField, SizeField
+from portal.web.fields.numbers import OuterVlanField, property_field
 from portal.web.lines.bandwidth_form import (
     MBIT,
     UNITS,
@@ -57,40 +56,32 @@ TRANSPORTS = [
 
 # A line like another line gets its own name, and bursts that the portal chooses.
 _NOT_COPIED = ("description", "cbs_bytes", "ebs_bytes")
+# Fields whose names in the form differ from their names in the REST API.
+_FIELDS = {
+    "cir_bps": "cir",
+    "eir_bps": "eir",
+    "exact_match": "more_tags",
+    "a_end": "port",
+    "z_end": "port",
+}
+# What the form needs for a property in addition to its declaration.
+_MORE: dict[str, dict[str, Any]] = {
+    "port": {"kind": PortField, "coerce": int},
+    "tagging": {"choices": TAGGINGS},
+    "outer_vlan": {"kind": OuterVlanField},
+    "transport": {"choices": TRANSPORTS},
+}
 
 
-def texts_of(name: str, properties: tuple[Property, ...] = LINE) -> dict[str, Any]:
-    """Return the label and the help of the form field for a property of a line (or of an end)."""
-    [found] = [each for each in properties if each.name == name]
-    label = found.label if found.form_label is None else found.form_label
-    return {"label": label, "help_text": found.form_help}
+def _fields_of(properties: Iterable[Property]) -> dict[str, forms.Field]:
+    return {
+        _FIELDS.get(each.name, each.name): property_field(each, **_MORE.get(each.name, {}))
+        for each in properties
+    }
 
 
 class EndForm(TablerForm):
     """The part of the form for one end of a line: the port, and the frames of the port."""
-
-    port = PortField(
-        **texts_of("port", END),
-        coerce=int,
-        error_messages={
-            "required": _("Choose a port."),
-            "invalid_choice": _(
-                "This port does not exist, or you may not order on it. Choose one from the list."
-            ),
-        },
-    )
-    tagging = forms.ChoiceField(**texts_of("tagging", END), choices=TAGGINGS, initial=Tagging.DOT1Q)
-    outer_vlan = OuterVlanField(**texts_of("outer_vlan", END), initial=ANY)
-    inner_vlan = WholeNumberField(
-        **texts_of("inner_vlan", END),
-        required=False,
-        error_messages={"invalid": _("Enter a VLAN id from 1 to 4094.")},
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-    )
-    more_tags = forms.BooleanField(
-        **texts_of("exact_match", END),
-        required=False,
-    )
 
     # Not shown if the select contains all ports.
     search = LookupField(label=_("Find a port"), required=False, max_length=100)
@@ -128,46 +119,10 @@ class LineForm(BandwidthForm):
     """The part of the form for the line, without its ends."""
 
     rates = ("cir", "eir")
+    field_order = ("cir", "cir_unit", "description", "svc_mtu", "transport", "eir", "eir_unit")
 
-    description = forms.CharField(
-        **texts_of("description"),
-        required=False,
-        max_length=100,
-    )
-    svc_mtu = SizeField(
-        **texts_of("svc_mtu"),
-        initial=1500,
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={
-            "required": _("Enter the size of the largest packet."),
-            "invalid": format_lazy(
-                _("Enter a whole number of bytes from {least} to {most}."),
-                least=MIN_SVC_MTU,
-                most=MAX_SVC_MTU,
-            ),
-        },
-    )
-    transport = forms.ChoiceField(**texts_of("transport"), choices=TRANSPORTS, initial=AUTO)
-
-    eir = RateField(
-        **texts_of("eir_bps"),
-        required=False,
-        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-    )
     eir_unit = forms.TypedChoiceField(
         label=_("Unit of the excess"), coerce=int, choices=UNITS, initial=MBIT, required=False
-    )
-    cbs_bytes = SizeField(
-        **texts_of("cbs_bytes"),
-        required=False,
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
-    )
-    ebs_bytes = SizeField(
-        **texts_of("ebs_bytes"),
-        required=False,
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -199,20 +154,8 @@ class LineForm(BandwidthForm):
         )
 
 
-# The last fields of the form. They look alike.
-LineForm.base_fields |= {
-    each.name: forms.BooleanField(**texts_of(each.name), required=False) for each in LINE if each.is_flag
-}
-
-
-# Fields whose names in the form differ from their names in the REST API.
-_FIELDS = {
-    "cir_bps": "cir",
-    "eir_bps": "eir",
-    "exact_match": "more_tags",
-    "a_end": "port",
-    "z_end": "port",
-}
+EndForm.base_fields = _fields_of(END) | EndForm.base_fields
+LineForm.base_fields |= _fields_of(LINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.core.network.vlan_tags import Tagging
 from portal.core.units import rate_text
 from portal.inventory.models import Port
-from portal.vll.line_spec import AUTO, LineSpec, Property, content_of
+from portal.vll.line_revision import content_of
+from portal.vll.line_spec import AUTO, LineSpec, Property
 from portal.vll.models import Order, Vll
 from portal.vll.order_diff import Difference, differences_between, differences_of
 from portal.vll.quote import Quote, quote, quote_change

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from portal.accounts import permissions
 from portal.accounts.models import User
@@ -54,6 +55,11 @@ class PortField(forms.TypedChoiceField):
     """A select that accepts any port in ``ports``, even if it does not show the port."""
 
     ports: QuerySet[Port] = Port.objects.none()
+    default_error_messages = {
+        "invalid_choice": gettext_lazy(
+            "This port does not exist, or you may not order on it. Choose one from the list."
+        ),
+    }
 
     def valid_value(self, value: Any) -> bool:
         number = row_id(value)

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, OrderIsOpen, WrongOrderState
-from portal.vll.line_spec import content_of
+from portal.vll.line_revision import content_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.line_removal import order_delete
 from portal.vll.operations.modify_line import order_resume, order_suspend

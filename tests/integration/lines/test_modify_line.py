@@ -23,7 +23,7 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
-from portal.vll.line_spec import content_of
+from portal.vll.line_revision import content_of
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations.line_removal import order_delete
 from portal.vll.operations.modify_line import order_modify

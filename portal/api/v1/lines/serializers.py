@@ -158,8 +158,8 @@ def _field(each: Property, changes: bool) -> serializers.Field[Any, Any, Any, An
         return serializers.ChoiceField(choices=each.choices, **more)
     if each.name == "outer_vlan":
         return OuterVlanField(**more)
-    if each.name == "description":
-        return StrictCharField(allow_blank=True, max_length=100, **more)
+    if each.longest:
+        return StrictCharField(allow_blank=True, max_length=each.longest, **more)
     if each.least is not None:
         more |= {"min_value": each.least, "max_value": MAX_SAFE_INTEGER}
     return StrictIntegerField(**more)
