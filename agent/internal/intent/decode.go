@@ -162,12 +162,15 @@ func decodeEnd(f *fields) placed[End] {
 		child.refuseUnknown()
 	}
 	p.entry.Bandwidth = decodeBandwidth(f, frame)
-	p.entry.Testing = decodeTesting(f, p.entry.Tunnel.Encapsulation)
-	p.entry.Adopt = f.optionalBoolean("adopt")
+	for _, flag := range flags {
+		*flag.of(&p.entry) = f.optionalBoolean(flag.name)
+	}
 	p.entry.Label = decodeLabel(f)
+	if p.entry.Testing && p.entry.Tunnel.Encapsulation == L2XC {
+		f.fail("testing", "unknown_value", "must be false with l2xc, which has no tunnel")
+	}
 	checkProbe(f, &p.entry)
 	checkAdopted(f, &p.entry)
-	p.entry.UNILinkDown = f.optionalBoolean("uni_link_down")
 	checkUNILinkDown(f, &p.entry)
 	p.valid = len(*f.errors) == before
 	return p
@@ -190,14 +193,6 @@ func decodeLabel(f *fields) string {
 		return label
 	}
 	return ""
-}
-
-func decodeTesting(f *fields, encapsulation Encapsulation) bool {
-	testing := f.optionalBoolean("testing")
-	if testing && encapsulation == L2XC {
-		f.fail("testing", "unknown_value", "must be false with l2xc, which has no tunnel")
-	}
-	return testing
 }
 
 // decodeAccessOfEnd reads the customer's side of an end. The member is null for a probe, which has no

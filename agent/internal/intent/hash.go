@@ -49,6 +49,16 @@ type text []byte
 
 func (t text) end(e *End) text {
 	a, u, b := &e.Access, &e.Tunnel, &e.Bandwidth
+	rest := flags
+	// member writes the name of the next member, and before it the flags whose names sort before this name.
+	member := func(name string) {
+		for ; len(rest) > 0 && rest[0].name < name; rest = rest[1:] {
+			if *rest[0].of(e) {
+				t = t.raw(`,"`).raw(rest[0].name).raw(`":true`)
+			}
+		}
+		t = t.raw(`,"`).raw(name).raw(`":`)
+	}
 	if e.IsProbe() {
 		t = t.raw(`{"access":null`)
 	} else {
@@ -56,23 +66,25 @@ func (t text) end(e *End) text {
 			raw(`,"interface":`).quoted(a.Interface).raw(`,"outer_vlan":`).orNull(int64(a.Outer)).
 			raw(`,"tagging":`).quoted(string(a.Tagging)).raw(`}`)
 	}
-	t = t.raw(`,"admin_up":`).boolean(e.AdminUp)
-	if e.Adopt {
-		t = t.raw(`,"adopt":true`)
-	}
+	member("admin_up")
+	t = t.boolean(e.AdminUp)
 	if *b != (Bandwidth{}) {
-		t = t.raw(`,"bandwidth":{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
+		member("bandwidth")
+		t = t.raw(`{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
 			raw(`,"ebs_bytes":`).integer(b.EBS).raw(`,"eir_bps":`).integer(b.EIR).raw(`}`)
 	}
-	t = t.raw(`,"end":`).quoted(e.Key.End).raw(`,"frame":`).integer(int64(e.Frame))
+	member("end")
+	t = t.quoted(e.Key.End)
+	member("frame")
+	t = t.integer(int64(e.Frame))
 	if e.Label != "" {
-		t = t.raw(`,"label":`).quoted(e.Label)
+		member("label")
+		t = t.quoted(e.Label)
 	}
-	t = t.raw(`,"revision":`).integer(int64(e.Revision))
-	if e.Testing {
-		t = t.raw(`,"testing":true`)
-	}
-	t = t.raw(`,"transport":{"encapsulation":`).quoted(string(u.Encapsulation)).raw(`,"family":`).orNull(int64(u.Family()))
+	member("revision")
+	t = t.integer(int64(e.Revision))
+	member("transport")
+	t = t.raw(`{"encapsulation":`).quoted(string(u.Encapsulation)).raw(`,"family":`).orNull(int64(u.Family()))
 	if u.GREKey != 0 {
 		t = t.raw(`,"gre_key":`).integer(int64(u.GREKey))
 	}
@@ -86,10 +98,8 @@ func (t text) end(e *End) text {
 		t = t.raw(`,"table":`).integer(int64(u.Table))
 	}
 	t = t.raw(`,"vni":`).orNull(int64(u.VNI)).raw(`}`)
-	if e.UNILinkDown {
-		t = t.raw(`,"uni_link_down":true`)
-	}
-	return t.raw(`,"vll":`).quoted(e.VLL).raw(`}`)
+	member("vll")
+	return t.quoted(e.VLL).raw(`}`)
 }
 
 func (t text) tombstone(r Tombstone) text {

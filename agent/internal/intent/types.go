@@ -126,6 +126,17 @@ type End struct {
 	Label string
 }
 
+// flags are the optional boolean members of an end, sorted by name. An absent member is false. Documents are
+// decoded and written by this list.
+var flags = []struct {
+	name string
+	of   func(*End) *bool
+}{
+	{"adopt", func(e *End) *bool { return &e.Adopt }},
+	{"testing", func(e *End) *bool { return &e.Testing }},
+	{"uni_link_down", func(e *End) *bool { return &e.UNILinkDown }},
+}
+
 // AccessUp returns the intended admin state of the access.
 func (e End) AccessUp() bool { return e.AdminUp && !e.UNILinkDown }
 

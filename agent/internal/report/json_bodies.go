@@ -135,6 +135,7 @@ type observedBody struct {
 	Policing          string   `json:"policing"`
 	ActivationTests   bool     `json:"line_tests"`
 	GREKeys           bool     `json:"gre_keys"`
+	capabilities
 	// UnderlayTables means that this agent creates tunnels in the table that the portal names.
 	UnderlayTables bool   `json:"underlay_tables"`
 	Probes         bool   `json:"probes"`
@@ -152,12 +153,19 @@ type observedBody struct {
 	Circuits []circuitBody `json:"circuits"`
 	// SetAside are files that the agent could not use, each with the reason.
 	SetAside []durable.SetAsideFile `json:"set_aside"`
-	Freezes  bool                   `json:"freezes"` // this agent supports freezes
-	// LinkLossForwarding means that this agent can shut a port down because of the far end's link.
-	LinkLossForwarding bool `json:"link_loss_forwarding"`
 	// Freeze is null if the router is not frozen.
 	Freeze *freeze.Shown `json:"freeze"`
 }
+
+// capabilities are the abilities of this agent that depend neither on VPP nor on the configuration. The portal
+// requests these things only of agents that report them.
+type capabilities struct {
+	Freezes bool `json:"freezes"`
+	// LinkLossForwarding means that the agent can shut a port down because of the far end's link.
+	LinkLossForwarding bool `json:"link_loss_forwarding"`
+}
+
+var ofThisAgent = capabilities{Freezes: true, LinkLossForwarding: true}
 
 func setAsideOf(status converge.Status) []durable.SetAsideFile {
 	files := []durable.SetAsideFile{}
