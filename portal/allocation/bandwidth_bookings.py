@@ -1,13 +1,12 @@
 """Bookings of committed bandwidth on ports. A CHECK constraint limits the sum of each port."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import BigIntegerField, F, Value
 
+from portal.allocation.bookings import Bookings
 from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
 from portal.inventory.interfaces import with_link_speed
@@ -56,48 +55,6 @@ def bandwidth_book(
         raise _full(found, side, cir_bps, own_bps - found.booked_bps)
 
 
-def bandwidth_settle(
-    *,
-    owner: UUID,
-    spare: UUID,
-    wanted: Mapping[str, tuple[int, int]],
-    leftover: Mapping[str, UUID],
-) -> None:
-    """Make ``owner`` book exactly ``wanted``, from the bookings of ``owner`` and ``spare``.
-
-    ``wanted``: side -> (port id, bit/s). Both owners together have booked at least these rates. Other
-    bookings are released. If ``leftover`` names an owner for a side, that owner gets the side's booking on
-    any port other than the wanted one. Locks the ports, in id order.
-    """
-    bookings = list(BandwidthBooking.objects.filter(owner__in=(owner, spare)).order_by("pk"))
-    changes: dict[int, int] = defaultdict(int)
-    for booking in bookings:
-        if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
-            changes[booking.port_id] -= booking.cir_bps
-    for port, cir_bps in wanted.values():
-        changes[port] += cir_bps
-    for port in sorted(changes):
-        _add(port, changes[port])
-    for booking in bookings:
-        if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
-            booking.delete()
-        else:
-            BandwidthBooking.objects.filter(pk=booking.pk).update(owner=leftover[booking.side])
-    for side, (port, cir_bps) in wanted.items():
-        BandwidthBooking.objects.create(port_id=port, owner=owner, side=side, cir_bps=cir_bps)
-
-
-def bandwidth_release(*, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Release an owner's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
-    bookings = BandwidthBooking.objects.filter(owner=owner).select_related("port")
-    for booking in bookings.order_by("port_id", "side"):
-        if (booking.side, booking.port.router_id) in kept_at:
-            continue
-        deleted, _ = BandwidthBooking.objects.filter(pk=booking.pk).delete()
-        if deleted:
-            _add(booking.port_id, -booking.cir_bps)
-
-
 def bandwidth_forget(*, port: Port) -> None:
     """Release all bookings on a port that nobody can book any more. The caller has locked the port."""
     BandwidthBooking.objects.filter(port=port).delete()
@@ -127,3 +84,8 @@ def _add(port: int, bps: int) -> None:
     """
     bits = Value(bps, output_field=BigIntegerField())
     Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)
+
+
+BANDWIDTH = Bookings(
+    model=BandwidthBooking, place="port_id", amount="cir_bps", router="port__router_id", add=_add
+)

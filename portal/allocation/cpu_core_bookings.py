@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from portal.allocation.bookings import Bookings
 from portal.allocation.errors import CoresBelowBooked, RouterFull
 from portal.allocation.models import CoreBooking
 from portal.allocation.packet_capacity import (
@@ -134,47 +135,6 @@ def cores_suffice(router: Router) -> None:
         )
 
 
-def cores_settle(
-    *,
-    owner: UUID,
-    spare: UUID,
-    wanted: Mapping[str, tuple[int, int]],
-    leftover: Mapping[str, UUID],
-) -> None:
-    """Make ``owner`` book exactly ``wanted``, from the bookings of ``owner`` and ``spare``.
-
-    ``wanted``: side -> (router id, load). Other bookings are released. If ``leftover`` names an owner for a
-    side, that owner gets the side's booking on any router other than the wanted one.
-    """
-    bookings = list(CoreBooking.objects.filter(owner__in=(owner, spare)))
-    left = [b for b in bookings if b.side in leftover and b.router_id != wanted[b.side][0]]
-    over = [b for b in bookings if b not in left]
-    changes: dict[int, int] = defaultdict(int)
-    for booking in over:
-        changes[booking.router_id] -= booking.load
-    for router, load in wanted.values():
-        changes[router] += load
-    for router in sorted(changes):
-        _add(router, changes[router])
-    CoreBooking.objects.filter(pk__in=[b.pk for b in over]).delete()
-    for booking in left:
-        CoreBooking.objects.filter(pk=booking.pk).update(owner=leftover[booking.side])
-    CoreBooking.objects.bulk_create(
-        CoreBooking(router_id=router, owner=owner, side=side, load=load)
-        for side, (router, load) in wanted.items()
-    )
-
-
-def cores_release(*, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Release an owner's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
-    for booking in CoreBooking.objects.filter(owner=owner).order_by("router_id", "side"):
-        if (booking.side, booking.router_id) in kept_at:
-            continue
-        deleted, _ = CoreBooking.objects.filter(pk=booking.pk).delete()
-        if deleted:
-            _add(booking.router_id, -booking.load)
-
-
 def cores_revalue(
     *, router: Router, lines: Mapping[UUID, tuple[Transport, int]], before: Weights, after: Weights
 ) -> None:
@@ -251,6 +211,9 @@ def _add(router: int, load: int) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_ADD, {"router": router, "load": load})
         return int(cursor.fetchone()[0])
+
+
+CORES = Bookings(model=CoreBooking, place="router_id", amount="load", router="router_id", add=_add)
 
 
 def _full(

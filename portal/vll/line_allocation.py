@@ -16,8 +16,8 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from portal.accounts.models import Customer
-from portal.allocation.bandwidth_bookings import bandwidth_book, bandwidth_release, bandwidth_settle
-from portal.allocation.cpu_core_bookings import EndLoad, cores_release, cores_settle
+from portal.allocation.bandwidth_bookings import BANDWIDTH, bandwidth_book
+from portal.allocation.cpu_core_bookings import CORES, EndLoad
 from portal.allocation.errors import VlanTaken, VniPoolExhausted
 from portal.allocation.models import (
     BandwidthBooking,
@@ -342,7 +342,7 @@ def _ports_settle(content: LineRevision, *, owner: UUID, spare: UUID, leftover: 
     Bandwidth comes first: it locks the ports, as an order does before it leases VLANs. The routers' sums come
     last, as in an order.
     """
-    bandwidth_settle(
+    BANDWIDTH.settle(
         owner=owner,
         spare=spare,
         wanted={side: (end.port, content.cir_bps) for side, end in content.ends.items()},
@@ -354,7 +354,7 @@ def _ports_settle(content: LineRevision, *, owner: UUID, spare: UUID, leftover: 
         cir_bps=content.cir_bps,
         transport=content.allocated_transport,
     )
-    cores_settle(
+    CORES.settle(
         owner=owner,
         spare=spare,
         wanted={side: (end.router.pk, end.load) for side, end in loads.items()},
@@ -380,8 +380,8 @@ def ports_release(owner: UUID, *, kept_at: Collection[tuple[str, int]] = ()) -> 
     ``kept_at``: pairs of side and router id whose leases and bookings stay.
     """
     # Bandwidth first: it locks the ports, as an order does before it leases the same VLANs.
-    bandwidth_release(owner=owner, kept_at=kept_at)
-    cores_release(owner=owner, kept_at=kept_at)
+    BANDWIDTH.release(owner=owner, kept_at=kept_at)
+    CORES.release(owner=owner, kept_at=kept_at)
     vlans_release(owner=owner, kept_at=kept_at)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from portal.accounts.models import Customer, User
-from portal.allocation.cpu_core_bookings import bookable_of, cores_release
+from portal.allocation.cpu_core_bookings import CORES, bookable_of
 from portal.allocation.errors import PortFull, RouterFull
 from portal.allocation.models import RouterLoad
 from portal.allocation.packet_capacity import end_load, largest_cir
@@ -134,7 +134,7 @@ def test_a_dearer_transport_books_the_difference_and_a_failed_change_gives_it_ba
     other = fill(isp, "rhino", except_load=GENEVE - VXLAN - 1)
     with pytest.raises(RouterFull):
         modify(alice, vll, transport="geneve4")
-    cores_release(owner=other)
+    CORES.release(owner=other)
     other = fill(isp, "rhino", except_load=GENEVE - VXLAN)
     modify(alice, vll, transport="geneve4")
     assert loads(vll.orders.latest("ordered_at").pk) == [
