@@ -30,6 +30,7 @@ from portal.allocation.errors import (
     VniRangeInUse,
 )
 from portal.allocation.models import LAST_GRE_KEY, GreKeyLease, GrePairLease, ReservedVniRange, VniLease
+from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Encapsulation
 from portal.events.announcements import announce
 from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, TunnelAddress
@@ -94,6 +95,12 @@ WHERE %(of_others)s OR NOT EXISTS (
 )
 ON CONFLICT (gre_key) DO NOTHING
 """
+# The database orders the pair, because the constraint uses the order of its inet type.
+_LEASE_PAIR = """
+INSERT INTO allocation_grepairlease (low, high, holder, leased_at) VALUES (
+    least(%(a)s::inet, %(z)s::inet), greatest(%(a)s::inet, %(z)s::inet), %(owner)s, %(now)s
+) ON CONFLICT (low, high) DO NOTHING
+"""
 
 
 def vni_lease(*, owner: UUID, now: datetime) -> int:
@@ -102,18 +109,15 @@ def vni_lease(*, owner: UUID, now: datetime) -> int:
     A VNI of a foreign line is not leased, because that line may be adopted later.
     """
     for vni in _candidates():
-        if _insert_vni(vni, owner, now, of_others=False):
+        if _inserted(_LEASE_VNI, vni=vni, owner=owner, now=now, probe=PROBE_VNI, of_others=False):
             return vni
     raise VniPoolExhausted
 
 
 def vni_lease_named(vni: int, *, owner: UUID, now: datetime) -> None:
     """Lease this VNI for ``owner``, even during its cool-down. Raises ``TunnelKeyTaken``."""
-    in_cooldown = VniLease.objects.filter(vni=vni)
-    if not _insert_vni(vni, owner, now, of_others=True) and not _cooling_down_take(
-        in_cooldown, owner=owner, now=now
-    ):
-        raise TunnelKeyTaken(key=vni)
+    if not _inserted(_LEASE_VNI, vni=vni, owner=owner, now=now, probe=PROBE_VNI, of_others=True):
+        _cooling_down_take(VniLease.objects.filter(vni=vni), TunnelKeyTaken(key=vni), owner=owner, now=now)
 
 
 def vni_available() -> bool:
@@ -146,17 +150,10 @@ def _gaps(count: int) -> list[tuple[int, int]]:
     return gaps
 
 
-def _insert_vni(vni: int, owner: UUID, now: datetime, *, of_others: bool) -> bool:
-    """Insert a lease. ``of_others``: whether a foreign line may use the VNI already."""
-    parameters: dict[str, Any] = {
-        "vni": vni,
-        "owner": owner,
-        "now": now,
-        "probe": PROBE_VNI,
-        "of_others": of_others,
-    }
+def _inserted(statement: str, **values: object) -> bool:
+    """Insert a lease; return whether it was free. ``of_others``: foreign lines may use the value already."""
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE_VNI, parameters)
+        cursor.execute(statement, values)
         return bool(cursor.rowcount)
 
 
@@ -164,26 +161,16 @@ def gre_key_lease(*, owner: UUID, now: datetime) -> int:
     """Lease a free key for ``owner`` that no foreign line uses. Raises ``GreKeysExhausted``."""
     for _ in range(_KEY_TRIES):
         key = random.randint(1, LAST_GRE_KEY)  # noqa: S311 - not a secret
-        if _insert_key(key, owner, now, of_others=False):
+        if _inserted(_LEASE_KEY, key=key, owner=owner, now=now, of_others=False):
             return key
     raise GreKeysExhausted
 
 
 def gre_key_lease_named(key: int, *, owner: UUID, now: datetime) -> None:
     """Lease this key for ``owner``, even during its cool-down. Raises ``TunnelKeyTaken``."""
-    in_cooldown = GreKeyLease.objects.filter(gre_key=key)
-    if not _insert_key(key, owner, now, of_others=True) and not _cooling_down_take(
-        in_cooldown, owner=owner, now=now
-    ):
-        raise TunnelKeyTaken(key=key)
-
-
-def _insert_key(key: int, owner: UUID, now: datetime, *, of_others: bool) -> bool:
-    """Insert a lease. ``of_others``: whether a foreign line may use the key already."""
-    parameters: dict[str, Any] = {"key": key, "owner": owner, "now": now, "of_others": of_others}
-    with connection.cursor() as cursor:
-        cursor.execute(_LEASE_KEY, parameters)
-        return bool(cursor.rowcount)
+    if not _inserted(_LEASE_KEY, key=key, owner=owner, now=now, of_others=True):
+        in_cooldown = GreKeyLease.objects.filter(gre_key=key)
+        _cooling_down_take(in_cooldown, TunnelKeyTaken(key=key), owner=owner, now=now)
 
 
 def gre_pair_lease(
@@ -198,7 +185,7 @@ def gre_pair_lease(
         if owner is None:
             free = not GrePairLease.objects.filter(is_pair(pair)).exists()
         else:
-            free = _insert_pair(*pair, owner, now)
+            free = _inserted(_LEASE_PAIR, a=pair[0], z=pair[1], owner=owner, now=now)
         if free:
             return pair
     raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
@@ -206,9 +193,9 @@ def gre_pair_lease(
 
 def gre_pair_lease_named(pair: tuple[str, str], *, owner: UUID, now: datetime) -> None:
     """Lease this pair for ``owner``, even during its cool-down. Raises ``TunnelPairTaken``."""
-    in_cooldown = GrePairLease.objects.filter(is_pair(pair))
-    if not _insert_pair(*pair, owner, now) and not _cooling_down_take(in_cooldown, owner=owner, now=now):
-        raise TunnelPairTaken(pair=" – ".join(pair))
+    if not _inserted(_LEASE_PAIR, a=pair[0], z=pair[1], owner=owner, now=now):
+        in_cooldown = GrePairLease.objects.filter(is_pair(pair))
+        _cooling_down_take(in_cooldown, TunnelPairTaken(pair=" – ".join(pair)), owner=owner, now=now)
 
 
 def is_pair(addresses: tuple[str, str]) -> Q:
@@ -236,18 +223,6 @@ def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[st
     ).values_list("address", flat=True)
     of_family = [a for a in addresses if (":" in a) == (family == 6)]
     return sorted(of_family, key=lambda a: (a != router.loopback(family), a))
-
-
-def _insert_pair(a_address: str, z_address: str, owner: UUID, now: datetime) -> bool:
-    # The database orders the pair, because the constraint uses the order of its inet type.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO allocation_grepairlease (low, high, holder, leased_at)"
-            " VALUES (least(%s::inet, %s::inet), greatest(%s::inet, %s::inet), %s, %s)"
-            " ON CONFLICT (low, high) DO NOTHING",
-            [a_address, z_address, a_address, z_address, owner, now],
-        )
-        return bool(cursor.rowcount)
 
 
 def leases_end(leases: QuerySet[Any], *, kept: QuerySet[Any], rest: timedelta, now: datetime) -> None:
@@ -288,14 +263,15 @@ def cooled_down_leases_free(*, now: datetime) -> int:
     return sum(of.objects.filter(over).delete()[0] for of in (VniLease, GreKeyLease, GrePairLease))
 
 
-def _cooling_down_take(leases: QuerySet[Any], *, owner: UUID, now: datetime) -> bool:
-    """Give ``owner`` the lease among ``leases`` that is in cool-down; return whether there was one.
+def _cooling_down_take(leases: QuerySet[Any], refusal: DomainError, *, owner: UUID, now: datetime) -> None:
+    """Give ``owner`` the lease among ``leases`` that is in cool-down. Raises ``refusal`` if there is none.
 
     A lease in quarantine is not taken. Use this only for a found line, which already uses the number on the
     routers.
     """
     cooling_down = leases.filter(released_at__isnull=False, free_at__isnull=False)
-    return bool(cooling_down.update(owner=owner, leased_at=now, released_at=None, free_at=None))
+    if not cooling_down.update(owner=owner, leased_at=now, released_at=None, free_at=None):
+        raise refusal
 
 
 @transaction.atomic

@@ -319,12 +319,8 @@ def leases_settle(
     quarantined.
     """
     _ports_settle(content, owner=owner, spare=spare, leftover=leftover or {})
-    wanted = {
-        "vni": None if content.vni is None else Q(vni=content.vni),
-        "gre_key": None if content.gre_key is None else Q(gre_key=content.gre_key),
-        "gre_pair": None if content.gre_pair is None else is_pair(content.gre_pair),
-    }
-    for column, of in _TUNNEL_LEASES.items():
+    wanted = tunnel_conditions(content)
+    for column, of in TUNNEL_LEASES.items():
         lease_settle(
             of.objects.all(),
             wanted[column],
@@ -334,6 +330,17 @@ def leases_settle(
             rest=_rest(),
             now=now,
         )
+
+
+def tunnel_conditions(content: LineRevision) -> dict[str, Q | None]:
+    """Return the condition for each kind of lease that the tunnel needs; None for a kind that it does not
+    need.
+    """
+    return {
+        "vni": None if content.vni is None else Q(vni=content.vni),
+        "gre_key": None if content.gre_key is None else Q(gre_key=content.gre_key),
+        "gre_pair": None if content.gre_pair is None else is_pair(content.gre_pair),
+    }
 
 
 def _ports_settle(content: LineRevision, *, owner: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
@@ -393,26 +400,26 @@ def ports_keep(owner: UUID, *, side: str, keeper: UUID) -> None:
 
 def tunnel_release(owner: UUID, *, now: datetime) -> None:
     """Release VNI, GRE key and pair after their cool-down. Those that a tombstone names are quarantined."""
-    for column, of in _TUNNEL_LEASES.items():
+    for column, of in TUNNEL_LEASES.items():
         leases_end(of.objects.filter(owner=owner), kept=_kept(column), rest=_rest(), now=now)
 
 
 def tunnels_cool_down(tunnels: Collection[TombstoneTunnel], *, now: datetime) -> None:
     """End the quarantine of the leases of these tunnels, except of leases that a tombstone still names."""
-    for column, of in _TUNNEL_LEASES.items():
+    for column, of in TUNNEL_LEASES.items():
         ids = [getattr(tunnel, f"{column}_id") for tunnel in tunnels]
         unnamed = of.objects.filter(pk__in=filter(None, ids)).exclude(pk__in=_kept(column))
         cooldown_begin(unnamed, rest=_rest(), now=now)
 
 
 # The kinds of leases of tunnels, by the column in which a tombstone names the lease.
-_TUNNEL_LEASES: dict[str, Any] = {"vni": VniLease, "gre_key": GreKeyLease, "gre_pair": GrePairLease}
+TUNNEL_LEASES: dict[str, Any] = {"vni": VniLease, "gre_key": GreKeyLease, "gre_pair": GrePairLease}
 
 
 def _kept(column: str) -> QuerySet[Any]:
     """Return the leases that a tombstone names."""
     named = TombstoneTunnel.objects.filter(**{f"{column}__isnull": False})
-    kept: QuerySet[Any] = _TUNNEL_LEASES[column].objects.filter(pk__in=named.values(column))
+    kept: QuerySet[Any] = TUNNEL_LEASES[column].objects.filter(pk__in=named.values(column))
     return kept
 
 

@@ -188,35 +188,40 @@ def black_hole_text(facts: Mapping[str, Any]) -> str:
     ).format(**{**facts, "needed": grouped_text(facts["needed"]), "proven": grouped_text(facts["proven"])})
 
 
-def maintenance_notice(router: Router) -> dict[str, str] | None:
-    """Return ``{"code", "message"}`` for the customer, or None if the NOC is not working on the router."""
-    if router.locked_since is not None:
-        text = _(
+# The NOC's work on a router: the column with its beginning, the code, and the sentence for customers.
+_NOTICES = (
+    (
+        "locked_since",
+        "router-held",
+        gettext_noop(
             "The NOC has been working on {router} since {since} and sends it "
             "nothing meanwhile. Orders continue automatically afterwards."
-        )
-        return {
-            "code": "router-held",
-            "message": text.format(router=router.name, since=moment_text(router.locked_since)),
-        }
-    if router.frozen_since is not None:
-        text = _(
+        ),
+    ),
+    (
+        "frozen_since",
+        "router-frozen",
+        gettext_noop(
             "{router} has been frozen since {since}: nothing is changed on it meanwhile."
             " Orders continue automatically afterwards."
-        )
-        return {
-            "code": "router-frozen",
-            "message": text.format(router=router.name, since=moment_text(router.frozen_since)),
-        }
-    if router.maintenance_since is not None:
-        text = _(
+        ),
+    ),
+    (
+        "maintenance_since",
+        "router-in-maintenance",
+        gettext_noop(
             "{router} has been under maintenance since {since}, so this may take "
             "longer. Orders continue automatically."
-        )
-        return {
-            "code": "router-in-maintenance",
-            "message": text.format(router=router.name, since=moment_text(router.maintenance_since)),
-        }
+        ),
+    ),
+)
+
+
+def maintenance_notice(router: Router) -> dict[str, str] | None:
+    """Return ``{"code", "message"}`` for the customer, or None if the NOC is not working on the router."""
+    for column, code, text in _NOTICES:
+        if (since := getattr(router, column)) is not None:
+            return {"code": code, "message": _(text).format(router=router.name, since=moment_text(since))}
     return None
 
 
@@ -235,8 +240,7 @@ def waits_of(ports: Collection[Port]) -> list[Wait]:
     """
     routers = {port.router_id: port.router for port in ports}
     away = [each for each in routers.values() if each.locked_since or each.frozen_since]
-    notices = [maintenance_notice(router) for router in away]
-    waits = [Wait(notice["code"], notice["message"]) for notice in notices if notice is not None]
+    waits = [Wait(**notice) for router in away if (notice := maintenance_notice(router))]
     text = _("{router} reports no interface {interface}. A line there would wait until it has one.")
     for port in interfaces_not_reported(ports):
         message = text.format(router=port.router.name, interface=port.interface)

@@ -73,8 +73,6 @@ def _line_end(vll_id: UUID, now: datetime) -> int:
             side=end.side,
             router_id=end.port.router_id,
             revision=vll.revision,
-            before=None,
-            after=None,
             let_go_of=end if vll.handover == Handover.RELEASE else None,
         )
         ports_keep(vll.pk, side=end.side, keeper=tombstone.leases)

@@ -6,11 +6,14 @@ from uuid import UUID
 
 from django.db import transaction
 
-from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
-from portal.allocation.tunnel_leases import is_pair
 from portal.core.background_work import each_row
 from portal.inventory.models import Router
-from portal.vll.line_allocation import leases_release, tunnels_cool_down
+from portal.vll.line_allocation import (
+    TUNNEL_LEASES,
+    leases_release,
+    tunnel_conditions,
+    tunnels_cool_down,
+)
 from portal.vll.line_revision import LineRevision
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
 from portal.vll.operations.router_answers import EndAnswer
@@ -22,8 +25,8 @@ def tombstone_create(
     side: str,
     router_id: int,
     revision: int,
-    before: LineRevision | None,
-    after: LineRevision | None,
+    before: LineRevision | None = None,
+    after: LineRevision | None = None,
     let_go_of: VllEnd | None = None,
 ) -> VllTombstone:
     """Record that an end left this router, with every tunnel of the line that the router may have.
@@ -43,21 +46,14 @@ def tombstone_create(
         tunnel_tag=let_go_of.tunnel_tag_before if let_go_of else "",
     )
     owners = [vll.pk, *vll.orders.values_list("pk", flat=True)]
-    vnis = VniLease.objects.filter(owner__in=owners, released_at__isnull=True)
-    keys = GreKeyLease.objects.filter(owner__in=owners, released_at__isnull=True)
-    pairs = GrePairLease.objects.filter(owner__in=owners, released_at__isnull=True)
-    if before is not None and after is not None:
-        if after.vni is not None and after.vni != before.vni:
-            vnis = vnis.exclude(vni=after.vni)
-        if after.gre_key is not None and after.gre_key != before.gre_key:
-            keys = keys.exclude(gre_key=after.gre_key)
-        if after.gre_pair is not None and after.gre_pair != before.gre_pair:
-            pairs = pairs.exclude(is_pair(after.gre_pair))
-    TombstoneTunnel.objects.bulk_create(
-        [TombstoneTunnel(tombstone=tombstone, vni=lease) for lease in vnis]
-        + [TombstoneTunnel(tombstone=tombstone, gre_key=lease) for lease in keys]
-        + [TombstoneTunnel(tombstone=tombstone, gre_pair=lease) for lease in pairs]
-    )
+    was, will_be = (tunnel_conditions(each) if each else {} for each in (before, after))
+    tunnels: list[TombstoneTunnel] = []
+    for column, of in TUNNEL_LEASES.items():
+        leases = of.objects.filter(owner__in=owners, released_at__isnull=True)
+        if (new := will_be.get(column)) is not None and new != was[column]:
+            leases = leases.exclude(new)
+        tunnels += [TombstoneTunnel(tombstone=tombstone, **{column: lease}) for lease in leases]
+    TombstoneTunnel.objects.bulk_create(tunnels)
     return tombstone
 
 
