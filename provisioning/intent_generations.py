@@ -6,9 +6,10 @@ The portal takes the number under the lock of the router's row, and then reads t
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from portal.allocation.tunnel_leases import PROBE_VNI
+from portal.core.db.statements import rows_of
 from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import wanted_watch
 from portal.core.network.required_mtu import MAX_FRAME
@@ -92,12 +93,10 @@ def next_intent(router: Router) -> RouterIntent:
     later number waits for this lock. So a document with a higher number never contains older data.
     """
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE inventory_router SET generation = generation + 1 WHERE id = %s RETURNING generation",
-                [router.pk],
-            )
-            (generation,) = cursor.fetchone()
+        [(generation,)] = rows_of(
+            "UPDATE inventory_router SET generation = generation + 1 WHERE id = %s RETURNING generation",
+            [router.pk],
+        )
         return router_intent(router, generation=generation)
 
 

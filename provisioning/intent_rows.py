@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
+from portal.core.db.statements import rows_of
 from portal.core.network.bandwidth_profile import BandwidthProfile, Policing, bandwidth_profile
 from portal.core.network.line_label import line_label
 from portal.core.network.vlan_tags import Tagging
@@ -61,9 +61,7 @@ def router_rows(router: Router) -> RouterRows:
     moves during the statement is therefore either among the ends or among the tombstones, and never in both.
     """
     ends, left = _ends_on(router).query.sql_with_params(), _left(router).query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(_IN_ONE.format(ends=ends[0], left=left[0]), [*ends[1], *left[1]])
-        rows = cursor.fetchall()
+    rows = rows_of(_IN_ONE.format(ends=ends[0], left=left[0]), [*ends[1], *left[1]])
     wanted = [json.loads(end, object_hook=_row) for end, _ in rows if end is not None]
     gone = [json.loads(key, object_hook=_row) for _, key in rows if key is not None]
     # An agent without adoption would refuse the whole document if it contained ends to take over or to

@@ -7,10 +7,11 @@ import json
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from portal.allocation.tunnel_leases import cooled_down_leases_free
 from portal.core.background_work import each_row
+from portal.core.db.statements import rows_of
 from portal.events.task_requests import send_task
 from portal.inventory.models import Router
 from portal.vll.convergence.due import routers_behind_agent, routers_resend
@@ -68,10 +69,8 @@ def unsent_of_previous_release_send(*, now: datetime) -> None:
 
     The next release drops the table and this function.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE_UNSENT, {"now": now, "before": now - _RELAY_SENDS_WITHIN})
-        for task, args in cursor.fetchall():
-            send_task(task, *json.loads(args))
+    for task, args in rows_of(_TAKE_UNSENT, {"now": now, "before": now - _RELAY_SENDS_WITHIN}):
+        send_task(task, *json.loads(args))
 
 
 def behind_agents_announce(*, now: datetime) -> None:

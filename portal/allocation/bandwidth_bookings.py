@@ -3,12 +3,12 @@
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import BigIntegerField, F, Value
 
 from portal.allocation.bookings import Bookings
 from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
+from portal.core.db.statements import execute
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
 
@@ -47,9 +47,7 @@ def bandwidth_book(
         "cir_bps": cir_bps - own_bps,
         "bookable_now_bps": port.bookable_now_bps,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_BOOK, values)
-        booked = bool(cursor.rowcount)
+    booked = bool(execute(_BOOK, values))
     if not booked:
         found = with_link_speed(Port.objects.select_related("router")).get(pk=port.pk)
         raise _full(found, side, cir_bps, own_bps - found.booked_bps)

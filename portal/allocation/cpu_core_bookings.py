@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from uuid import UUID
 
-from django.db import connection
-
 from portal.allocation.bookings import Bookings
 from portal.allocation.errors import CoresBelowBooked, RouterFull
 from portal.allocation.models import CoreBooking
@@ -23,6 +21,7 @@ from portal.allocation.packet_capacity import (
     load_per_core,
     weights_of,
 )
+from portal.core.db.statements import rows_of
 from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Router
 
@@ -83,9 +82,7 @@ def cores_book(
     if not wanted:
         return
     routers, sides, loads = map(list, zip(*wanted, strict=True))
-    with connection.cursor() as cursor:
-        cursor.execute(_BOOK, {"owner": owner, "routers": routers, "sides": sides, "loads": loads})
-        booked = dict(cursor.fetchall())
+    booked = dict(rows_of(_BOOK, {"owner": owner, "routers": routers, "sides": sides, "loads": loads}))
     for router, (side, load) in _by_router(ends, missing).items():
         before = booked[router.pk] - load
         if load > bookable_of(router) - before:
@@ -94,9 +91,8 @@ def cores_book(
 
 def cores_lock(routers: Collection[int]) -> None:
     """Lock the sums of these routers, for a caller that books cores of these routers more than once."""
-    with connection.cursor() as cursor:
-        for router in sorted(routers):
-            cursor.execute(_ADD, {"router": router, "load": 0})
+    for router in sorted(routers):
+        _add(router, 0)
 
 
 def cores_refusals(
@@ -168,9 +164,7 @@ def bookable_of(router: Router) -> int:
 def booked_on(routers: Collection[Router]) -> dict[int, int]:
     """Return the booked load of these routers, by id."""
     ids = [router.pk for router in routers]
-    with connection.cursor() as cursor:
-        cursor.execute(_BOOKED, {"routers": ids})
-        sums: dict[int, int] = dict(cursor.fetchall())
+    sums: dict[int, int] = dict(rows_of(_BOOKED, {"routers": ids}))
     return {pk: sums.get(pk, 0) for pk in ids}
 
 
@@ -208,9 +202,7 @@ def _by_router(ends: Mapping[str, EndLoad], missing: Mapping[str, int]) -> dict[
 
 def _add(router: int, load: int) -> int:
     """Add to the router's sum and lock it. Return the new sum."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD, {"router": router, "load": load})
-        return int(cursor.fetchone()[0])
+    return int(rows_of(_ADD, {"router": router, "load": load})[0][0])
 
 
 CORES = Bookings(model=CoreBooking, place="router_id", amount="load", router="router_id", add=_add)

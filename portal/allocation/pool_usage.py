@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
 from django.db.models import Count, F, Q
 
 from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
 from portal.allocation.models import GreKeyLease, GrePairLease, PortVlanLease, RouterLoad, VniLease
 from portal.allocation.tunnel_leases import FIRST_VNI, LAST_VNI
 from portal.allocation.vlan_leases import WHOLE_PORT, foreign_frames
+from portal.core.db.statements import rows_of
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.inventory.interfaces import booked_ports
 from portal.inventory.models import Port, Router
@@ -91,9 +91,7 @@ def pools() -> Pools:
 
 
 def _reserved() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(_RESERVED)
-        return int(cursor.fetchone()[0])
+    return int(rows_of(_RESERVED)[0][0])
 
 
 def _leases(model: type[VniLease] | type[GreKeyLease] | type[GrePairLease]) -> Leases:

@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.accounts.models import User
@@ -30,6 +30,7 @@ from portal.allocation.errors import (
     VniRangeInUse,
 )
 from portal.allocation.models import LAST_GRE_KEY, GreKeyLease, GrePairLease, ReservedVniRange, VniLease
+from portal.core.db.statements import execute, rows_of
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Encapsulation
 from portal.events.announcements import announce
@@ -144,17 +145,12 @@ def _gaps(count: int) -> list[tuple[int, int]]:
     """
     parameters = {"first": FIRST_VNI, "last": LAST_VNI, "probe": PROBE_VNI, "piece": _PIECE, "seen": _SEEN}
     start = random.randint(FIRST_VNI, LAST_VNI)  # noqa: S311 - not a secret
-    with connection.cursor() as cursor:
-        cursor.execute(_GAPS, {**parameters, "start": start, "count": count})
-        gaps: list[tuple[int, int]] = cursor.fetchall()
-    return gaps
+    return rows_of(_GAPS, {**parameters, "start": start, "count": count})
 
 
 def _inserted(statement: str, **values: object) -> bool:
     """Insert a lease; return whether it was free. ``of_others``: foreign lines may use the value already."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return bool(cursor.rowcount)
+    return bool(execute(statement, values))
 
 
 def gre_key_lease(*, owner: UUID, now: datetime) -> int:
@@ -314,8 +310,7 @@ def _check(first: int, last: int) -> None:
     if not FIRST_VNI <= first <= last <= LAST_VNI:
         raise VniRangeBackwards(first=first, last=last, minimum=FIRST_VNI, maximum=LAST_VNI)
     # Concurrent leases wait until this transaction ends, and then read the range.
-    with connection.cursor() as cursor:
-        cursor.execute("LOCK TABLE allocation_vnilease IN SHARE MODE")
+    execute("LOCK TABLE allocation_vnilease IN SHARE MODE")
     leased = VniLease.objects.filter(vni__range=(first, last))
     if (count := leased.count()) > 0:
         example = leased.order_by("vni").values_list("vni", flat=True)[0]

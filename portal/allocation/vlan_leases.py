@@ -12,11 +12,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.backends.postgresql.psycopg_any import NumericRange
 
 from portal.allocation.errors import NoVlanFree, VlanInForeignUse, VlanTaken
 from portal.allocation.models import PortVlanLease
+from portal.core.db.statements import execute, rows_of
 from portal.core.network.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, Tags
 from portal.inventory.models import Port
 
@@ -141,16 +142,12 @@ def foreign_frames(ports: Iterable[Port]) -> dict[int, dict[str, Frames]]:
     by_id = {port.pk: port for port in ports}
     if not by_id:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _FOREIGN,
-            {
-                "ports": list(by_id),
-                "routers": [port.router_id for port in by_id.values()],
-                "interfaces": [port.interface for port in by_id.values()],
-            },
-        )
-        rows = [(pk, name, json.loads(facts)) for pk, name, facts in cursor.fetchall()]
+    parameters = {
+        "ports": list(by_id),
+        "routers": [port.router_id for port in by_id.values()],
+        "interfaces": [port.interface for port in by_id.values()],
+    }
+    rows = [(pk, name, json.loads(facts)) for pk, name, facts in rows_of(_FOREIGN, parameters)]
     found: dict[int, dict[str, Frames]] = {pk: {} for pk in by_id}
     for pk, name, frames in rows:
         if name is not None:
@@ -259,11 +256,8 @@ def _named(side: str, tags: Tags) -> tuple[str, str | None]:
 
 def _insert(port: Port, owner: UUID, side: str, keys: Keys, now: datetime) -> bool:
     low, high = keys
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _LEASE, {"port": port.pk, "owner": owner, "side": side, "low": low, "high": high, "now": now}
-        )
-        return bool(cursor.rowcount)
+    values = {"port": port.pk, "owner": owner, "side": side, "low": low, "high": high, "now": now}
+    return bool(execute(_LEASE, values))
 
 
 def _widen(lease: PortVlanLease, keys: Keys) -> bool:

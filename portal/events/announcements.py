@@ -5,9 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from portal.core.db.compiled_insert import insert
+from portal.core.db.statements import execute
 from portal.core.http.request_log import current_request_id
 from portal.events.models import Event
 
@@ -71,5 +70,4 @@ def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
         "request_id": current_request_id.get(),
         "untold": kind in NOTIFIED_KINDS,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_ANNOUNCE_OF_LINES, values)
+    execute(_ANNOUNCE_OF_LINES, values)

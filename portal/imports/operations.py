@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 from django.db.models import F
 
 from portal.accounts.models import Scope, User
@@ -22,6 +22,7 @@ from portal.audit.actor import working
 from portal.celery_tasks import RUN_IMPORT
 from portal.core import clock
 from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.statements import rows_of
 from portal.core.errors import DomainError
 from portal.core.http.request_log import current_request_id
 from portal.events.task_requests import send_task
@@ -131,9 +132,7 @@ def turn_take() -> bool:
     The lock is needed because an attempt counts as a failure until its first complete batch. Meanwhile,
     ``first_running`` may return another import, and without the lock another worker could begin that import.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [AdvisoryLock.IMPORTS])
-        (taken,) = cursor.fetchone()
+    [(taken,)] = rows_of("SELECT pg_try_advisory_xact_lock(%s)", [AdvisoryLock.IMPORTS])
     return bool(taken)
 
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
+from portal.core.db.statements import execute, rows_of
 from portal.core.network.encapsulations import Encapsulation, Family
 from portal.core.network.required_mtu import MtuPolicy
 from portal.inventory import models
@@ -79,8 +79,7 @@ def topology_lock() -> None:
 
     Every change of the underlay takes the same lock. Take it before locks of lines (ADR 76).
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM inventory_topologyversion FOR NO KEY UPDATE")
+    execute("SELECT FROM inventory_topologyversion FOR NO KEY UPDATE")
 
 
 def path_policy() -> PathPolicy:
@@ -95,11 +94,9 @@ def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd
     """
     routers = (a_router, z_router)
     loopbacks = {address for router in routers for address in (router.loopback4, router.loopback6) if address}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _REPORTED, {"routers": [router.pk for router in routers], "loopbacks": sorted(loopbacks)}
-        )
-        reported_rows = cursor.fetchall()
+    reported_rows = rows_of(
+        _REPORTED, {"routers": [router.pk for router in routers], "loopbacks": sorted(loopbacks)}
+    )
     addresses = {(pk, address) for pk, address, reachable in reported_rows if reachable is None}
     routes = [(pk, address, reachable) for pk, address, reachable in reported_rows if reachable is not None]
 
@@ -124,9 +121,7 @@ def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd
 
 
 def _key(now: datetime) -> _Key:
-    with connection.cursor() as cursor:
-        cursor.execute(_NOW, {"since": now - SILENT_AFTER})
-        version, silent = cursor.fetchone()
+    [(version, silent)] = rows_of(_NOW, {"since": now - SILENT_AFTER})
     return _Key(version=version, silent=frozenset(silent))
 
 

@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-
+from portal.core.db.statements import rows_of
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.underlay.path_mtu import Pair, PathLeft, crossing, path_left
@@ -187,10 +186,7 @@ def _of_pairs(left: Mapping[Pair, PathLeft], *, without: int | None) -> list[Hit
 
 
 def _read(statement: str, **params: Any) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {**params, "lifecycles": list(IN_SERVICE)})
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+    return rows_of(statement, {**params, "lifecycles": list(IN_SERVICE)})
 
 
 def _line(row: tuple[Any, ...], left: Mapping[Pair, PathLeft]) -> HitLine:

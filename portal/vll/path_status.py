@@ -12,12 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Count, Exists, OuterRef
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.core.clock import to_time
+from portal.core.db.statements import rows_of
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.path_bfd import LISTENING, PathState, is_path_down
 from portal.core.network.required_mtu import MtuPolicy, overhead
@@ -115,11 +115,8 @@ def path_of(vll: Vll) -> TunnelPath | None:
 
 
 def _read(*more: Any, columns: str, groups: str, chosen: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        text = _PATHS.format(columns=columns, groups=groups, chosen=chosen)
-        cursor.execute(text, [list(IN_SERVICE), *more])
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+    statement = _PATHS.format(columns=columns, groups=groups, chosen=chosen)
+    return rows_of(statement, [list(IN_SERVICE), *more])
 
 
 class Unwatched(StrEnum):

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, models, transaction
+from django.db import models, transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.tunnel_leases import usable_gre_addresses
 from portal.celery_tasks import PLAN_ORDER
+from portal.core.db.statements import rows_of
 from portal.events.task_requests import resend_tasks, send_task
 from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import (
@@ -246,6 +247,4 @@ def intent_digests(routers: Collection[int], *, apart: UUID) -> dict[int, str]:
     generation, but does not change the digest.
     """
     values: dict[str, Any] = {"routers": sorted(routers), "apart": apart, "gone": sorted(TERMINAL_LIFECYCLES)}
-    with connection.cursor() as cursor:
-        cursor.execute(_DIGESTS, values)
-        return dict(cursor.fetchall())
+    return dict(rows_of(_DIGESTS, values))

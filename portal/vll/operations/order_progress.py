@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from portal.core.background_work import each_row
+from portal.core.db.statements import execute, rows_of
 from portal.inventory.models import Router
 from portal.vll.activation_test_rules import interruption_ends
 from portal.vll.line_allocation import leases_settle
@@ -114,13 +115,10 @@ def attempts_forget(*, before: datetime) -> int:
 
 @transaction.atomic
 def _forget_batch(before: datetime) -> tuple[int, int]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('longline.attempts_before', %s, true)", [before.isoformat()])
-        cursor.execute(_OLD, {"before": before, "most": _BATCH})
-        old = [pk for (pk,) in cursor.fetchall()]
-        cursor.execute(_KEEP, [old])
-        cursor.execute(_FORGET, [old])
-        return len(old), cursor.rowcount
+    execute("SELECT set_config('longline.attempts_before', %s, true)", [before.isoformat()])
+    old = [pk for (pk,) in rows_of(_OLD, {"before": before, "most": _BATCH})]
+    execute(_KEEP, [old])
+    return len(old), execute(_FORGET, [old])
 
 
 _OLD = """

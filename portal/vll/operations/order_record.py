@@ -5,10 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import connection
-
 from portal.accounts.models import Customer
 from portal.core.db.compiled_insert import insert
+from portal.core.db.statements import rows_of
 from portal.core.http.request_log import current_request_id
 from portal.vll.line_revision import content_of
 from portal.vll.line_spec import ANY, END, LINE, LineSpec, Property
@@ -83,9 +82,7 @@ def similar_orders(
     for side, end in spec.ends.items():
         values |= {f"{side}_{each.name}": getattr(end, each.name) for each in END}
         values |= {f"{side}_tagging": end.tagging.value, f"{side}_outer_vlan": end.requested_outer_vlan}
-    with connection.cursor() as cursor:
-        cursor.execute(_SIMILAR, values)
-        return [row[0] for row in cursor.fetchall()]
+    return [row[0] for row in rows_of(_SIMILAR, values)]
 
 
 def order_acknowledge(
