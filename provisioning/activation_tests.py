@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -63,6 +63,17 @@ class NotSent(Exception):
             outcome.error if isinstance(outcome, Unreachable) else outcome.problem.get("detail", "")
         )
         self.side, self.outcome = side, outcome
+
+
+@contextmanager
+def frames_probe(routers: Mapping[str, Router], *, vll: UUID, revision: int) -> Iterator["FramesProbe"]:
+    """Connect to the agents of both routers, given by side, and return a probe of this line or path."""
+    with ExitStack() as conversations:
+        ends = {
+            side: End(conversations.enter_context(agent_of(router)), vll, side, revision)
+            for side, router in routers.items()
+        }
+        yield FramesProbe(ends=ends, rate_pps=rate_pps(routers.values()))
 
 
 @dataclass(slots=True)
@@ -142,19 +153,8 @@ def activation_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
 
 
 def _carry_out(test: ActivationTest, ends: dict[str, VllEnd]) -> Tested:
-    with ExitStack() as conversations:
-        probe = FramesProbe(
-            ends={
-                side: End(
-                    conversations.enter_context(agent_of(end.port.router)),
-                    test.vll_id,
-                    side,
-                    test.vll.revision,
-                )
-                for side, end in ends.items()
-            },
-            rate_pps=rate_pps(end.port.router for end in ends.values()),
-        )
+    by_side = {side: end.port.router for side, end in ends.items()}
+    with frames_probe(by_side, vll=test.vll_id, revision=test.vll.revision) as probe:
         findings = run(probe, largest=test.frame)
         routers = {
             side: {
@@ -166,7 +166,7 @@ def _carry_out(test: ActivationTest, ends: dict[str, VllEnd]) -> Tested:
             for side, end in ends.items()
         }
         round_trip_us = _round_trip(probe.ends["a"], test) if findings.largest_passed else None
-    path = path_assumed(test.vll, ends["a"].port.router, ends["z"].port.router)
+    path = path_assumed(test.vll, by_side["a"], by_side["z"])
     conditions = {"routers": routers, "transport": test.vll.transport, "path": path}
     return Tested(findings, conditions=conditions, round_trip_us=round_trip_us)
 

@@ -22,10 +22,10 @@ from django.conf import settings
 from portal.inventory.models import Router, RouterCertificate
 from portal.inventory.pki import Identity, NotAnIdentity, identity_of, router_uri
 from provisioning.agent_reply_decoder import (
+    Answered,
     BadReply,
     FramesSent,
     RebuildAccepted,
-    Reply,
     RoundTrips,
     State,
     StateHead,
@@ -95,13 +95,6 @@ READ_S = 30.0
 TOTAL_S = 38.0
 MAX_REPLY = 64 * 1024 * 1024
 _JSON = {"Content-Type": "application/json"}
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The agent accepted the intent and reports the result for each end."""
-
-    reply: Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +168,7 @@ class AgentClient:
         other freeze, the agent refuses the intent.
         """
         decode = partial(reply_decode, sent=intent)
-        response = self._request("PUT", "/v1/intent", decode, document, request_ids, acknowledged_freeze)
-        return Answered(response) if isinstance(response, Reply) else response
+        return self._request("PUT", "/v1/intent", decode, document, request_ids, acknowledged_freeze)
 
     def plan(
         self, document: bytes, *, request_ids: Sequence[str] = ()

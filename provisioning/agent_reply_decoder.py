@@ -101,8 +101,8 @@ class BadReply(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The response to an accepted intent; ``document`` is the complete JSON."""
+class Answered:
+    """The response to an accepted intent: the result for each end; ``document`` is the complete JSON."""
 
     ends: tuple[EndAnswer, ...]
     document: dict[str, Any]
@@ -269,7 +269,7 @@ def decoded(kind: type[Document], body: bytes, /, **expected: object) -> Documen
 _reader: Callable[[Any], Callable[[bytes], Any]] = cache(reader)
 
 
-def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
+def reply_decode(body: bytes, *, sent: RouterIntent) -> Answered:
     """Decode the response to ``sent``. It must name exactly the ends of ``sent``. Raises ``BadReply``."""
     reply = decoded(_Reply, body, router=sent.router, generation=sent.generation)
     document: dict[str, Any] = to_builtins(reply)
@@ -288,7 +288,7 @@ def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
         for end, reason in zip(reply.ends, reasons, strict=True)
     )
     _same_ends(ends, sent)
-    return Reply(ends, document)
+    return Answered(ends, document)
 
 
 def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:

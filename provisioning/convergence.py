@@ -35,8 +35,8 @@ from portal.vll.operations.router_answers import stored_answers
 from portal.vll.router_operations.actions import end_rebuild_failed, rebuild_begin
 from portal.vll.router_operations.freeze import last_acknowledged_freeze
 from portal.vll.states import TERMINAL_ORDER_STATES
-from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable, agent_of
-from provisioning.agent_reply_decoder import Reply
+from provisioning.agent_client import TOTAL_S, AgentClient, Refused, Unreachable, agent_of
+from provisioning.agent_reply_decoder import Answered
 from provisioning.intent_document import RouterIntent, content_sha256_of, sha256_of
 from provisioning.intent_generations import (
     behind_agent_announce,
@@ -144,12 +144,21 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
         intent, document, request_ids=request_ids, acknowledged_freeze=acknowledged_freeze
     )
     times = _record(router, intent.generation, document, outcome, started_at, now())
-    _log_result(router, intent, outcome, request_ids, now() - started_at)
+    log.info(
+        "intent sent",
+        extra={
+            "router": router.name,
+            "generation": intent.generation,
+            "outcome": type(outcome).__name__.lower(),
+            "duration_s": (now() - started_at).total_seconds(),
+            "request_ids": request_ids,
+        },
+    )
     # If the claim is lost, another worker has taken over. It has newer data than this response.
     if not claim.extend(now=now()):
         return
     match outcome:
-        case Answered(reply):
+        case Answered() as reply:
             probe_answers_take(router=router, answers=reply.ends, now=now())
             all_taken_in = answers_take(
                 router=router, answers=reply.ends, now=now(), go_on=_extending_claim(claim, started_at, now)
@@ -165,25 +174,6 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
             claim.release_failed(error=f"{outcome.type}: {outcome.problem.get('detail', '')}", now=now())
         case Unreachable(error):
             claim.release_failed(error=error, now=now())
-
-
-def _log_result(
-    router: Router,
-    intent: RouterIntent,
-    outcome: Answered | Refused | Unreachable,
-    request_ids: list[str],
-    duration: timedelta,
-) -> None:
-    log.info(
-        "intent sent",
-        extra={
-            "router": router.name,
-            "generation": intent.generation,
-            "outcome": type(outcome).__name__.lower(),
-            "duration_s": duration.total_seconds(),
-            "request_ids": request_ids,
-        },
-    )
 
 
 def _behind(router: Router, claim: Claim, *, stored: object, now: Clock) -> None:
@@ -240,7 +230,7 @@ def _record(
     ``document``: empty if no intent was sent.
     """
     match outcome:
-        case Answered(reply):
+        case Answered() as reply:
             kind, answer = Attempt.Outcome.ANSWERED, evidence_of(reply, router=router)
         case Refused(problem=problem):
             kind, answer = Attempt.Outcome.REFUSED, problem
@@ -258,7 +248,7 @@ def _record(
     )
 
 
-def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
+def evidence_of(reply: Answered, *, router: Router) -> dict[str, Any]:
     """Return the response with only those ends that differ from the stored answers.
 
     A router with a thousand lines reports all of them each time, and the portal queries a router with a

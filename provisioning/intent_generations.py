@@ -3,7 +3,6 @@
 The portal takes the number under the lock of the router's row, and then reads the rows immediately.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -22,26 +21,15 @@ from provisioning.intent_document import EndKey, IntendedEnd, RouterIntent, end_
 from provisioning.intent_rows import router_rows
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeRows:
-    """The wanted probes on a router, and the unwanted probes whose removal the router has not confirmed."""
-
-    present: tuple[IntendedEnd, ...]
-    removed: tuple[EndKey, ...]
-
-
-def probe_rows(router: Router) -> ProbeRows:
-    """Return the probes on a router.
+def _probe_rows(router: Router) -> tuple[list[IntendedEnd], list[EndKey]]:
+    """Return the wanted probes on a router, and the unwanted ones whose removal it has not confirmed.
 
     ``vll`` is the id of the path. Side "a" is the side of the path's ``a_router``.
     """
     paths = list(probes_on(router))
-    return ProbeRows(
-        present=tuple(_row(path, path.side_of(router.pk)) for path in paths if path.probe_transport),
-        removed=tuple(
-            key for path in paths if not path.probe_transport and (key := _unconfirmed(path, router))
-        ),
-    )
+    present = [_row(path, path.side_of(router.pk)) for path in paths if path.probe_transport]
+    left = [path for path in paths if not path.probe_transport]
+    return present, [key for path in left if (key := _unconfirmed(path, router))]
 
 
 def unconfirmed_probes(router: Router) -> frozenset[EndKey]:
@@ -102,13 +90,13 @@ def next_intent(router: Router) -> RouterIntent:
 
 def router_intent(router: Router, *, generation: int) -> RouterIntent:
     """Return the router's intent from the present rows, with the number ``generation``."""
-    rows, probes = router_rows(router), probe_rows(router)
+    rows, (probes, left) = router_rows(router), _probe_rows(router)
     can_watch = ObservedRouter.objects.filter(router=router, path_watch=True).exists()
     return intent_for(
         router=router.name,
         generation=generation,
-        rows=(*rows.ends, *probes.present),
-        moved_away=(*rows.moved_away, *probes.removed),
+        rows=(*rows.ends, *probes),
+        moved_away=(*rows.moved_away, *left),
         watch=wanted_watch(can_watch),
     )
 

@@ -5,7 +5,6 @@ that lines take.
 """
 
 import logging
-from contextlib import ExitStack
 from datetime import datetime
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from portal.vll.activation_test_procedure import SIZES, run
 from portal.vll.models import TunnelPath
 from portal.vll.operations.paths import ROUND_TRIPS_EVERY, largest_frame, path_probe_claim, path_probe_finish
 from portal.vll.path_status import path_lines_on
-from provisioning.activation_tests import End, FramesProbe, NotSent, rate_pps
+from provisioning.activation_tests import NotSent, frames_probe
 from provisioning.agent_client import Refused, Unreachable, agent_of
 from provisioning.convergence import Clock
 
@@ -36,19 +35,8 @@ def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
     path = path_probe_claim(path_id, now=now())
     if path is None:
         return False
-    with ExitStack() as conversations:
-        probe = FramesProbe(
-            ends={
-                side: End(
-                    conversations.enter_context(agent_of(path.router(side))),
-                    path.pk,
-                    side,
-                    path.probe_revision,
-                )
-                for side in "az"
-            },
-            rate_pps=rate_pps([path.a_router, path.z_router]),
-        )
+    routers = {"a": path.a_router, "z": path.z_router}
+    with frames_probe(routers, vll=path.pk, revision=path.probe_revision) as probe:
         try:
             # One warm-up round is enough. If a path carries no frames at all, other alarms report it. Many
             # such paths must not delay the probes of the other paths.

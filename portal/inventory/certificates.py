@@ -32,10 +32,10 @@ from portal.inventory.errors import (
     EnrolmentRefused,
     EnrolmentUsed,
     NoAuthorityHere,
-    Retired,
 )
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate, RouterEnrolment
 from portal.inventory.pki import identity_of, router_uri
+from portal.inventory.row_writes import check_not_retired
 
 
 class NotThisRouters(ValueError):
@@ -131,8 +131,7 @@ def enrolment_offer(*, router: Router, user: User, now: datetime, made_with: Api
     ``made_with``: the API token that ``user`` acts through, if any. Raises Retired.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
-    if locked.retired_at is not None:
-        raise Retired(what="router", name=locked.name)
+    check_not_retired(locked)
     RouterEnrolment.objects.filter(router=locked, used_at__isnull=True).delete()
     token = _SCHEME + secrets.token_urlsafe(32)
     RouterEnrolment.objects.create(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from portal.core.background_work import each_row
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
@@ -107,19 +107,23 @@ def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[U
 
 def _tunnels() -> dict[_Tunnel, list[_Line]]:
     """Return the lines with a tunnel, by the tunnel's routers and family."""
-    ends = live_ends().exclude(vll__encapsulation=Encapsulation.L2XC)
-    routers: dict[UUID, dict[str, int]] = defaultdict(dict)
-    lines: dict[UUID, _Line] = {}
-    columns = ("side", "port__router", "vll__encapsulation", "vll__family", "vll__frame", "vll__gre_key")
-    for pk, side, router, encapsulation, family, frame, key in ends.values_list("vll", *columns):
-        routers[pk][side] = router
-        lines[pk] = _Line(pk, Transport.of(Encapsulation(encapsulation), family), frame, key is not None)
+    columns = ("pk", "a_router", "z_router", "encapsulation", "family", "frame", "gre_key")
     found: dict[_Tunnel, list[_Line]] = defaultdict(list)
-    for line in lines.values():
-        assert line.transport.family is not None  # noqa: S101 - L2XC is left out above
-        a, z = routers[line.pk]["a"], routers[line.pk]["z"]
-        found[_Tunnel(a, z, line.transport.family)].append(line)
+    for pk, a, z, encapsulation, family, frame, key in tunnelled_lines().values_list(*columns):
+        transport = Transport.of(Encapsulation(encapsulation), family)
+        found[_Tunnel(a, z, Family(family))].append(_Line(pk, transport, frame, key is not None))
     return found
+
+
+def tunnelled_lines() -> QuerySet[Vll]:
+    """Return the lines that routers must have and that have a tunnel, with ``a_router`` and ``z_router``."""
+    lines = Vll.objects.filter(wanted_present=True, family__isnull=False)
+    return lines.exclude(lifecycle__in=TERMINAL_LIFECYCLES).annotate(
+        a_end=FilteredRelation("ends", condition=Q(ends__side="a")),
+        z_end=FilteredRelation("ends", condition=Q(ends__side="z")),
+        a_router=F("a_end__port__router"),
+        z_router=F("z_end__port__router"),
+    )
 
 
 def live_ends() -> QuerySet[VllEnd]:

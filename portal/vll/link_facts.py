@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, F, FilteredRelation, Q, QuerySet, Sum
+from django.db.models import Count, F, QuerySet, Sum
 
 from portal.core.network.encapsulations import Family
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
+from portal.vll.line_mtu_check import tunnelled_lines
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.states import TERMINAL_LIFECYCLES
 
 # Finding one path takes up to 1 ms in a network of 1,000 routers. With more than MAX_PAIRS paths, link_loads
 # returns None, because incomplete sums would mislead.
@@ -51,14 +51,7 @@ def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
 
 def _pairs() -> QuerySet[Vll, tuple[int, int, int, int, int]]:
     """Return rows of (A router, Z router, family, lines, bit/s) for all tunnels that routers must have."""
-    lines = Vll.objects.filter(wanted_present=True, family__isnull=False).exclude(
-        lifecycle__in=TERMINAL_LIFECYCLES
-    )
-    ends = lines.annotate(
-        a_end=FilteredRelation("ends", condition=Q(ends__side="a")),
-        z_end=FilteredRelation("ends", condition=Q(ends__side="z")),
-    )
-    by_routers = ends.values(a=F("a_end__port__router"), z=F("z_end__port__router"), by=F("family"))
+    by_routers = tunnelled_lines().values(a=F("a_router"), z=F("z_router"), by=F("family"))
     summed = by_routers.annotate(lines=Count("pk"), cir=Sum("cir_bps")).order_by("a", "z", "by")
     found: QuerySet[Vll, tuple[int, int, int, int, int]] = summed.values_list("a", "z", "by", "lines", "cir")
     return found

@@ -9,7 +9,7 @@ from uuid import UUID
 from portal.inventory.models import Router
 from portal.vll.models import Vll
 from portal.vll.operations.order_progress import answers_take
-from provisioning.agent_reply_decoder import Reply, reply_decode
+from provisioning.agent_reply_decoder import Answered, reply_decode
 from provisioning.intent_document import IntendedEnd, RouterIntent
 from provisioning.intent_generations import next_intent
 from tests.integration.stand_in_agent import StandInAgent, end_status
@@ -29,7 +29,7 @@ class InMemoryRouter:
     reachable: bool = True
     refusing: bool = False
     built: dict[tuple[UUID, str], tuple[IntendedEnd, int]] = field(default_factory=dict)
-    on_its_way: Reply | None = None
+    on_its_way: Answered | None = None
 
     def send(self) -> None:
         """Send the current intent to the router; its answer is then on its way. An earlier answer is lost."""
@@ -44,7 +44,7 @@ class InMemoryRouter:
         if reply is not None:
             answers_take(router=self.router, answers=reply.ends, now=now)
 
-    def _answer(self, intent: RouterIntent) -> Reply:
+    def _answer(self, intent: RouterIntent) -> Answered:
         agent = StandInAgent(self.router.name)
         document = json.loads(intent.document())
         _status, answer = agent.accept(document)

@@ -12,7 +12,7 @@ from portal.accounts.models import Customer, Membership, Scope
 from portal.core import clock
 from portal.imports import cells
 from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, named, names
-from portal.inventory.errors import Retired
+from portal.inventory.row_writes import check_not_retired
 
 
 class Users(Kind):
@@ -78,8 +78,7 @@ class _Batch(Batch):
 
     def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
         customer = named(self._customers, values, "customer", "customer")
-        if customer.retired_at is not None:
-            raise Retired(what="customer", name=customer.name, field="customer")
+        check_not_retired(customer, field="customer")
         invite(
             by=actor.user,
             customer=customer,

@@ -85,7 +85,6 @@ class ActivationTest(models.Model):
     claimed_until = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)
-    # When the sweeper sent a message for this test that no worker has taken yet.
 
     class Meta:
         db_table = "vll_linetest"

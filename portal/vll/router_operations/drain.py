@@ -19,8 +19,8 @@ from django.db.models.functions import Coalesce
 
 from portal.accounts.models import User
 from portal.events.announcements import announce
-from portal.inventory.errors import Retired
 from portal.inventory.models import Port, Router
+from portal.inventory.row_writes import check_not_retired
 from portal.vll.inventory_rules import watched
 from portal.vll.models import Order, VllEnd, VllTombstone
 from portal.vll.router_operations.actions import router_maintenance_set
@@ -67,8 +67,7 @@ def drain_begin(*, router: Router, user: User, now: datetime, accept_affected: b
     Raises Retired. Raises LinesAffected if the paths around the router are too narrow for lines in service.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
-    if locked.retired_at is not None:
-        raise Retired(what="router", name=locked.name, field="")
+    check_not_retired(locked)
     if locked.drained_since is not None:
         return
     with watched(locked.name, accepted=accept_affected, user=user, now=now):

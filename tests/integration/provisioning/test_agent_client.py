@@ -8,7 +8,8 @@ import pytest
 from portal.core import clock
 from portal.inventory import pki
 from portal.inventory.pki import PORTAL_URI, router_uri
-from provisioning.agent_client import AgentClient, Answered, Refused, Unreachable
+from provisioning.agent_client import AgentClient, Refused, Unreachable
+from provisioning.agent_reply_decoder import Answered
 from provisioning.intent_document import RouterIntent, intent_for
 from tests.integration.certificates import certificates, identity_in, issue
 from tests.integration.stand_in_agent import StandInAgent, problem, serving, silent_port
@@ -43,7 +44,7 @@ def fingerprint(folder: Path, name: str) -> str:
 def test_right_router_answers(rhino: StandInAgent, folder: Path) -> None:
     answered = send(rhino.url, folder)
     assert isinstance(answered, Answered)
-    assert answered.reply.document["generation"] == 7
+    assert answered.document["generation"] == 7
     assert [each["generation"] for each in rhino.intents] == [7]
 
 

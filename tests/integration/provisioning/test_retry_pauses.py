@@ -22,8 +22,8 @@ from portal.vll.convergence.requests import FIRST_PAUSE, LONGEST_PAUSE
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations.order_endings import order_force_retry
 from portal.vll.router_operations.actions import router_lock_set, router_retry
-from provisioning.agent_client import Answered, Refused, Unreachable
-from provisioning.agent_reply_decoder import StoredIntent, reply_decode
+from provisioning.agent_client import Refused, Unreachable
+from provisioning.agent_reply_decoder import Answered, StoredIntent, reply_decode
 from provisioning.convergence import converge_router
 from provisioning.intent_document import RouterIntent
 from tests.integration.isp import Isp
@@ -103,7 +103,7 @@ class Client:
         status, answer = self.agents.by_router[self.router].put(document)
         if status != 200:
             return Refused(status, answer)
-        return Answered(reply_decode(json.dumps(answer).encode(), sent=intent))
+        return reply_decode(json.dumps(answer).encode(), sent=intent)
 
 
 @pytest.fixture
