@@ -37,6 +37,8 @@ class TransportRefused(DomainError):
 
     @property
     def sentence(self) -> str:
+        if self.text:
+            return super().sentence
         facts = {name: getattr(self, name) for name in self.fact_names()}
         return f"{self.obstacle.format(**facts)} {self._alternatives()}"
 

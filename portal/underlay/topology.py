@@ -68,11 +68,6 @@ class Link:
         )
         return tuple(value for value in values if value is not None)
 
-    @property
-    def mtu_mismatch(self) -> bool:
-        """Return whether the known MTUs contradict each other. The NOC should check such a link."""
-        return len(set(self.known_ip_mtus)) > 1
-
 
 # Limits the memory of one routing: a cached result has a few dozen numbers.
 _KEPT_ANSWERS = 16_384

@@ -223,6 +223,7 @@ def test_a_tunnel_within_one_router_is_refused(tunnel: Transport) -> None:
         select(pair(link("bb", 9000)), z="a", requested=tunnel)
     assert (refused.value.router.name, refused.value.transport) == ("a", tunnel)
     assert refused.value.fits == (Transport.L2XC,)
+    assert refused.value.sentence.startswith(f"Both ports are on a; {tunnel.value} joins two routers.")
 
 
 def test_an_impossible_svc_mtu_is_refused_before_any_path_is_computed() -> None:
