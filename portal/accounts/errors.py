@@ -1,6 +1,6 @@
 """Errors about people and tokens, with their facts."""
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError, TooSoon
 
@@ -8,7 +8,7 @@ from portal.core.errors import Conflict, DomainError, TooSoon
 class LastAdmin(Conflict):
     """The user is the customer's only admin. Without an admin, nobody could invite members."""
 
-    text = gettext_lazy("{customer} would be left without an admin. Make somebody else an admin first.")
+    text = _("{customer} would be left without an admin. Make somebody else an admin first.")
     customer: str
     field: str = "role"
 
@@ -16,7 +16,7 @@ class LastAdmin(Conflict):
 class LastNocAdmin(Conflict):
     """The user is the NOC's only admin. Without an admin, nobody could manage the NOC's accounts."""
 
-    text = gettext_lazy("{username} is the NOC's last admin. Make somebody else an admin of the NOC first.")
+    text = _("{username} is the NOC's last admin. Make somebody else an admin of the NOC first.")
     username: str
     field: str = "role"
 
@@ -24,7 +24,7 @@ class LastNocAdmin(Conflict):
 class AccountClosed(Conflict):
     """The account is closed, so it cannot get a role."""
 
-    text = gettext_lazy("The account of {username} is closed. Reopen it first.")
+    text = _("The account of {username} is closed. Reopen it first.")
     username: str
     field: str = "username"
 
@@ -32,14 +32,14 @@ class AccountClosed(Conflict):
 class NoAddress(Conflict):
     """The owner of the account has no e-mail address."""
 
-    text = gettext_lazy("{username} has no e-mail address, so a link to choose a password cannot be sent.")
+    text = _("{username} has no e-mail address, so a link to choose a password cannot be sent.")
     username: str
 
 
 class AlreadyMember(Conflict):
     """The address belongs to a member of the customer."""
 
-    text = gettext_lazy("{email} is already a member of {customer}. Change the role instead.")
+    text = _("{email} is already a member of {customer}. Change the role instead.")
     email: str
     customer: str
     field: str = "email"
@@ -48,7 +48,7 @@ class AlreadyMember(Conflict):
 class AlreadyInvited(Conflict):
     """An invitation to that address is open."""
 
-    text = gettext_lazy("{email} already has an open invitation. Withdraw it before you send another.")
+    text = _("{email} already has an open invitation. Withdraw it before you send another.")
     email: str
     field: str = "email"
 
@@ -56,7 +56,7 @@ class AlreadyInvited(Conflict):
 class TooManyInvitations(TooSoon):
     """The customer has sent the maximum number of invitations in 24 hours."""
 
-    text = gettext_lazy(
+    text = _(
         "{customer} has sent {maximum} invitations in the last 24 hours, which is the limit. Send the "
         "next one after {again_at}."
     )
@@ -67,7 +67,7 @@ class TooManyInvitations(TooSoon):
 class InvitedTooOften(TooSoon):
     """The customer has invited that address the maximum number of times in 24 hours."""
 
-    text = gettext_lazy(
+    text = _(
         "{email} has been invited {maximum} times in the last 24 hours, which is the limit. Send "
         "another invitation after {again_at}."
     )
@@ -81,29 +81,27 @@ class InvitationUsed(Conflict):
     is the case.
     """
 
-    text = gettext_lazy(
-        "This invitation is no longer valid: it was used, withdrawn or has expired. Ask for a new one."
-    )
+    text = _("This invitation is no longer valid: it was used, withdrawn or has expired. Ask for a new one.")
 
 
 class InvitationForSomebodyElse(Conflict):
     """The signed-in user's address is not the invited address."""
 
-    text = gettext_lazy("This invitation is for {email}. Sign out, then open the link again.")
+    text = _("This invitation is for {email}. Sign out, then open the link again.")
     email: str
 
 
 class AccountNotClosed(Conflict):
     """The account with that address is open. Its owner can sign in and need not reopen it."""
 
-    text = gettext_lazy("The account of {email} is active. Open the link again and sign in to accept.")
+    text = _("The account of {email} is active. Open the link again and sign in to accept.")
     email: str
 
 
 class UsernameTaken(Conflict):
     """Another user has that name. The comparison ignores upper and lower case."""
 
-    text = gettext_lazy("{username} is taken. Choose another name.")
+    text = _("{username} is taken. Choose another name.")
     username: str
     field: str = "username"
 
@@ -111,7 +109,7 @@ class UsernameTaken(Conflict):
 class AddressTaken(Conflict):
     """The address belongs to another account."""
 
-    text = gettext_lazy("{email} already belongs to an account.")
+    text = _("{email} already belongs to an account.")
     email: str
     field: str = "email"
 
@@ -122,7 +120,7 @@ class EmailChangeOver(Conflict):
     The link is too old or belongs to another user, or the account has changed since the link was created.
     """
 
-    text = gettext_lazy(
+    text = _(
         "This link is no longer valid: it was used, is more than a day old, or your address or "
         "password has changed since. Ask for a new one."
     )
@@ -134,7 +132,7 @@ class ScopeNotForYou(DomainError):
     Otherwise the token would get these rights as soon as the user gets them.
     """
 
-    text = gettext_lazy(
+    text = _(
         "You cannot give a token the scope {scope}: noc is for NOC staff, team for admins of a customer "
         "or of the NOC."
     )
@@ -146,7 +144,7 @@ class ScopeNotGranted(DomainError):
     """A token cannot create a token with a scope that it does not have."""
 
     code = "scope-not-held"
-    text = gettext_lazy("A token can create tokens only with its own scopes; {scope} is not one of them.")
+    text = _("A token can create tokens only with its own scopes; {scope} is not one of them.")
     scope: str
     field: str = "scopes"
 
@@ -155,9 +153,7 @@ class NetworkNotGranted(DomainError):
     """The new token would allow networks that the token of the request does not allow."""
 
     code = "network-not-held"
-    text = gettext_lazy(
-        "A token can create tokens only for its own networks. {network} is outside of these networks."
-    )
+    text = _("A token can create tokens only for its own networks. {network} is outside of these networks.")
     network: str
     field: str = "allowed_networks"
 
@@ -165,7 +161,7 @@ class NetworkNotGranted(DomainError):
 class OutlivesItsMaker(DomainError):
     """The new token would expire later than the token of the request."""
 
-    text = gettext_lazy("A token created with another token expires with it, at {latest} at the latest.")
+    text = _("A token created with another token expires with it, at {latest} at the latest.")
     latest: str
     field: str = "expires_at"
 
@@ -173,13 +169,13 @@ class OutlivesItsMaker(DomainError):
 class MakerRevoked(Conflict):
     """The token that requests a new token has been revoked, and with it all tokens that it created."""
 
-    text = gettext_lazy("This token was revoked, so it cannot create others.")
+    text = _("This token was revoked, so it cannot create others.")
 
 
 class TooManyTokens(Conflict):
     """The user has the maximum number of API tokens that are neither revoked nor expired."""
 
-    text = gettext_lazy(
+    text = _(
         "You have {maximum} API tokens that are neither revoked nor expired, which is the limit."
         " Revoke one that you do not use."
     )
@@ -189,5 +185,5 @@ class TooManyTokens(Conflict):
 class ExpiryInThePast(DomainError):
     """The requested expiry of the token is in the past."""
 
-    text = gettext_lazy("The expiry is in the past. Choose a later one, or none.")
+    text = _("The expiry is in the past. Choose a later one, or none.")
     field = "expires_at"

@@ -2,8 +2,7 @@
 
 from uuid import UUID
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
 from portal.core.units import at_most_text, rate_text
@@ -67,7 +66,7 @@ class VlanInForeignUse(Conflict):
 class NoVlanFree(Conflict):
     """No outer VLAN from 1 to 4094 is free on this port."""
 
-    text = gettext_lazy("{port} has no suitable VLAN left. Remove a line from it, or choose another port.")
+    text = _("{port} has no suitable VLAN left. Remove a line from it, or choose another port.")
     field: str
     port: str
 
@@ -117,7 +116,7 @@ class CoresBelowBooked(Conflict):
     thousandth.
     """
 
-    text = gettext_lazy(
+    text = _(
         "Lines have booked {booked_cores} cores of {router}, and {bookable_cores} would be left. Move "
         "lines away first, or accept that they may lose packets."
     )
@@ -163,21 +162,21 @@ class RouterFull(Conflict):
 class VniPoolExhausted(Conflict):
     """Every VNI that is not reserved is leased or in cool-down."""
 
-    text = gettext_lazy("Every VNI is leased, cooling down or reserved. Ask the NOC to enlarge the pool.")
+    text = _("Every VNI is leased, cooling down or reserved. Ask the NOC to enlarge the pool.")
     field: str = "transport"
 
 
 class GreKeysExhausted(Conflict):
     """No free GRE key was found."""
 
-    text = gettext_lazy("No free GRE key was found. Choose VXLAN or GENEVE.")
+    text = _("No free GRE key was found. Choose VXLAN or GENEVE.")
     field: str = "transport"
 
 
 class GrePairsExhausted(Conflict):
     """No pair of observed and routed tunnel addresses is free between these routers."""
 
-    text = gettext_lazy(
+    text = _(
         "No pair of IPv{family} tunnel addresses between {a_router} and {z_router} is free, observed and"
         " routed. Choose another transport or a smaller packet size, or ask the NOC for more tunnel"
         " addresses."
@@ -191,7 +190,7 @@ class GrePairsExhausted(Conflict):
 class TunnelKeyTaken(Conflict):
     """The VNI or GRE key of a found line belongs to another line, is in quarantine, or is reserved."""
 
-    text = gettext_lazy(
+    text = _(
         "Another line uses the key {key}, or the key is reserved. Change the key on both routers, or end "
         "the reservation."
     )
@@ -201,14 +200,14 @@ class TunnelKeyTaken(Conflict):
 class TunnelPairTaken(Conflict):
     """The address pair of a found line's GRE tunnel belongs to another line or is in quarantine."""
 
-    text = gettext_lazy("Another line has a GRE tunnel between {pair} already. Remove that line first.")
+    text = _("Another line has a GRE tunnel between {pair} already. Remove that line first.")
     pair: str
 
 
 class VniRangeBackwards(DomainError):
     """The last VNI of the range is lower than the first VNI. A range includes both."""
 
-    text = gettext_lazy(
+    text = _(
         "{first} to {last} is not a range of VNIs. Enter two numbers from {minimum} to {maximum}, in order."
     )
     first: int
@@ -221,7 +220,7 @@ class VniRangeBackwards(DomainError):
 class VniRangeInUse(Conflict):
     """VNIs of the range are leased or in cool-down; ``example`` is the lowest of them."""
 
-    text = gettext_lazy(
+    text = _(
         "{count} VNIs from {first} to {last} are leased or cooling down, such as {example}. Reserve "
         "another range, or wait until their lines are gone."
     )

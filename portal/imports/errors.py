@@ -7,45 +7,42 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError, TooSoon, error_types
 from portal.core.reader_zone import in_english, stored_text_shown
 
 _UNKNOWN = {
-    "site": gettext_noop("There is no site “{name}”. Correct the name, or import the site first."),
-    "router": gettext_noop("There is no router “{name}”. Correct the name, or import the router first."),
-    "customer": gettext_noop(
-        "There is no customer “{name}”. Correct the name, or import the customer first."
-    ),
-    "port": gettext_noop("There is no port “{name}”. Correct the name, or import the port first."),
+    "site": _("There is no site “{name}”. Correct the name, or import the site first."),
+    "router": _("There is no router “{name}”. Correct the name, or import the router first."),
+    "customer": _("There is no customer “{name}”. Correct the name, or import the customer first."),
+    "port": _("There is no port “{name}”. Correct the name, or import the port first."),
 }
 
 _OVER = {
-    "terminated": gettext_noop(
+    "terminated": _(
         "This line is terminated; importing the row would order it again. Remove the row, or empty"
         " this cell to order the line again."
     ),
-    "cancelled": gettext_noop(
+    "cancelled": _(
         "This line was cancelled; importing the row would order it again. Remove the row, or empty"
         " this cell to order the line again."
     ),
 }
 
 _NOT_NOW = {
-    "checking": gettext_noop("The file is still being checked. Wait until that is done."),
-    "checked": gettext_noop("The file is checked, and nothing of it is imported yet. Reload the page."),
-    "importing": gettext_noop("The import is already running. Reload the page to see how far it is."),
-    "completed": gettext_noop("The import is over: there is nothing left to import or to stop."),
-    "cancelled": gettext_noop("The import was cancelled. Upload the file again to import the rest."),
+    "checking": _("The file is still being checked. Wait until that is done."),
+    "checked": _("The file is checked, and nothing of it is imported yet. Reload the page."),
+    "importing": _("The import is already running. Reload the page to see how far it is."),
+    "completed": _("The import is over: there is nothing left to import or to stop."),
+    "cancelled": _("The import was cancelled. Upload the file again to import the rest."),
 }
 
 
 class CellMissing(DomainError):
     """A required column is empty."""
 
-    text = gettext_lazy("“{column}” is empty. Fill it in: every row needs a value in this column.")
+    text = _("“{column}” is empty. Fill it in: every row needs a value in this column.")
     column: str
     field: str
 
@@ -61,7 +58,7 @@ class CellUnreadable(DomainError):
 class CellNotANumber(CellUnreadable):
     """The cell is not a whole number of at least 0."""
 
-    text = gettext_lazy(
+    text = _(
         "“{value}” is not a whole number. Write only digits, such as 1000000000: without unit, point"
         " or exponent."
     )
@@ -70,7 +67,7 @@ class CellNotANumber(CellUnreadable):
 class CellNotDegrees(CellUnreadable):
     """The cell is not a number of degrees."""
 
-    text = gettext_lazy(
+    text = _(
         "“{value}” is not a number of degrees. Write a number such as 47.3769, with at most six"
         " decimal places."
     )
@@ -79,7 +76,7 @@ class CellNotDegrees(CellUnreadable):
 class CellNotYesOrNo(CellUnreadable):
     """The cell is neither yes nor no."""
 
-    text = gettext_lazy("“{value}” is neither yes nor no. Write one of the two.")
+    text = _("“{value}” is neither yes nor no. Write one of the two.")
 
 
 class CellNotOneOf(CellUnreadable):
@@ -96,36 +93,32 @@ class CellNotOneOf(CellUnreadable):
 class CellNotAnAddress(CellUnreadable):
     """The cell is not an IP address of the required family (4 or 6)."""
 
-    text = gettext_lazy(
-        "“{value}” is not an IPv{family} address. Write it without prefix length, or leave it empty."
-    )
+    text = _("“{value}” is not an IPv{family} address. Write it without prefix length, or leave it empty.")
     family: int
 
 
 class CellNotAnEmail(CellUnreadable):
     """The cell is not an e-mail address."""
 
-    text = gettext_lazy("“{value}” is not an e-mail address. Correct it.")
+    text = _("“{value}” is not an e-mail address. Correct it.")
 
 
 class CellNotAUrl(CellUnreadable):
     """The cell is not an https address."""
 
-    text = gettext_lazy(
-        "“{value}” is not an address that begins with https://. Correct it, or leave it empty."
-    )
+    text = _("“{value}” is not an address that begins with https://. Correct it, or leave it empty.")
 
 
 class CellNotARouterName(CellUnreadable):
     """The cell cannot be a router's name, because it must fit into a certificate."""
 
-    text = gettext_lazy("“{value}” cannot be a router’s name. Use a–z, 0–9 and hyphens, 63 at most.")
+    text = _("“{value}” cannot be a router’s name. Use a–z, 0–9 and hyphens, 63 at most.")
 
 
 class CellNotAPort(CellUnreadable):
     """The cell is not a router and an interface with a colon between them."""
 
-    text = gettext_lazy(
+    text = _(
         "“{value}” is not a port. Write router and interface with a colon between them, such as"
         " rhino:TenGigabitEthernet3/0/0."
     )
@@ -134,7 +127,7 @@ class CellNotAPort(CellUnreadable):
 class CellTextTooLong(DomainError):
     """The text has too many characters."""
 
-    text = gettext_lazy("The text has {length} characters. Shorten it to {most}.")
+    text = _("The text has {length} characters. Shorten it to {most}.")
     most: int
     length: int
     field: str
@@ -145,7 +138,7 @@ class CellNotPlain(DomainError):
     of these characters.
     """
 
-    text = gettext_lazy(
+    text = _(
         "The text contains invisible characters ({named}) that change how the text around them is shown. "
         "Type the text again."
     )
@@ -161,13 +154,13 @@ class LineIsOver(DomainError):
 
     @property
     def sentence(self) -> str:
-        return _(_OVER[self.lifecycle])
+        return str(_OVER[self.lifecycle])
 
 
 class LineBeingRemoved(Conflict):
     """The line with this description exists and is being removed."""
 
-    text = gettext_lazy(
+    text = _(
         "The line “{description}” is being removed. Undo its removal to keep it; or wait until it is gone,"
         " and import the row again to order it again."
     )
@@ -184,15 +177,13 @@ class NamedNowhere(DomainError):
 
     @property
     def sentence(self) -> str:
-        return _(_UNKNOWN[self.what]).format(name=self.name)
+        return _UNKNOWN[self.what].format(name=self.name)
 
 
 class RowTwice(DomainError):
     """An earlier row of the file has the same value in a column with unique values."""
 
-    text = gettext_lazy(
-        "Line {line} of the file also has “{value}”, which must be unique. Remove one of the two lines."
-    )
+    text = _("Line {line} of the file also has “{value}”, which must be unique. Remove one of the two lines.")
     value: str
     line: int
     field: str
@@ -227,7 +218,7 @@ class RowDiffers(Conflict):
 class RowNotTaken(Conflict):
     """The row or the database caused an unexpected error. The worker's log has the details."""
 
-    text = gettext_lazy(
+    text = _(
         "An unexpected error stopped the import of this row. The worker’s log has the error. The other "
         "rows are not affected."
     )
@@ -236,13 +227,13 @@ class RowNotTaken(Conflict):
 class TableEmpty(DomainError):
     """The file has no row below the header, or nothing at all."""
 
-    text = gettext_lazy("The table has no rows. Fill in at least one below the header.")
+    text = _("The table has no rows. Fill in at least one below the header.")
 
 
 class ImportNotAllowed(Conflict):
     """The user who began the import no longer has the required rights."""
 
-    text = gettext_lazy(
+    text = _(
         "{username} may no longer do this: the account, its role or its API token has changed. Imported "
         "rows stay. Somebody else can import the rest with the same file."
     )
@@ -252,7 +243,7 @@ class ImportNotAllowed(Conflict):
 class ImportKeepsFailing(Conflict):
     """Too many consecutive attempts of the import failed. The portal's log has the reason."""
 
-    text = gettext_lazy(
+    text = _(
         "This import failed too often. The portal’s log says why. Imported rows stay. When the cause is "
         "fixed, import the rest with the same file."
     )
@@ -265,7 +256,7 @@ class ImportIsOver(Conflict):
 
     @property
     def sentence(self) -> str:
-        return _(_NOT_NOW[self.state])
+        return str(_NOT_NOW[self.state])
 
 
 _SIDES = {"a_end.": "a_", "z_end.": "z_"}

@@ -1,18 +1,17 @@
 """Errors of inventory writes, with their facts."""
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
 from portal.core.units import rate_text
 
 # By the values of ``what``.
 _KINDS = {
-    "customer": gettext_noop("customer"),
-    "link": gettext_noop("link"),
-    "port": gettext_noop("port"),
-    "router": gettext_noop("router"),
-    "site": gettext_noop("site"),
+    "customer": _("customer"),
+    "link": _("link"),
+    "port": _("port"),
+    "router": _("router"),
+    "site": _("site"),
 }
 
 
@@ -37,7 +36,7 @@ class InUse(Conflict):
 class LinkInService(Conflict):
     """A link that may carry traffic must be taken out of service before it is removed."""
 
-    text = gettext_lazy("{link} is in service. Take it out of service, then remove it.")
+    text = _("{link} is in service. Take it out of service, then remove it.")
     link: str
     field: str = "in_service"
 
@@ -52,7 +51,7 @@ class Retired(Conflict):
     @property
     def sentence(self) -> str:
         return _("The {what} {name} is retired and kept for the record only. Choose another one.").format(
-            what=_(_KINDS[self.what]), name=self.name
+            what=_KINDS[self.what], name=self.name
         )
 
 
@@ -66,7 +65,7 @@ class ValueTaken(Conflict):
     @property
     def sentence(self) -> str:
         return _("{value} already belongs to another {what}. Choose another one.").format(
-            value=self.value, what=_(_KINDS[self.what])
+            value=self.value, what=_KINDS[self.what]
         )
 
 
@@ -75,9 +74,7 @@ class InterfaceTaken(Conflict):
     present use.
     """
 
-    text = gettext_lazy(
-        "{interface} of {router} is in use by {used_by}. An interface has one use: choose another one."
-    )
+    text = _("{interface} of {router} is in use by {used_by}. An interface has one use: choose another one.")
     router: str
     interface: str
     used_by: str
@@ -90,9 +87,7 @@ class CalibrationUnreadable(DomainError):
     ``detail``: the place and the reason of the error.
     """
 
-    text = gettext_lazy(
-        "This is not the output of longline-agent calibrate -json: {detail}. Copy the complete output."
-    )
+    text = _("This is not the output of longline-agent calibrate -json: {detail}. Copy the complete output.")
     detail: str
     field: str = "calibration"
 
@@ -100,9 +95,7 @@ class CalibrationUnreadable(DomainError):
 class CalibrationOfAnother(DomainError):
     """The calibration was measured on another router, ``measured``."""
 
-    text = gettext_lazy(
-        "This was measured on {measured} and cannot be used for {router}. Calibrate {router} itself."
-    )
+    text = _("This was measured on {measured} and cannot be used for {router}. Calibrate {router} itself.")
     router: str
     measured: str
     field: str = "calibration"
@@ -111,7 +104,7 @@ class CalibrationOfAnother(DomainError):
 class LinkWithinRouter(DomainError):
     """Both sides of the link are on one router."""
 
-    text = gettext_lazy("Both sides are on {router}. A backbone link joins two different routers.")
+    text = _("Both sides are on {router}. A backbone link joins two different routers.")
     router: str
     field: str = "z_router"
 
@@ -153,7 +146,7 @@ class BookableTwice(DomainError):
 class OutOfRange(DomainError):
     """A number outside the permitted range."""
 
-    text = gettext_lazy("{value} is not between {minimum} and {maximum}.")
+    text = _("{value} is not between {minimum} and {maximum}.")
     value: int | float
     minimum: int
     maximum: int
@@ -163,16 +156,14 @@ class OutOfRange(DomainError):
 class CoordinateMissing(DomainError):
     """A site has both a latitude and a longitude, or neither."""
 
-    text = gettext_lazy("A site has a latitude and a longitude, or neither. Enter both, or leave both empty.")
+    text = _("A site has a latitude and a longitude, or neither. Enter both, or leave both empty.")
     field: str
 
 
 class NotAnInterfaceName(DomainError):
     """VPP's interface names are 1 to 63 visible ASCII characters."""
 
-    text = gettext_lazy(
-        "This is not an interface name. Enter it as VPP shows it: 1 to 63 visible ASCII characters."
-    )
+    text = _("This is not an interface name. Enter it as VPP shows it: 1 to 63 visible ASCII characters.")
     value: str
     field: str
 
@@ -183,16 +174,14 @@ class EnrolmentRefused(DomainError):
     The subclasses are raised only for callers with a token that the NOC has offered.
     """
 
-    text = gettext_lazy(
-        "This is not an enrolment token, or a newer one has replaced it. Ask the NOC for a new one."
-    )
+    text = _("This is not an enrolment token, or a newer one has replaced it. Ask the NOC for a new one.")
     field: str = "token"
 
 
 class EnrolmentUsed(EnrolmentRefused):
     """A certificate was already issued with the token, for a key other than the key in the request."""
 
-    text = gettext_lazy(
+    text = _(
         "This enrolment token for {router} has already been used with another key. Ask the NOC for a "
         "new one; if it was not you who used it, have {router}'s certificates revoked."
     )
@@ -202,7 +191,7 @@ class EnrolmentUsed(EnrolmentRefused):
 class EnrolmentExpired(EnrolmentRefused):
     """The token has expired, its router is retired, or the user who offered it is no longer NOC staff."""
 
-    text = gettext_lazy(
+    text = _(
         "This enrolment token for {router} has expired, or {router} is retired. Ask the NOC for a new one."
     )
     router: str
@@ -211,7 +200,7 @@ class EnrolmentExpired(EnrolmentRefused):
 class EnrolmentOfAnother(EnrolmentRefused):
     """The token is for ``router``, but the agent of router ``asking`` used it. The token stays valid."""
 
-    text = gettext_lazy(
+    text = _(
         "This enrolment token is for {router}, but {asking} presented it. Ask the NOC for a token for "
         "{asking}."
     )
@@ -224,7 +213,7 @@ class BadCertificateRequest(DomainError):
     or P-384 key.
     """
 
-    text = gettext_lazy(
+    text = _(
         "This is not a certificate request. Send PKCS #10 in PEM, signed with an ECDSA P-256 or P-384 key."
     )
     field: str = "csr_pem"
@@ -233,6 +222,6 @@ class BadCertificateRequest(DomainError):
 class NoAuthorityHere(Conflict):
     """The CA's key is stored elsewhere: the command line issues certificates there."""
 
-    text = gettext_lazy(
+    text = _(
         "The portal does not have the key of its CA. Issue the certificate where the key is (manage.py pki)."
     )

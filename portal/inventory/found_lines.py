@@ -30,7 +30,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Exact
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.db.row_conditions import is_one_of
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
@@ -46,10 +46,10 @@ _LONGEST_TAG, _OUR_TAGS = 63, "longline:"
 class Standing(TextChoices):
     """The status of a found line. If several apply, the first one counts."""
 
-    ONE_SIDED = "one_sided", gettext_lazy("One-sided")
-    ONE_DIRECTIONAL = "one_directional", gettext_lazy("One direction only")
-    MISMATCHED = "mismatched", gettext_lazy("Mismatched")
-    COMPLETE = "complete", gettext_lazy("Complete")
+    ONE_SIDED = "one_sided", _("One-sided")
+    ONE_DIRECTIONAL = "one_directional", _("One direction only")
+    MISMATCHED = "mismatched", _("Mismatched")
+    COMPLETE = "complete", _("Complete")
 
 
 class Oddity(TextChoices):
@@ -57,72 +57,68 @@ class Oddity(TextChoices):
 
     NO_FAR_END = (
         "no_far_end",
-        gettext_lazy("{where} has a tunnel to {remote}, and no router reports the other end of it."),
+        _("{where} has a tunnel to {remote}, and no router reports the other end of it."),
     )
     OTHER_KEY = (
         "other_key",
-        gettext_lazy("{where} has a tunnel to {remote} that has another VNI or GRE key there: {key}."),
+        _("{where} has a tunnel to {remote} that has another VNI or GRE key there: {key}."),
     )
     CARRIES_NOTHING = (
         "carries_nothing",
-        gettext_lazy("On {where}, {interface} is cross-connected to nothing: the line has no port there."),
+        _("On {where}, {interface} is cross-connected to nothing: the line has no port there."),
     )
     BETWEEN_TUNNELS = (
         "between_tunnels",
-        gettext_lazy("{where} joins two tunnels, and has no port of this line."),
+        _("{where} joins two tunnels, and has no port of this line."),
     )
     ONE_WAY = (
         "one_way",
-        gettext_lazy(
+        _(
             "On {where}, frames that arrive on {missing_from} are not forwarded: the line carries one"
             " direction only."
         ),
     )
     SHUT = (
         "shut",
-        gettext_lazy("On {where}, {interface} is shut down."),
+        _("On {where}, {interface} is shut down."),
     )
     KEEPS_TAGS = (
         "keeps_tags",
-        gettext_lazy("On {where}, {interface} matches frames by VLAN tags, but does not remove these tags."),
+        _("On {where}, {interface} matches frames by VLAN tags, but does not remove these tags."),
     )
     PICKS_WIDELY = (
         "picks_widely",
-        gettext_lazy("On {where}, {interface} matches frames by “any” or “default”, not by VLANs."),
+        _("On {where}, {interface} matches frames by “any” or “default”, not by VLANs."),
     )
     NOT_STANDARD = (
         "not_standard",
-        gettext_lazy(
-            "On {where}, {interface} has its own UDP port or mode, or VPP does not report its table."
-        ),
+        _("On {where}, {interface} has its own UDP port or mode, or VPP does not report its table."),
     )
     OTHER_TABLE = (
         "other_table",
-        gettext_lazy(
-            "On {where}, {interface} is in table {table}, and the router's underlay is in table {wanted}."
-        ),
+        _("On {where}, {interface} is in table {table}, and the router's underlay is in table {wanted}."),
     )
     PICKS_OTHERWISE = (
         "picks_otherwise",
-        gettext_lazy(
+        _(
             "On {where}, {interface} matches frames by a single 802.1ad tag, which the portal "
             "does not support."
         ),
     )
     ODD_TAG = (
         "odd_tag",
-        gettext_lazy(
+        _(
             "On {where}, {interface} has a tag that could not be restored later: it has another character"
             " set, or begins with “longline:”."
         ),
     )
     OTHER_MTU = (
         "other_mtu",
-        gettext_lazy("The ports have different MTUs: {a} and {z} bytes ({where})."),
+        _("The ports have different MTUs: {a} and {z} bytes ({where})."),
     )
     POLICED = (
         "policed",
-        gettext_lazy("On {where}, {interface} has a foreign policer, but a line here has its own."),
+        _("On {where}, {interface} has a foreign policer, but a line here has its own."),
     )
 
 
@@ -283,8 +279,8 @@ FOUND_LINE_FILTERS = (
     Filter(
         name="standing",
         value_type=Standing,
-        label=gettext_lazy("Status"),
-        options=lambda: [(_ADOPTABLE, gettext_lazy("Can be taken over")), *Standing.choices],
+        label=_("Status"),
+        options=lambda: [(_ADOPTABLE, _("Can be taken over")), *Standing.choices],
         narrow=_circuits_with_standing,
     ),
     Filter(name="router", about="The name of a router at either end.", narrow=circuits_touching),

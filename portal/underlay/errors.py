@@ -3,8 +3,7 @@
 import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Family, Transport
@@ -53,7 +52,7 @@ class TransportRefused(DomainError):
             return _("{transport} would carry packets of up to {largest} bytes.").format(
                 largest=largest.largest_svc_mtu, transport=largest.transport.display_name
             )
-        return _("No other transport would carry it either. Ask the NOC.")
+        return str(_("No other transport would carry it either. Ask the NOC."))
 
 
 class PathTooNarrow(TransportRefused):
@@ -82,10 +81,10 @@ class PathTooNarrow(TransportRefused):
         largest = {each.transport: each.largest_svc_mtu for each in self.capacities}
         carried = largest.get(self.requested) if self.requested else max(largest.values(), default=None)
         if carried is None:
-            text = _("Packets of this size do not fit this path: {link}, {shortfall} more.").format(
+            too_large = _("Packets of this size do not fit this path: {link}, {shortfall} more.").format(
                 link=link, shortfall=self.shortfall
             )
-            return f"{text} {self._alternatives()}"
+            return f"{too_large} {self._alternatives()}"
         text = _(
             "This path carries packets of up to {carried} bytes, {shortfall} fewer than requested: {link}."
         )
@@ -127,7 +126,7 @@ class PathMtuUnknown(TransportRefused):
 class NoPath(TransportRefused):
     """The two routers have no path over in-service links of this family, in at least one direction."""
 
-    obstacle = gettext_lazy("No IPv{family} links in service join {a} and {z} in both directions.")
+    obstacle = _("No IPv{family} links in service join {a} and {z} in both directions.")
     a: Router
     z: Router
     family: Family
@@ -154,7 +153,7 @@ class FamilyMissing(TransportRefused):
 class LocalAcrossRouters(TransportRefused):
     """L2XC joins two ports of one router, but these ends are on two routers."""
 
-    obstacle = gettext_lazy("A local cross-connect joins two ports of one router; these are on {a} and {z}.")
+    obstacle = _("A local cross-connect joins two ports of one router; these are on {a} and {z}.")
     a: Router
     z: Router
 
@@ -162,7 +161,7 @@ class LocalAcrossRouters(TransportRefused):
 class TunnelWithinRouter(TransportRefused):
     """A tunnel joins two routers, but both ends are on this router."""
 
-    text = gettext_lazy("Both ports are on {router}; {transport} joins two routers. Choose auto or l2xc.")
+    text = _("Both ports are on {router}; {transport} joins two routers. Choose auto or l2xc.")
     router: Router
     transport: Transport
 
@@ -172,7 +171,7 @@ class EncapsulationMissing(TransportRefused):
     loaded.
     """
 
-    obstacle = gettext_lazy("The VPP of {router} does not support {transport}: the plugin is missing.")
+    obstacle = _("The VPP of {router} does not support {transport}: the plugin is missing.")
     router: Router
     transport: Transport
 
@@ -200,7 +199,7 @@ class TableUnreadable(TransportRefused):
     table other than 0.
     """
 
-    obstacle = gettext_lazy(
+    obstacle = _(
         "The underlay of {router} is in table {table}, and VPP does not say in which table a tunnel of"
         " {transport} is."
     )
@@ -225,8 +224,8 @@ class EndpointMissing(TransportRefused):
             text = _("{router} does not have its tunnel endpoint {address} in table {table} at the moment.")
         else:
             text = _("{router} does not have its tunnel endpoint {address} at the moment.")
-        text = text.format(router=self.router.name, address=self.address, table=self.table)
-        return f"{text} {self._alternatives()}"
+        missing = text.format(router=self.router.name, address=self.address, table=self.table)
+        return f"{missing} {self._alternatives()}"
 
 
 class EndpointUnrouted(TransportRefused):
@@ -234,9 +233,7 @@ class EndpointUnrouted(TransportRefused):
     packets.
     """
 
-    obstacle = gettext_lazy(
-        "{far} has no route to {address}, the tunnel endpoint of {router}, at the moment."
-    )
+    obstacle = _("{far} has no route to {address}, the tunnel endpoint of {router}, at the moment.")
     router: Router
     address: str
     far: Router

@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.allocation.errors import VlanTaken
 from portal.core.errors import Conflict, DomainError
@@ -14,7 +13,7 @@ from portal.core.units import rate_text
 class PortUnknown(DomainError):
     """The port does not exist, or this user may not see it. The error does not show which reason applies."""
 
-    text = gettext_lazy("Port {port} does not exist, or you may not see it. Choose one of your own ports.")
+    text = _("Port {port} does not exist, or you may not see it. Choose one of your own ports.")
     field: str
     port: int
 
@@ -64,18 +63,14 @@ class NotAllowedToOrder(DomainError):
     """The user sees the customer but may not order for it."""
 
     status = 403
-    text = gettext_lazy(
-        "Your role lets you see {customer} but not order for it. Ask one of its operators or admins."
-    )
+    text = _("Your role lets you see {customer} but not order for it. Ask one of its operators or admins.")
     customer: str
 
 
 class PortsOfTwoCustomers(DomainError):
     """The ports belong to two customers. Both ports of a VLL must belong to one customer."""
 
-    text = gettext_lazy(
-        "{a_port} and {z_port} belong to different customers. A line joins two ports of one customer."
-    )
+    text = _("{a_port} and {z_port} belong to different customers. A line joins two ports of one customer.")
     a_port: str
     z_port: str
     field: str = "z_end.port"
@@ -84,7 +79,7 @@ class PortsOfTwoCustomers(DomainError):
 class PortHasNoCustomer(DomainError):
     """The port has no customer yet."""
 
-    text = gettext_lazy("{port} is not assigned to a customer yet. Ask the NOC to assign it.")
+    text = _("{port} is not assigned to a customer yet. Ask the NOC to assign it.")
     field: str
     port: str
 
@@ -92,9 +87,7 @@ class PortHasNoCustomer(DomainError):
 class PortOfAnotherCustomer(DomainError):
     """The port belongs to another customer. The ends of a line can only move to ports of its customer."""
 
-    text = gettext_lazy(
-        "{port} does not belong to {customer}. A line stays with its customer: choose one of its ports."
-    )
+    text = _("{port} does not belong to {customer}. A line stays with its customer: choose one of its ports.")
     field: str
     port: str
     customer: str
@@ -103,7 +96,7 @@ class PortOfAnotherCustomer(DomainError):
 class EndsAreTheSame(DomainError):
     """Both ends select the same frames of the same port."""
 
-    text = gettext_lazy(
+    text = _(
         "Both ends would take the same frames from {port}. Choose another port, or other VLANs for one of "
         "them."
     )
@@ -160,7 +153,7 @@ class PeakAbovePort(DomainError):
 class BurstOutOfRange(DomainError):
     """A burst size that is smaller than the line's largest frame, or larger than policers support (bytes)."""
 
-    text = gettext_lazy(
+    text = _(
         "{value} bytes is not between {minimum} and {maximum} bytes: a burst contains at least the largest "
         "frame of the line. Enter a value in that range, or leave it out: the portal then chooses a value "
         "that suits the rate."
@@ -174,9 +167,7 @@ class BurstOutOfRange(DomainError):
 class ExcessBurstWithoutRate(DomainError):
     """An EBS for a line without an EIR: nothing would fill that bucket."""
 
-    text = gettext_lazy(
-        "Without an excess rate nothing fills an excess burst. Order an EIR, or leave out the EBS."
-    )
+    text = _("Without an excess rate nothing fills an excess burst. Order an EIR, or leave out the EBS.")
     value: int
     field: str = "ebs_bytes"
 
@@ -187,7 +178,7 @@ class LinkLossNeedsWholePorts(DomainError):
     The port's other users would go down. ``side``: "A" or "Z".
     """
 
-    text = gettext_lazy(
+    text = _(
         "Link loss forwarding takes a whole port down, so both ends have to be whole ports. The {side} end "
         "is not a whole port. Order the whole port there, or leave link loss forwarding off."
     )
@@ -198,7 +189,7 @@ class LinkLossNeedsWholePorts(DomainError):
 class LinkLossNeedsUni(DomainError):
     """Link loss forwarding at a port towards another operator."""
 
-    text = gettext_lazy(
+    text = _(
         "{port} leads to another operator, so its link is never taken down. Leave link loss forwarding off."
     )
     field: str
@@ -208,7 +199,7 @@ class LinkLossNeedsUni(DomainError):
 class LinkLossUnsupported(DomainError):
     """Link loss forwarding on a router whose agent does not support it."""
 
-    text = gettext_lazy(
+    text = _(
         "The agent on {router} does not support link loss forwarding yet. Leave it off, or ask the"
         " NOC to upgrade that agent."
     )
@@ -219,7 +210,7 @@ class LinkLossUnsupported(DomainError):
 class LinkLossPortInUse(DomainError):
     """Link loss forwarding at a port that a foreign interface uses too, according to the port's router."""
 
-    text = gettext_lazy(
+    text = _(
         "{interface} uses {port} as well, and would go down with the port. Leave link loss forwarding off, "
         "or ask the NOC about that interface."
     )
@@ -231,9 +222,7 @@ class LinkLossPortInUse(DomainError):
 class RouterHasNoAgent(DomainError):
     """The port's router carries traffic but has no agent, so no VLL can have an end there."""
 
-    text = gettext_lazy(
-        "{router} only carries traffic: lines cannot end there. Choose a port on another router."
-    )
+    text = _("{router} only carries traffic: lines cannot end there. Choose a port on another router.")
     field: str
     router: str
 
@@ -241,7 +230,7 @@ class RouterHasNoAgent(DomainError):
 class RouterInMaintenance(Conflict):
     """The router is under maintenance and takes no new lines."""
 
-    text = gettext_lazy(
+    text = _(
         "{router} is under maintenance and accepts no new lines at the moment. Lines in service are "
         "not affected. Try again later, or choose a port on another router."
     )
@@ -252,7 +241,7 @@ class RouterInMaintenance(Conflict):
 class FrameTooLargeForPort(DomainError):
     """The frame on the UNI's wire, tags included, is larger than the port accepts. In bytes."""
 
-    text = gettext_lazy(
+    text = _(
         "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"
         " there. Order packets of up to {largest_svc_mtu} bytes."
     )
@@ -266,13 +255,13 @@ class FrameTooLargeForPort(DomainError):
 class NothingToChange(DomainError):
     """The line already is as requested."""
 
-    text = gettext_lazy("The line already has these values; there is nothing to order.")
+    text = _("The line already has these values; there is nothing to order.")
 
 
 class EndsSwapped(DomainError):
     """A change that only swaps the two ends: a line has no direction."""
 
-    text = gettext_lazy(
+    text = _(
         "The line already joins these two ports, and the order of A and Z makes no difference. Leave"
         " A and Z where they are, and change the other differences."
     )
@@ -282,8 +271,6 @@ class EndsSwapped(DomainError):
 class StillBeingRemoved(Conflict):
     """This end would return to a router that has not confirmed the end's removal yet."""
 
-    text = gettext_lazy(
-        "{router} has not yet confirmed that this end is gone. Try again when it has, or ask the NOC."
-    )
+    text = _("{router} has not yet confirmed that this end is gone. Try again when it has, or ask the NOC.")
     field: str
     router: str

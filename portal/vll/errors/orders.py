@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
 
@@ -14,7 +14,7 @@ class SimilarOrder(Conflict):
     ``order``: the id of the newest equal order. ``count``: the number of equal orders.
     """
 
-    text = gettext_lazy(
+    text = _(
         "The same line was ordered within the last hour (order {order}). Order another one only if you "
         "want a second line."
     )
@@ -25,9 +25,7 @@ class SimilarOrder(Conflict):
 class OrderIsOpen(Conflict):
     """The VLL has an order under way."""
 
-    text = gettext_lazy(
-        "Order {order_id} ({action}) is still {state}. Wait until it has finished, or cancel it."
-    )
+    text = _("Order {order_id} ({action}) is still {state}. Wait until it has finished, or cancel it.")
     order_id: str
     action: str
     state: str
@@ -36,7 +34,7 @@ class OrderIsOpen(Conflict):
 class WrongLifecycle(Conflict):
     """The VLL's life cycle does not allow this action."""
 
-    text = gettext_lazy(
+    text = _(
         "This line is {lifecycle}, so {action} is not possible. Look at the line again to see the possible "
         "actions."
     )
@@ -47,22 +45,20 @@ class WrongLifecycle(Conflict):
 class LineHasNoTunnel(Conflict):
     """Both ends of the line are on one router, so there is no tunnel to test."""
 
-    text = gettext_lazy(
-        "Both ends of this line are on one router, so there is no tunnel to send test frames through."
-    )
+    text = _("Both ends of this line are on one router, so there is no tunnel to send test frames through.")
 
 
 class RouterSendsNoTestFrames(Conflict):
     """The routers at the line's ends have to send the test frames, but these routers cannot."""
 
-    text = gettext_lazy("{routers} cannot send test frames, so nothing was done. Ask the NOC to upgrade.")
+    text = _("{routers} cannot send test frames, so nothing was done. Ask the NOC to upgrade.")
     routers: str
 
 
 class RouterDoesNotAnswer(Conflict):
     """These routers do not respond, but a test must disconnect and reconnect the line within seconds."""
 
-    text = gettext_lazy(
+    text = _(
         "{routers} would not respond within seconds, so the line might stay interrupted; nothing was "
         "done. Try again later, or ask the NOC."
     )
@@ -73,7 +69,7 @@ class ActivationTestFrameOutOfRange(DomainError):
     """A test frame that is too small, or larger than the line promises to carry. In bytes, without FCS."""
 
     code = "line-test-frame-out-of-range"
-    text = gettext_lazy(
+    text = _(
         "This line carries frames of {minimum} to {maximum} bytes, so frames of {value} cannot be "
         "sent. Enter a size in that range, or leave it out."
     )
@@ -87,7 +83,7 @@ class ActivationTestTimeOutOfRange(DomainError):
     """A time for a test that is in the past, or too far in the future."""
 
     code = "line-test-time-out-of-range"
-    text = gettext_lazy("A test can be scheduled from now until {latest}. Choose a time in between.")
+    text = _("A test can be scheduled from now until {latest}. Choose a time in between.")
     earliest: datetime
     latest: datetime
     field: str = "at"
@@ -97,7 +93,7 @@ class ActivationTestIsScheduled(Conflict):
     """The line has a test scheduled already."""
 
     code = "line-test-is-scheduled"
-    text = gettext_lazy("A test of this line is already scheduled for {at}. Cancel that test first.")
+    text = _("A test of this line is already scheduled for {at}. Cancel that test first.")
     test: str
     at: datetime | None
     field: str = "at"
@@ -107,7 +103,7 @@ class WrongActivationTestState(Conflict):
     """A test that has begun is cancelled with its order. A test that has ended cannot be cancelled."""
 
     code = "wrong-line-test-state"
-    text = gettext_lazy(
+    text = _(
         "This test is {state}: only a scheduled test can be cancelled here. To stop a running test,"
         " cancel its order."
     )
@@ -117,7 +113,7 @@ class WrongActivationTestState(Conflict):
 class WrongOrderState(Conflict):
     """The order's state does not allow this action."""
 
-    text = gettext_lazy("This order is {state}, so {action} is not possible. Read it again.")
+    text = _("This order is {state}, so {action} is not possible. Read it again.")
     state: str
     action: str
 
@@ -125,7 +121,7 @@ class WrongOrderState(Conflict):
 class StaleRevision(Conflict):
     """The caller's decision is based on an older revision of the VLL."""
 
-    text = gettext_lazy(
+    text = _(
         "This line has changed: it is at revision {current}, but your change was made for {expected}."
         " Read it again, then retry."
     )
@@ -139,7 +135,7 @@ class AlreadyRetried(Conflict):
     A retry that failed can be retried in turn.
     """
 
-    text = gettext_lazy(
+    text = _(
         "This order was already retried as order {order_id}. If that order failed too, retry that order "
         "instead."
     )
@@ -149,7 +145,7 @@ class AlreadyRetried(Conflict):
 class CoolingOffOutOfRange(DomainError):
     """A cooling-off period longer than the permitted maximum, in seconds."""
 
-    text = gettext_lazy("A cooling-off of {value} s is not possible. Choose 0 to {maximum} s.")
+    text = _("A cooling-off of {value} s is not possible. Choose 0 to {maximum} s.")
     value: int
     maximum: int
     field: str = "cooling_off"
@@ -158,7 +154,7 @@ class CoolingOffOutOfRange(DomainError):
 class CoolingOffAlready(Conflict):
     """The line's removal is already ordered and waits for the end of its cooling-off period."""
 
-    text = gettext_lazy(
+    text = _(
         "This line is already stopped and will be removed at {until}. Undo that, or remove it without "
         "a cooling-off."
     )
@@ -169,14 +165,14 @@ class CoolingOffAlready(Conflict):
 class NotForYouToDecide(DomainError):
     """Only NOC staff approve and reject orders."""
 
-    text = gettext_lazy("Only the NOC can approve or reject orders. Wait for its decision.")
+    text = _("Only the NOC can approve or reject orders. Wait for its decision.")
 
 
 class NotForYouToForce(DomainError):
     """Only NOC admins end orders without the routers' confirmation, and declare routers dead."""
 
     status = 403
-    text = gettext_lazy(
+    text = _(
         "Only NOC admins can end an order without the routers' confirmation or declare a router dead. Ask "
         "one of them."
     )
@@ -185,7 +181,7 @@ class NotForYouToForce(DomainError):
 class PlanIsIncomplete(Conflict):
     """A router did not report its plan."""
 
-    text = gettext_lazy(
+    text = _(
         "{routers} sent no plan, so this plan cannot be approved. Nothing was done. Ask for a new plan "
         "when all routers respond."
     )
@@ -196,7 +192,7 @@ class PlanIsIncomplete(Conflict):
 class GreKeysGone(Conflict):
     """The order's tunnel has a GRE key, but these routers' VPPs no longer both support keys."""
 
-    text = gettext_lazy(
+    text = _(
         "This order's tunnel was to have a GRE key, but the VPPs of {a_router} and {z_router} no longer "
         "both support keys. Install VPPs that support keys, or reject the order: a new order gets a pair "
         "of addresses."
@@ -209,7 +205,7 @@ class GreKeysGone(Conflict):
 class TunnelAddressGone(Conflict):
     """The address that the order leased for its tunnel is no longer available on the router."""
 
-    text = gettext_lazy(
+    text = _(
         "This order's tunnel was to end on {address}, which {router} no longer has. Give the router "
         "that address again, or reject the order: a new order gets another address."
     )
@@ -221,7 +217,7 @@ class TunnelAddressGone(Conflict):
 class PlanIsStale(Conflict):
     """The reviewed plan is not finished, or the lines of a router have changed since."""
 
-    text = gettext_lazy(
+    text = _(
         "A router has changed since this plan was made, or the plan is not ready yet; nothing was "
         "done. Look at a new plan, then approve it."
     )
@@ -232,9 +228,7 @@ class ReservationUnknown(DomainError):
     """The customer has no such reservation, or it has expired."""
 
     code = "hold-unknown"
-    text = gettext_lazy(
-        "There is no reservation {hold}, or it has expired. Order without it, or create a new one."
-    )
+    text = _("There is no reservation {hold}, or it has expired. Order without it, or create a new one.")
     hold: str
     field: str = "hold"
 
@@ -243,7 +237,7 @@ class TooManyReservations(Conflict):
     """The customer already has the largest permitted number of reservations."""
 
     code = "too-many-holds"
-    text = gettext_lazy(
+    text = _(
         "{customer} has {maximum} open reservations, which is the limit. Order with one of them, or release"
         " one."
     )
@@ -255,7 +249,7 @@ class ReservationRenewedOut(Conflict):
     """The reservation was already renewed as often as permitted."""
 
     code = "hold-renewed-out"
-    text = gettext_lazy(
+    text = _(
         "This reservation has been renewed {maximum} times, which is the limit. Order before it expires."
     )
     maximum: int
@@ -264,6 +258,4 @@ class ReservationRenewedOut(Conflict):
 class ConcurrentChange(Conflict):
     """Another process changed the row first; nothing was done."""
 
-    text = gettext_lazy(
-        "Somebody else changed this at the same moment; nothing was done. Read it again, then retry."
-    )
+    text = _("Somebody else changed this at the same moment; nothing was done. Read it again, then retry.")

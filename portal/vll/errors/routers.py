@@ -1,7 +1,6 @@
 """Errors of changes to a router, and of found lines: their adoption, and the end of their management."""
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
 
@@ -9,14 +8,14 @@ from portal.core.errors import Conflict, DomainError
 class RouterIsDrained(Conflict):
     """A drained router stays under maintenance until the drain ends."""
 
-    text = gettext_lazy("{router} is drained, so its maintenance continues. End the drain first.")
+    text = _("{router} is drained, so its maintenance continues. End the drain first.")
     router: str
 
 
 class RouterIsDead(Conflict):
     """A router that was declared dead stays under maintenance until that declaration is withdrawn."""
 
-    text = gettext_lazy("{router} is declared dead, so its maintenance continues. Undo that first.")
+    text = _("{router} is declared dead, so its maintenance continues. Undo that first.")
     router: str
 
 
@@ -45,7 +44,7 @@ class LinesAffected(Conflict):
 class LoopbackInUse(Conflict):
     """Tunnels of lines end on the address that the change would remove from its router."""
 
-    text = gettext_lazy(
+    text = _(
         "The tunnels of {count} lines, such as {example}, end on {address} of {router}. First move these "
         "lines, or change their transport to the other IP version. Then change the address."
     )
@@ -59,7 +58,7 @@ class LoopbackInUse(Conflict):
 class UnderlayTableInUse(Conflict):
     """Tunnels of lines are in the router's underlay table, which the change would replace."""
 
-    text = gettext_lazy(
+    text = _(
         "The tunnels of {count} lines, such as {example}, end on {router} in table {table}. If you change "
         "the table, these lines are down until both of their routers and the links are in the new table. "
         "Remove or move these lines first. Then change the table."
@@ -76,7 +75,7 @@ class ChangeWhileFrozen(Conflict):
     carry nothing until the freeze ends.
     """
 
-    text = gettext_lazy(
+    text = _(
         "{router} is frozen. The change needs both routers of the line, so the line would carry nothing "
         "until the freeze ends. Order the change again when the freeze has ended."
     )
@@ -86,7 +85,7 @@ class ChangeWhileFrozen(Conflict):
 class RouterCannotBeFrozen(DomainError):
     """The router's agent does not support a freeze, or has never reported."""
 
-    text = gettext_lazy(
+    text = _(
         "The agent of {router} does not support freezes, or has never reported. Upgrade the agent first, "
         "or lock the router: then the portal sends nothing to the agent, but the agent still repairs drift."
     )
@@ -96,7 +95,7 @@ class RouterCannotBeFrozen(DomainError):
 class FreezeTooLong(DomainError):
     """A freeze must end in the future, within some days."""
 
-    text = gettext_lazy(
+    text = _(
         "The end of a freeze must be in the future and within {days} days. If you need more time, begin "
         "another freeze later."
     )
@@ -107,7 +106,7 @@ class FreezeTooLong(DomainError):
 class LineBeingTested(Conflict):
     """A line on the router is being tested. A frozen router would not reconnect it."""
 
-    text = gettext_lazy(
+    text = _(
         "{line} is being tested, and would carry nothing while {router} is frozen. A test takes less than "
         "a minute. Freeze the router after the test."
     )
@@ -118,7 +117,7 @@ class LineBeingTested(Conflict):
 class RouterIsNotFrozen(Conflict):
     """The router has no freeze that could be ended or reviewed."""
 
-    text = gettext_lazy(
+    text = _(
         "The portal has not frozen {router}. If an operator has frozen it on the router, end that freeze "
         "there, with `longline-agent unfreeze`."
     )
@@ -128,9 +127,7 @@ class RouterIsNotFrozen(Conflict):
 class FreezeNotOver(Conflict):
     """The differences after a freeze can only be reviewed when the freeze has ended."""
 
-    text = gettext_lazy(
-        "The freeze of {router} is not over. End it first; then you see what was changed meanwhile."
-    )
+    text = _("The freeze of {router} is not over. End it first; then you see what was changed meanwhile.")
     router: str
 
 
@@ -138,7 +135,7 @@ class PortShutDown(Conflict):
     """A line must stay managed while one of its ports is shut down because of the far end's link."""
 
     code = "port-kept-down"
-    text = gettext_lazy(
+    text = _(
         "A port of this line is shut down because the other end has lost its link. Turn link loss forwarding "
         "off first, so that the port is up when the line is let go."
     )
@@ -147,7 +144,7 @@ class PortShutDown(Conflict):
 class FoundLineUnknown(DomainError):
     """The found line no longer exists: its router shows it differently, or it was adopted."""
 
-    text = gettext_lazy(
+    text = _(
         "This found line has changed: its routers now report it differently, or it was taken over already. "
         "Look at the list again."
     )
@@ -159,7 +156,7 @@ class FoundLineOdd(DomainError):
     ``odd``: a sentence for each oddity.
     """
 
-    text = gettext_lazy(
+    text = _(
         "The portal takes over a line without changing it, but something about this line is unusual: {odd} "
         "Fix that on the routers first."
     )
@@ -172,7 +169,7 @@ class AdoptionsRefused(DomainError):
     ``refusals``: one refusal for each refused line.
     """
 
-    text = gettext_lazy(
+    text = _(
         "{count} of these lines cannot be taken over, so no line was taken over. Leave these lines out, or "
         "fix what prevents the takeover."
     )
@@ -185,7 +182,7 @@ class FoundPortUnknown(DomainError):
     because its customer or speed is unknown.
     """
 
-    text = gettext_lazy(
+    text = _(
         "{interface} of {router} is not a port of the inventory. The portal adds the port if you name the "
         "customer of the line and VPP knows the port’s speed. Otherwise add the port with its customer and "
         "its speed, and try again."
@@ -197,7 +194,7 @@ class FoundPortUnknown(DomainError):
 class FoundPortOfAnother(DomainError):
     """An end of a found line is at a port that belongs to a customer other than the line's customer."""
 
-    text = gettext_lazy(
+    text = _(
         "{port} is a port of {owner}, but the line was to belong to {customer}. A line and its ports have "
         "the same customer: name {owner}, or change the port."
     )
@@ -209,7 +206,7 @@ class FoundPortOfAnother(DomainError):
 class RouterAdoptsNothing(DomainError):
     """The router's agent does not support adoption, or is away."""
 
-    text = gettext_lazy(
+    text = _(
         "The agent of {router} is not allowed to take over lines, or has not reported recently. Set "
         "`adoption: allowed` in the agent’s file, start the agent again, and wait for its next report."
     )
@@ -219,9 +216,7 @@ class RouterAdoptsNothing(DomainError):
 class LineNotHere(DomainError):
     """No line with that id or name ends on the router."""
 
-    text = gettext_lazy(
-        "No line “{line}” ends on {router}. Give its whole id, or its name as the portal has it."
-    )
+    text = _("No line “{line}” ends on {router}. Give its whole id, or its name as the portal has it.")
     line: str
     router: str
     field: str = "line"
@@ -230,7 +225,7 @@ class LineNotHere(DomainError):
 class LineAmbiguous(DomainError):
     """Several lines on the router have that name."""
 
-    text = gettext_lazy("Several lines here are called “{line}”. Give the id of one: {ids}.")
+    text = _("Several lines here are called “{line}”. Give the id of one: {ids}.")
     line: str
     ids: str
     field: str = "line"
@@ -239,7 +234,7 @@ class LineAmbiguous(DomainError):
 class AdoptionWhileFrozen(Conflict):
     """Nothing is adopted on a frozen router: its configuration may change at any moment."""
 
-    text = gettext_lazy(
+    text = _(
         "{router} is frozen: somebody is working on it, and its configuration may change at any moment. "
         "Take the line over when the freeze has ended."
     )
@@ -249,5 +244,5 @@ class AdoptionWhileFrozen(Conflict):
 class RouterLetsNothingGo(DomainError):
     """The router's agent cannot stop managing a line and leave it unchanged."""
 
-    text = gettext_lazy("The agent of {router} does not support letting a line go. Upgrade the agent first.")
+    text = _("The agent of {router} does not support letting a line go. Upgrade the agent first.")
     router: str

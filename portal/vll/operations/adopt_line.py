@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import TextChoices
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import cores_lock
@@ -48,22 +48,22 @@ class Difference(TextChoices):
 
     TAG = (
         "tag",
-        gettext_lazy(
+        _(
             "The portal's tag replaces the tag “{tag}” of {interface} on {router}, which is restored when"
             " the line is let go of."
         ),
     )
     PORT_MADE = (
         "port_made",
-        gettext_lazy("{port} of {router} becomes a port of {customer}."),
+        _("{port} of {router} becomes a port of {customer}."),
     )
     PORT_GIVEN = (
         "port_given",
-        gettext_lazy("{port} of {router} has no customer yet and is assigned to {customer}."),
+        _("{port} of {router} has no customer yet and is assigned to {customer}."),
     )
     LIMITED = (
         "limited",
-        gettext_lazy(
+        _(
             "{rate} are booked at once, and enforced once both routers have the line. The line has no"
             " limit today."
         ),
