@@ -7,8 +7,7 @@ declared facts, and shows them as assumptions.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.underlay.errors import (
@@ -22,9 +21,9 @@ from portal.underlay.errors import (
 from portal.underlay.topology import Router
 
 _ASSUMED = {
-    "encapsulation": gettext_noop("{router} has not reported yet; its VPP is assumed to support {subject}."),
-    "address": gettext_noop("{router} has not reported yet; it is assumed to have {subject}, as declared."),
-    "route": gettext_noop("{router} has not reported yet; it is assumed to have a route to {subject}."),
+    "encapsulation": _("{router} has not reported yet; its VPP is assumed to support {subject}."),
+    "address": _("{router} has not reported yet; it is assumed to have {subject}, as declared."),
+    "route": _("{router} has not reported yet; it is assumed to have a route to {subject}."),
 }
 
 
@@ -61,7 +60,7 @@ class Assumption:
     @property
     def sentence(self) -> str:
         """Return the assumption and its reason for a reader."""
-        return _(_ASSUMED[self.what]).format(router=self.router.name, subject=self.subject)
+        return _ASSUMED[self.what].format(router=self.router.name, subject=self.subject)
 
 
 def barred(

@@ -13,8 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.clock import to_time
 from portal.core.db.statements import rows_of
@@ -132,21 +131,17 @@ class Unwatched(StrEnum):
 
 
 _TEXTS = {
-    Unwatched.OFF: gettext_noop("The path between {a} and {z} is not watched: watching is switched off."),
-    Unwatched.ROUTER_SILENT: gettext_noop(
+    Unwatched.OFF: _("The path between {a} and {z} is not watched: watching is switched off."),
+    Unwatched.ROUTER_SILENT: _(
         "The path between {a} and {z} is not watched: {router} has not reported yet what it can watch."
     ),
-    Unwatched.CANNOT: gettext_noop(
-        "The path between {a} and {z} is not watched: {router} cannot watch paths."
-    ),
-    Unwatched.NOT_YET: gettext_noop(
-        "The path between {a} and {z} is not watched yet: {router} is about to begin."
-    ),
-    Unwatched.SHUT: gettext_noop(
+    Unwatched.CANNOT: _("The path between {a} and {z} is not watched: {router} cannot watch paths."),
+    Unwatched.NOT_YET: _("The path between {a} and {z} is not watched yet: {router} is about to begin."),
+    Unwatched.SHUT: _(
         "The path between {a} and {z} is not watched: somebody has switched it off on {router}."
     ),
-    Unwatched.REFUSED: gettext_noop("The path between {a} and {z} is not watched: {router} refuses to."),
-    Unwatched.UNHEARD: gettext_noop(
+    Unwatched.REFUSED: _("The path between {a} and {z} is not watched: {router} refuses to."),
+    Unwatched.UNHEARD: _(
         "The path between {a} and {z} is not watched: the routers do not receive each other's checks."
     ),
 }
@@ -154,12 +149,12 @@ _TEXTS = {
 TIME = "{time}"
 # Hints for the NOC about a possible cause.
 _HINTS = {
-    Unwatched.CANNOT: gettext_noop(
+    Unwatched.CANNOT: _(
         "Multihop BFD needs VPP 25.02 or later. vpp.path_watch in the agent's file may be off."
     ),
-    Unwatched.SHUT: gettext_noop("The agent did not create the BFD session, whose admin state is down."),
-    Unwatched.REFUSED: gettext_noop("VPP's own message is on the router's page."),
-    Unwatched.UNHEARD: gettext_noop(
+    Unwatched.SHUT: _("The agent did not create the BFD session, whose admin state is down."),
+    Unwatched.REFUSED: _("VPP's own message is on the router's page."),
+    Unwatched.UNHEARD: _(
         "Both routers have a BFD session, but neither session was ever up: UDP port 4784 may be"
         " filtered on the path."
     ),
@@ -208,8 +203,8 @@ def path_status(vll: Vll) -> PathStatus | None:
     found = _unwatched(ends)
     if found is not None:
         why, router = found
-        text = _(_TEXTS[why]).format(router=router, **names)
-        hint = _(_HINTS[why]) if why in _HINTS else ""
+        text = _TEXTS[why].format(router=router, **names)
+        hint = str(_HINTS.get(why, ""))
         return PathStatus("not_watched", text, why=why, hint=hint)
     states = [end.path_state for end in ends]
     if is_path_down(states):

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.vlan_tags import Tagging
@@ -24,29 +23,27 @@ from portal.vll.models import ActivationTest, TunnelPath, VllEnd
 # Why a router does not have an end as ordered, for readers who do not know routers. The agent defines the
 # codes (docs/reference/agent-api.md). The agent's own text quotes VPP and is for the NOC.
 ROUTER_REASONS = {
-    "unknown_interface": gettext_noop("{router} does not have this port yet ({object})."),
-    "local_address_missing": gettext_noop(
-        "{router} does not have its address in the network yet ({object})."
-    ),
-    "port_down": gettext_noop("The port is switched off on {router} ({object})."),
-    "vpp_unavailable": gettext_noop("{router} is not ready at the moment."),
-    "other_agent": gettext_noop("{router} is being configured by another program at the moment."),
-    "stats_segment_full": gettext_noop("{router} has no room for another line."),
-    "contested": gettext_noop("Something else on {router} keeps changing this line ({object})."),
-    "verify_mismatch": gettext_noop("{router} does not have this line as it was ordered yet ({object})."),
-    "foreign_subinterface": gettext_noop("Something else on {router} already uses this VLAN ({object})."),
-    "foreign_tunnel": gettext_noop(
+    "unknown_interface": _("{router} does not have this port yet ({object})."),
+    "local_address_missing": _("{router} does not have its address in the network yet ({object})."),
+    "port_down": _("The port is switched off on {router} ({object})."),
+    "vpp_unavailable": _("{router} is not ready at the moment."),
+    "other_agent": _("{router} is being configured by another program at the moment."),
+    "stats_segment_full": _("{router} has no room for another line."),
+    "contested": _("Something else on {router} keeps changing this line ({object})."),
+    "verify_mismatch": _("{router} does not have this line as it was ordered yet ({object})."),
+    "foreign_subinterface": _("Something else on {router} already uses this VLAN ({object})."),
+    "foreign_tunnel": _(
         "Something else on {router} already uses what this line needs in the network ({object})."
     ),
-    "foreign_xconnect": gettext_noop("Something else on {router} is already connected here ({object})."),
-    "port_in_use": gettext_noop("Something else on {router} already uses this port ({object})."),
-    "relabelled": gettext_noop("Somebody has taken this line over by hand on {router} ({object})."),
-    "adoption_differs": gettext_noop(
+    "foreign_xconnect": _("Something else on {router} is already connected here ({object})."),
+    "port_in_use": _("Something else on {router} already uses this port ({object})."),
+    "relabelled": _("Somebody has taken this line over by hand on {router} ({object})."),
+    "adoption_differs": _(
         "The configuration on {router} differs from the line that was to be taken over ({object})."
     ),
-    "adoption_refused": gettext_noop("{router} does not allow lines of others to be taken over ({object})."),
-    "vpp_refused": gettext_noop("{router} could not make this change ({object})."),
-    "unsupported": gettext_noop("The software of {router} cannot do what this line needs."),
+    "adoption_refused": _("{router} does not allow lines of others to be taken over ({object})."),
+    "vpp_refused": _("{router} could not make this change ({object})."),
+    "unsupported": _("The software of {router} cannot do what this line needs."),
 }
 
 
@@ -60,7 +57,7 @@ def router_reason_sentence(reason: Mapping[str, Any] | None, *, router: str) -> 
     code, named = str(reason.get("code") or ""), str(reason.get("object") or "")
     if code not in ROUTER_REASONS:
         return str(reason.get("message") or code)
-    sentence = _(ROUTER_REASONS[code])
+    sentence = str(ROUTER_REASONS[code])
     return sentence.format(router=router, object=named) if named else _without_object(sentence, router)
 
 
@@ -68,29 +65,29 @@ def _without_object(sentence: str, router: str) -> str:
     return sentence.replace(" ({object})", "").format(router=router)
 
 
-_REASONS: dict[str, str] = {
-    ActivationTest.Reason.NOTHING_ARRIVES: gettext_noop(
+_REASONS: dict[str, Any] = {
+    ActivationTest.Reason.NOTHING_ARRIVES: _(
         "No test frames reach the other end: the underlay does not carry this tunnel."
     ),
-    ActivationTest.Reason.LARGE_FRAMES_LOST: gettext_noop(
+    ActivationTest.Reason.LARGE_FRAMES_LOST: _(
         "Frames of {small} bytes pass, those of {frame} do not; the largest that passed had {passed}:"
         " a link on this path carries less than its MTU allows ({links})."
     ),
-    ActivationTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost along the way, even small ones."),
-    ActivationTest.Reason.NO_TUNNEL: gettext_noop("Both ends are on one router, and there is no tunnel."),
-    ActivationTest.Reason.ROUTER_CANNOT: gettext_noop("{routers} cannot send test frames."),
-    ActivationTest.Reason.CALLED_OFF: gettext_noop("It was cancelled."),
-    ActivationTest.Reason.TOOK_TOO_LONG: gettext_noop(
+    ActivationTest.Reason.FRAMES_LOST: _("Test frames are lost along the way, even small ones."),
+    ActivationTest.Reason.NO_TUNNEL: _("Both ends are on one router, and there is no tunnel."),
+    ActivationTest.Reason.ROUTER_CANNOT: _("{routers} cannot send test frames."),
+    ActivationTest.Reason.CALLED_OFF: _("It was cancelled."),
+    ActivationTest.Reason.TOOK_TOO_LONG: _(
         "The test could not be carried out within a minute, so the line was joined again without it."
     ),
-    ActivationTest.Reason.NOT_BEGUN: gettext_noop("It could not start on time. {refusal}"),
+    ActivationTest.Reason.NOT_BEGUN: _("It could not start on time. {refusal}"),
 }
 
 
 def activation_test_sentence(test: ActivationTest) -> str:
     """Return the sentence for a reader; frames in bytes, without FCS."""
     if test.state == ActivationTest.State.WAITING:
-        return _("Being tested")
+        return str(_("Being tested"))
     if test.state == ActivationTest.State.SCHEDULED:
         assert test.scheduled_for is not None  # noqa: S101 - a scheduled test has a time
         return _("To be tested at {at}").format(at=moment_text(test.scheduled_for))
@@ -144,7 +141,7 @@ def _reason_sentence(reason: str, facts: Mapping[str, Any]) -> str:
         return _(
             "The test ended for a reason that this release of the portal does not know: {reason}."
         ).format(reason=reason)
-    return _(_REASONS[reason]).format(
+    return _REASONS[reason].format(
         frame=_bytes(facts["frame"]),
         small=_bytes(_largest_standard_size(facts["largest_passed"])),
         passed=_bytes(facts["largest_passed"]),
@@ -193,7 +190,7 @@ _NOTICES = (
     (
         "locked_since",
         "router-held",
-        gettext_noop(
+        _(
             "The NOC has been working on {router} since {since} and sends it "
             "nothing meanwhile. Orders continue automatically afterwards."
         ),
@@ -201,7 +198,7 @@ _NOTICES = (
     (
         "frozen_since",
         "router-frozen",
-        gettext_noop(
+        _(
             "{router} has been frozen since {since}: nothing is changed on it meanwhile."
             " Orders continue automatically afterwards."
         ),
@@ -209,7 +206,7 @@ _NOTICES = (
     (
         "maintenance_since",
         "router-in-maintenance",
-        gettext_noop(
+        _(
             "{router} has been under maintenance since {since}, so this may take "
             "longer. Orders continue automatically."
         ),
@@ -221,7 +218,7 @@ def maintenance_notice(router: Router) -> dict[str, str] | None:
     """Return ``{"code", "message"}`` for the customer, or None if the NOC is not working on the router."""
     for column, code, text in _NOTICES:
         if (since := getattr(router, column)) is not None:
-            return {"code": code, "message": _(text).format(router=router.name, since=moment_text(since))}
+            return {"code": code, "message": text.format(router=router.name, since=moment_text(since))}
     return None
 
 
@@ -261,12 +258,12 @@ class Unpoliced(StrEnum):
 
 
 _TEXTS = {
-    Unpoliced.ROUTER_SILENT: gettext_noop("{router} has not reported yet what it can police."),
-    Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP does not support it."),
-    Unpoliced.WHOLE_PORTS_ONLY: gettext_noop(
+    Unpoliced.ROUTER_SILENT: _("{router} has not reported yet what it can police."),
+    Unpoliced.NO_POLICERS: _("{router} cannot police: its VPP does not support it."),
+    Unpoliced.WHOLE_PORTS_ONLY: _(
         "{router} can only police whole ports: its VPP, {version}, or its agent cannot police VLANs."
     ),
-    Unpoliced.NOT_CONFIRMED: gettext_noop(
+    Unpoliced.NOT_CONFIRMED: _(
         "{router} can police ends like this one, but does not confirm that it polices this one."
     ),
 }
@@ -291,7 +288,7 @@ def unpoliced(end: VllEnd) -> Unpoliced | None:
 def unpoliced_text(end: VllEnd, why: Unpoliced) -> str:
     """Return the reason as a sentence for a reader."""
     seen = _observed(end)
-    return _(_TEXTS[why]).format(router=end.port.router.name, version=seen.vpp_version if seen else "")
+    return _TEXTS[why].format(router=end.port.router.name, version=seen.vpp_version if seen else "")
 
 
 def _observed(end: VllEnd) -> ObservedRouter | None:
