@@ -12,9 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.vlan_tags import Tagging, Tags
-from portal.vll.line_spec import ANY, END, LINE, EndSpec, LineSpec, facts, properties_of
+from portal.vll.line_spec import ANY, END, LINE, ChangeKind, EndSpec, LineSpec, facts, properties_of
 from portal.vll.models import Vll
-from portal.vll.states import ChangeKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

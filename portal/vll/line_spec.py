@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Literal
 
+from django.db import models
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
@@ -16,10 +17,26 @@ from django.utils.translation import gettext_lazy as _
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import ETHERNET_HEADER, MAX_SVC_MTU, MIN_SVC_MTU, VLAN_TAG
 from portal.core.network.vlan_tags import Tagging, Tags, carried_tags
-from portal.vll.states import ChangeKind
 
 AUTO, ANY = "auto", "any"
 Text = str | Promise
+
+
+class ChangeKind(models.TextChoices):
+    """The kinds of changes of a line in service."""
+
+    DESCRIPTION = "description", _("name")
+    BANDWIDTH = "bandwidth", _("bandwidth")
+    SVC_MTU = "svc-mtu", _("packet size")
+    TRANSPORT = "transport", _("transport")
+    ENCAPSULATION = "encapsulation", _("encapsulation")
+    LINK_LOSS_FORWARDING = "link-loss-forwarding", _("link loss forwarding")
+    VLAN = "vlan", _("VLAN")
+    MOVE_A_END = "move-a-end", _("move of the A end")
+    MOVE_Z_END = "move-z-end", _("move of the Z end")
+    SUSPEND = "suspend", _("suspend")
+    RESUME = "resume", _("resume")
+    COOLING_OFF = "cooling-off", _("stop before removal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from portal.vll.line_revision import ALLOCATED_END, REVISION
-from portal.vll.line_spec import END, LINE, LineSpec, Property
+from portal.vll.line_spec import END, LINE, ChangeKind, LineSpec, Property
 from portal.vll.models import Order, Vll
-from portal.vll.states import AdminStatus, ChangeKind, OrderState
+from portal.vll.states import AdminStatus, OrderState
 
 _DESCRIPTION = LINE[0]
 _VLAN = next(each for each in ALLOCATED_END if each.name == "vlan")

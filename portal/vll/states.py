@@ -26,23 +26,6 @@ class OrderAction(models.TextChoices):
     TEST = "test", _("Test")
 
 
-class ChangeKind(models.TextChoices):
-    """The kinds of changes of a line in service."""
-
-    DESCRIPTION = "description", _("name")
-    BANDWIDTH = "bandwidth", _("bandwidth")
-    SVC_MTU = "svc-mtu", _("packet size")
-    TRANSPORT = "transport", _("transport")
-    ENCAPSULATION = "encapsulation", _("encapsulation")
-    LINK_LOSS_FORWARDING = "link-loss-forwarding", _("link loss forwarding")
-    VLAN = "vlan", _("VLAN")
-    MOVE_A_END = "move-a-end", _("move of the A end")
-    MOVE_Z_END = "move-z-end", _("move of the Z end")
-    SUSPEND = "suspend", _("suspend")
-    RESUME = "resume", _("resume")
-    COOLING_OFF = "cooling-off", _("stop before removal")
-
-
 class Lifecycle(models.TextChoices):
     """MEF 116 / MEF 81 product life cycle."""
 
