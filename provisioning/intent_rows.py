@@ -155,6 +155,7 @@ def _end(row: Any) -> IntendedEnd:
         uni_link_down=can_be_shut and row.shut_side == row.side and forwards_link_loss(row),
         label=_label(row) if row.labels else None,
     )
+    release = Release(row.access_tag_before or None, row.tunnel_tag_before or None)
     return IntendedEnd(
         vll=UUID(row.vll_id),
         side=row.side,
@@ -162,7 +163,7 @@ def _end(row: Any) -> IntendedEnd:
         wanted_present=row.wanted_present,
         confirmed_removed=row.status == VllEnd.Status.REMOVED and row.status_revision == row.revision,
         members=members,
-        release=_release(row) if row.handover == Handover.RELEASE else None,
+        release=release if row.handover == Handover.RELEASE else None,
     )
 
 
@@ -180,7 +181,3 @@ def _label(row: Any) -> str:
     return line_label(
         UUID(row.vll_id), description=row.description, customer=row.customer, customer_id=row.customer_id
     )
-
-
-def _release(row: Any) -> Release:
-    return Release(row.access_tag_before or None, row.tunnel_tag_before or None)

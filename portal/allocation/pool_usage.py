@@ -73,7 +73,7 @@ def pool_counts() -> PoolCounts:
     """Return the counts, with four statements that read whole tables."""
     return PoolCounts(
         vni_total=LAST_VNI - FIRST_VNI + 1,
-        vni_reserved=_reserved(),
+        vni_reserved=int(rows_of(_RESERVED)[0][0]),
         vnis=_leases(VniLease),
         gre_keys=_leases(GreKeyLease),
         gre_pairs=_leases(GrePairLease),
@@ -88,10 +88,6 @@ def pools() -> Pools:
         busiest_ports=_busiest_ports(),
         fullest_routers=_fullest_routers(),
     )
-
-
-def _reserved() -> int:
-    return int(rows_of(_RESERVED)[0][0])
 
 
 def _leases(model: type[VniLease] | type[GreKeyLease] | type[GrePairLease]) -> Leases:

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -121,15 +122,12 @@ def failure_impact(
     totals = {fate: len(found) for fate, found in of.items()}
     of[Fate.DOWN] += ending.first
     totals[Fate.DOWN] += ending.total
+    by_name = attrgetter("customer", "description", "id")
     return FailureImpact(
-        {fate: HitLines(sorted(found, key=_by_name)[:shown], totals[fate]) for fate, found in of.items()},
+        {fate: HitLines(sorted(found, key=by_name)[:shown], totals[fate]) for fate, found in of.items()},
         has_more=len(lines) > MAX_LINES,
         followed=hit is not None,
     )
-
-
-def _by_name(line: HitLine) -> tuple[str, str, UUID]:
-    return line.customer, line.description, line.id
 
 
 def fate_of(*, needed: int, left: PathLeft) -> Fate:

@@ -87,11 +87,6 @@ def lines_too_large_for(port: Port) -> set[UUID]:
     return _too_large(live_ends().filter(port=port), max_frame=port.max_frame)
 
 
-def lines_too_large_for_their_ports(lines: QuerySet[Vll]) -> set[UUID]:
-    """Return the ``lines`` whose largest frame is larger than a port at one of their ends accepts."""
-    return _too_large(live_ends().filter(vll__in=lines))
-
-
 def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[UUID]:
     """Return the lines of ``ends`` whose largest frame, with its tags, is larger than the port accepts.
 
@@ -154,7 +149,7 @@ def lines_not_carried_keep(*, now: datetime) -> None:
 def _carried(off: Collection[UUID]) -> list[UUID]:
     """Return the ids of the marked lines that fit their paths and their ports again."""
     noted = Vll.objects.filter(not_carried_since__isnull=False).exclude(pk__in=off)
-    still = lines_too_large_for_their_ports(noted)
+    still = _too_large(live_ends().filter(vll__in=noted))
     return list(noted.exclude(pk__in=still).order_by("pk").values_list("pk", flat=True))
 
 

@@ -58,11 +58,8 @@ def router_reason_sentence(reason: Mapping[str, Any] | None, *, router: str) -> 
     if code not in ROUTER_REASONS:
         return str(reason.get("message") or code)
     sentence = str(ROUTER_REASONS[code])
-    return sentence.format(router=router, object=named) if named else _without_object(sentence, router)
-
-
-def _without_object(sentence: str, router: str) -> str:
-    return sentence.replace(" ({object})", "").format(router=router)
+    sentence = sentence if named else sentence.replace(" ({object})", "")
+    return sentence.format(router=router, object=named)
 
 
 _REASONS: dict[str, Any] = {

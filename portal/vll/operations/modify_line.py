@@ -135,15 +135,12 @@ def order_carry_out(order: Order, vll: Vll, after: LineRevision, *, now: datetim
     Raises ChangeWhileFrozen if a router is frozen and the line needs another tunnel.
     """
     before = content_of(vll)
-    if takes_another_way(before, after) and (frozen := _frozen_router(before, after)):
-        raise ChangeWhileFrozen(router=frozen)
+    frozen = routers_of(before, after).exclude(frozen_since=None)
+    if takes_another_way(before, after) and (router := frozen.first()):
+        raise ChangeWhileFrozen(router=router.name)
     test = activation_test_plan(before, after, routers_of(after).select_related("observed"))
     revise(vll, test.first, now=now)
     test.note(vll, order, now=now)
-
-
-def _frozen_router(before: LineRevision, after: LineRevision) -> str | None:
-    return routers_of(before, after).exclude(frozen_since=None).values_list("name", flat=True).first()
 
 
 def _why_other_transport(before: LineRevision, after: LineRevision, quoted: Quote) -> dict[str, Any]:
