@@ -3,10 +3,9 @@
 A line is marked from a change of the network until the network carries the line again as sold.
 """
 
-from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -18,24 +17,11 @@ from portal.core.network.required_mtu import VLAN_TAG, required_ip_mtu
 from portal.core.network.vlan_tags import Tagging
 from portal.events.announcements import announce
 from portal.inventory.models import Port, Router
-from portal.underlay.path_mtu import path_check
+from portal.underlay.path_mtu import PathReport, path_check
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import path_policy, topology_when_all_report
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
-
-
-class _Tunnel(NamedTuple):
-    a: int
-    z: int
-    family: Family
-
-
-class _Line(NamedTuple):
-    pk: UUID
-    transport: Transport
-    frame: int
-    gre_key: bool
 
 
 def lines_off_the_path(topology: Topology) -> set[UUID]:
@@ -44,19 +30,18 @@ def lines_off_the_path(topology: Topology) -> set[UUID]:
     If the policy requires that lines survive one failure, the paths after any one failure count too.
     """
     policy = path_policy()
+    reports: dict[tuple[int, int, int], PathReport] = {}
     found: set[UUID] = set()
-    for tunnel, lines in _tunnels().items():
-        report = path_check(
-            topology,
-            tunnel.a,
-            tunnel.z,
-            family=tunnel.family,
-            any_single_failure=policy.survives_one_failure,
-        )
-        for line, transport, frame, gre_key in lines:
-            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=gre_key)
-            if required is not None and report.refusal(required) is not None:
-                found.add(line)
+    columns = ("pk", "a_router", "z_router", "encapsulation", "family", "frame", "gre_key")
+    for line, a, z, encapsulation, family, frame, key in tunnelled_lines().values_list(*columns):
+        if (a, z, family) not in reports:
+            reports[a, z, family] = path_check(
+                topology, a, z, family=Family(family), any_single_failure=policy.survives_one_failure
+            )
+        transport = Transport.of(Encapsulation(encapsulation), family)
+        required = required_ip_mtu(frame, transport, policy.mtu, gre_key=key is not None)
+        if required is not None and reports[a, z, family].refusal(required) is not None:
+            found.add(line)
     return found
 
 
@@ -98,16 +83,6 @@ def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[U
         for line, frame, tagging, stored in rows
         if frame + VLAN_TAG * Tagging(tagging).selecting_tags > (max_frame or stored)
     }
-
-
-def _tunnels() -> dict[_Tunnel, list[_Line]]:
-    """Return the lines with a tunnel, by the tunnel's routers and family."""
-    columns = ("pk", "a_router", "z_router", "encapsulation", "family", "frame", "gre_key")
-    found: dict[_Tunnel, list[_Line]] = defaultdict(list)
-    for pk, a, z, encapsulation, family, frame, key in tunnelled_lines().values_list(*columns):
-        transport = Transport.of(Encapsulation(encapsulation), family)
-        found[_Tunnel(a, z, Family(family))].append(_Line(pk, transport, frame, key is not None))
-    return found
 
 
 def tunnelled_lines() -> QuerySet[Vll]:
