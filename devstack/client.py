@@ -229,12 +229,17 @@ def _accepted(body: Json) -> Accepted:
     return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
 
-def facts_write(path: Path, facts: Json) -> None:
-    """Replace the file with these facts. Only the current user can read it, because it contains passwords."""
-    fresh = path.with_suffix(".new")
+def private_write(path: Path, text: str) -> None:
+    """Replace the file. Only the current user can read it, because it may contain passwords."""
+    fresh = path.with_name(f"{path.name}.new")
     fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(facts, indent=2) + "\n")
+    fresh.write_text(text)
     fresh.replace(path)
+
+
+def facts_write(path: Path, facts: Json) -> None:
+    """Replace the file with these facts as JSON. Only the current user can read it."""
+    private_write(path, json.dumps(facts, indent=2) + "\n")
 
 
 def logins(facts: Json) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import django
 
-from devstack.client import Client, facts_write, logins
+from devstack.client import Client, facts_write, logins, private_write
 from devstack.isp import Isp, Router, small_isp
 from devstack.routers.vpp_containers import router_script, startup_conf, world_script
 from devstack.routers.vppsim import config_of
@@ -101,13 +101,8 @@ def _wait_for_reports(isp: Isp, client: Client) -> None:
 
 
 def _write(name: str, text: str) -> None:
-    """Write a file that only the user of this container can read. The agents' containers run as
-    the same user.
-    """
-    fresh = DEMO / f"{name}.new"
-    fresh.touch(mode=0o600)
-    fresh.write_text(text)
-    fresh.replace(DEMO / name)
+    """Write a private file. The agents' containers run as the same user."""
+    private_write(DEMO / name, text)
 
 
 if __name__ == "__main__":

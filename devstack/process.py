@@ -74,7 +74,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=dict(self.env) if self.env is not None else None,
+                env=self.env,
                 cwd=self.cwd,
                 start_new_session=True,
             )
@@ -200,21 +200,33 @@ class Family:
 
 
 def run(
-    argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    argv: Sequence[str],
+    *,
+    log: Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    user: str | None = None,
+    script: str = "",
 ) -> str:
-    """Run a program to its end and return its standard output. Raises ChildFailed, with the log,
-    if it fails.
+    """Run a program to its end and return its standard output.
+
+    ``user``: the account that it runs as; None means the current account. ``script``: its standard input.
+    Raises ChildFailed, with the log, if it fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stderr:
         done = subprocess.run(
             argv,
+            input=script,
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
             check=False,
             cwd=cwd,
-            env=dict(env) if env is not None else None,
+            env=env,
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
         )
         stderr.write(done.stdout.encode() if done.returncode else b"")
     if done.returncode:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 from devstack.packages import TOOLS
 
@@ -27,22 +26,11 @@ def promtool() -> str:
     return found
 
 
-def check_metrics(exposition: str) -> None:
-    """Check the metrics of a scrape. Raises Complaint and PromtoolMissing."""
-    _run("check", "metrics", stdin=exposition)
+def run_promtool(*arguments: str, stdin: str = "") -> None:
+    """Run a check, such as ``check config FILE``, or unit tests of rules (``test rules FILE``).
 
-
-def check_config(path: Path) -> None:
-    """Check a prometheus.yml and the files of rules that it names. Raises Complaint and PromtoolMissing."""
-    _run("check", "config", str(path))
-
-
-def test_rules(path: Path) -> None:
-    """Run unit tests of alerting rules. Raises Complaint and PromtoolMissing."""
-    _run("test", "rules", str(path))
-
-
-def _run(*arguments: str, stdin: str = "") -> None:
+    Raises Complaint and PromtoolMissing.
+    """
     done = subprocess.run([promtool(), *arguments], input=stdin, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Complaint(f"promtool {' '.join(arguments)}:\n{done.stdout}{done.stderr}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict
 
-from devstack.databases.postgres import UNPRIVILEGED_USER, fresh_home, remove_home
+from devstack.databases.postgres import account, fresh_home, remove_home
 from devstack.process import Child, Server
 from devstack.tcp_ports import LOOPBACK, accepts
 
@@ -26,9 +26,7 @@ def running(*, folder: Path, log: Path, port: int, before: str, sessions: int) -
     binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if binary is None:
         raise PgbouncerMissing("PgBouncer is not installed: apt-get install pgbouncer")
-    # PgBouncer refuses to run as root.
-    account = UNPRIVILEGED_USER if os.geteuid() == 0 else None
-    home = fresh_home(folder, account)
+    home = fresh_home(folder)
     try:
         to = conninfo_to_dict(before)
         (home / "users.txt").write_text(f'"{to["user"]}" "{to["password"]}"\n')
@@ -39,7 +37,8 @@ def running(*, folder: Path, log: Path, port: int, before: str, sessions: int) -
             f"auth_type = scram-sha-256\nauth_file = {home}/users.txt\n"
             f"pool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 500\n"
         )
-        child = Child("pgbouncer", [binary, str(config)], log, cwd=home, user=account)
+        # PgBouncer refuses to run as root.
+        child = Child("pgbouncer", [binary, str(config)], log, cwd=home, user=account())
         try:
             child.start().wait_until(lambda: accepts(port))
             yield Server(f"postgres://{to['user']}:{to['password']}@{LOOPBACK}:{port}/{to['dbname']}", child)

@@ -4,7 +4,6 @@ The server's cluster is deleted at the end, unless the caller requests to keep i
 """
 
 import os
-import pwd
 import secrets
 import shutil
 import signal
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from devstack.process import Child, ChildFailed, Server
+from devstack.process import Child, Server, run
 from devstack.tcp_ports import LOOPBACK
 
 USER = "longline"
@@ -28,6 +27,11 @@ SOCKET_FOLDER_MAX = 107 - len("/.s.PGSQL.65535")
 
 class PostgresMissing(Exception):
     """This machine has no PostgreSQL server."""
+
+
+def account() -> str | None:
+    """Return the account of database servers: an unprivileged one if this process is root, else None."""
+    return UNPRIVILEGED_USER if os.geteuid() == 0 else None
 
 
 def server_binaries() -> Path:
@@ -64,18 +68,16 @@ def running(
     Raises PostgresMissing or ChildFailed.
     """
     binaries = server_binaries()
-    user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
     try:
         if kept and (folder / "password").exists():
             home = folder.resolve()
         else:
-            home = fresh_home(folder, user)
+            home = fresh_home(folder)
             if template is None:
-                _initdb(binaries, home, password=secrets.token_urlsafe(24), user=user, log=log)
+                _initdb(binaries, home, password=secrets.token_urlsafe(24), log=log)
             else:
                 copy_cluster(template, home)
         password = (home / "password").read_text().strip()
-        log.parent.mkdir(parents=True, exist_ok=True)
         (home / "cluster" / "postgresql.auto.conf").write_text(_settings(home, port=port, durable=durable))
         with _serving("postgres", binaries, home, log=log, port=port, within_s=ready_within_s) as server:
             yield Server(f"postgres://{USER}:{password}@{_host(home)}:{port}/{DATABASE}", server)
@@ -92,15 +94,14 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
     Raises PostgresMissing or ChildFailed.
     """
     binaries = server_binaries()
-    user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
     at = urlsplit(of)
     try:
-        home = fresh_home(folder, user)
+        home = fresh_home(folder)
         cluster = home / "cluster"
-        copy = [f"{binaries}/pg_basebackup", f"--dbname={of}", f"--pgdata={cluster}"]
-        log.parent.mkdir(parents=True, exist_ok=True)
-        copy += ["--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"]
-        _run_as(user, copy, home=home, log=log)
+        copy = [f"{binaries}/pg_basebackup", f"--pgdata={cluster}", "--checkpoint=fast"]
+        # The URL comes last, because errors quote the first arguments, and the URL contains the password.
+        copy += ["--wal-method=stream", "--write-recovery-conf", f"--dbname={of}"]
+        run(copy, log=log, cwd=home, user=account())
         # Append to the copied settings, because the last value of a setting counts.
         with (cluster / "postgresql.auto.conf").open("a") as settings:
             settings.write(_settings(home, port=port, durable=False))
@@ -120,7 +121,7 @@ def _serving(
         argv=[f"{binaries}/postgres", "-D", f"{home}/cluster"],
         log=log,
         cwd=home,
-        user=UNPRIVILEGED_USER if os.geteuid() == 0 else None,
+        user=account(),
         # This is a fast shutdown. With SIGTERM, PostgreSQL would wait until every client has disconnected.
         stop_signal=signal.SIGINT,
     )
@@ -130,15 +131,15 @@ def _serving(
         server.stop()
 
 
-def fresh_home(folder: Path, user: str | None) -> Path:
-    """Return an empty private folder that `user` owns and can enter. None means the current user.
+def fresh_home(folder: Path) -> Path:
+    """Return an empty private folder that `account()` owns and can enter.
 
     If the clone is in a private folder (/root, mktemp -d), an unprivileged account cannot enter it. The
     result is then in the system's temporary folder, and `folder` becomes a link to the result.
     """
     remove_home(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    if user is None:
+    if (user := account()) is None:
         folder.mkdir(mode=0o700)
         return folder
     if all(parent.stat().st_mode & 0o001 for parent in folder.absolute().parents):
@@ -147,8 +148,7 @@ def fresh_home(folder: Path, user: str | None) -> Path:
     else:
         home = Path(tempfile.mkdtemp(prefix="longline-postgres-"))
         folder.symlink_to(home)
-    account = pwd.getpwnam(user)
-    os.chown(home, account.pw_uid, account.pw_gid)
+    shutil.chown(home, user, user)
     return home
 
 
@@ -166,15 +166,14 @@ def remove_home(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log: Path) -> None:
+def _initdb(binaries: Path, home: Path, *, password: str, log: Path) -> None:
     """Create a cluster with a superuser and a database, both named longline. `password` is stored next to the
     cluster.
     """
     cluster, password_file = home / "cluster", home / "password"
-    log.parent.mkdir(parents=True, exist_ok=True)
     password_file.touch(mode=0o600)
     password_file.write_text(password + "\n")
-    if user:
+    if user := account():
         shutil.chown(password_file, user)
     init = [
         f"{binaries}/initdb",
@@ -189,30 +188,8 @@ def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log:
     ]
     # Single-user mode needs no connection, so no password appears on a command line.
     single = [f"{binaries}/postgres", "--single", "-D", str(cluster), "postgres"]
-    _run_as(user, init, home=home, log=log)
-    _run_as(user, single, home=home, log=log, script=f"CREATE DATABASE {DATABASE}\n")
-
-
-def _run_as(user: str | None, argv: list[str], *, home: Path, log: Path, script: str = "") -> None:
-    """Run a program to its end as the account `user` (None: the current account). `script` is its standard
-    input.
-
-    Raises ChildFailed.
-    """
-    with log.open("ab") as output:
-        code = subprocess.run(
-            argv,
-            input=script.encode(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=home,
-            user=user,
-            group=user,
-            extra_groups=[] if user else None,
-            check=False,
-        ).returncode
-    if code:
-        raise ChildFailed(Path(argv[0]).name, f"ended with status {code}", log)
+    run(init, log=log, cwd=home, user=user)
+    run(single, log=log, cwd=home, user=user, script=f"CREATE DATABASE {DATABASE}\n")
 
 
 def _sockets(home: Path) -> str:

@@ -5,7 +5,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Self
 
 from devstack.folders import BUILD
@@ -62,6 +62,37 @@ def find() -> Installation:
     raise NotInstalled(
         f"no VPP is installed (looked for vpp and vppctl in {where}; VPP_PREFIX names another)"
     )
+
+
+def startup_conf(folder: PurePath, *unix: str, heap: str, statistics: str) -> str:
+    """Return startup.conf for a VPP without a network card, whose files are in ``folder``.
+
+    ``unix``: further lines of the section unix. ``heap`` and ``statistics``: the sizes of these memories.
+    `poll-sleep-usec` is not needed: VPP sleeps because all its interfaces are in interrupt mode.
+    """
+    lines = "\n  ".join(["nodaemon", f"runtime-dir {folder}", f"cli-listen {folder}/cli.sock", *unix])
+    return f"""\
+unix {{
+  {lines}
+}}
+socksvr {{ socket-name {folder}/api.sock }}
+statseg {{
+  socket-name {folder}/stats.sock
+  size {statistics}
+  update-interval 1
+}}
+memory {{
+  main-heap-size {heap}
+  main-heap-page-size 4K
+}}
+buffers {{
+  buffers-per-numa 8192
+  page-size 4K
+}}
+plugins {{
+  plugin dpdk_plugin.so {{ disable }}
+}}
+"""
 
 
 def is_clock_wrong(shown: str) -> bool:
@@ -141,38 +172,14 @@ class Vpp:
         family.start(child).wait_until(self._responds)
 
     def startup_conf(self) -> str:
-        """Return startup.conf.
-
-        `poll-sleep-usec` is not needed: VPP sleeps because all its interfaces are in interrupt mode.
-        """
+        """Return startup.conf, in which each VPP of this machine has its own API segment and CPU."""
         cpus = sorted(os.sched_getaffinity(0))
-        return f"""\
-unix {{
-  nodaemon
-  runtime-dir {self.folder}
-  cli-listen {self.sockets.cli}
-  log {self.logs / f"vpp-{self.label}-cli.log"}
-}}
+        own = f"""\
 api-segment {{ prefix ll{os.getpid()}-{self.label} }}
-socksvr {{ socket-name {self.sockets.api} }}
-statseg {{
-  socket-name {self.sockets.stats}
-  size 32M
-  update-interval 1
-}}
-memory {{
-  main-heap-size 512M
-  main-heap-page-size 4K
-}}
-buffers {{
-  buffers-per-numa 8192
-  page-size 4K
-}}
 cpu {{ main-core {cpus[self.turn % len(cpus)]} }}
-plugins {{
-  plugin dpdk_plugin.so {{ disable }}
-}}
 """
+        log = f"log {self.logs / f'vpp-{self.label}-cli.log'}"
+        return own + startup_conf(self.folder, log, heap="512M", statistics="32M")
 
     def show(self, command: str) -> str:
         """Run a command and return its output. Raises CommandRefused if VPP does not respond."""

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import PurePath, PurePosixPath
 
 from devstack.isp import Isp, Router
+from devstack.routers import vpp
 from devstack.routers.vpp_network import commands_of
 
 # The mount point of the volume in docker-compose.yml.
@@ -24,35 +25,8 @@ _EXPERIMENTAL = 0x88B5
 
 
 def startup_conf(script: PurePath) -> str:
-    """Return startup.conf: the memory of an ordinary machine, no network card, and ``script`` as the
-    configuration.
-    """
-    return f"""\
-unix {{
-  nodaemon
-  nosyslog
-  runtime-dir {RUN}
-  cli-listen {RUN}/cli.sock
-  exec {script}
-}}
-socksvr {{ socket-name {RUN}/api.sock }}
-statseg {{
-  socket-name {RUN}/stats.sock
-  size 64M
-  update-interval 1
-}}
-memory {{
-  main-heap-size 256M
-  main-heap-page-size 4K
-}}
-buffers {{
-  buffers-per-numa 8192
-  page-size 4K
-}}
-plugins {{
-  plugin dpdk_plugin.so {{ disable }}
-}}
-"""
+    """Return startup.conf with ``script`` as the configuration."""
+    return vpp.startup_conf(RUN, "nosyslog", f"exec {script}", heap="256M", statistics="64M")
 
 
 def router_script(router: Router, isp: Isp) -> list[str]:

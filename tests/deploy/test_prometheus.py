@@ -24,12 +24,12 @@ def promtool() -> None:
 
 @pytest.mark.usefixtures("promtool")
 def test_the_configuration_and_its_rules_are_valid() -> None:
-    prometheus.check_config(FOLDER / "prometheus.yml")
+    prometheus.run_promtool("check", "config", str(FOLDER / "prometheus.yml"))
 
 
 @pytest.mark.usefixtures("promtool")
 def test_the_alerts_pass_their_own_tests() -> None:
-    prometheus.test_rules(FOLDER / "alerts.test.yml")
+    prometheus.run_promtool("test", "rules", str(FOLDER / "alerts.test.yml"))
 
 
 @pytest.mark.usefixtures("promtool")
@@ -38,7 +38,7 @@ def test_a_wrong_expectation_is_found(tmp_path: Path) -> None:
     tests = tmp_path / "alerts.test.yml"
     tests.write_text(tests.read_text().replace("value: 1}", "value: 2}", 1))
     with pytest.raises(prometheus.Complaint):
-        prometheus.test_rules(tests)
+        prometheus.run_promtool("test", "rules", str(tests))
 
 
 def rules() -> list[dict[str, object]]:

@@ -97,7 +97,8 @@ def test_promtool_accepts_the_metrics_of_a_running_product(watched: Stack) -> No
     urls = [f"{watched.portal.metrics_url}/metrics", f"{watched.portal.metrics_url}/metrics/processes"]
     urls += [f"{url}/metrics" for url in watched.agent_metrics_urls.values()]
     for url in urls:
-        prometheus.check_metrics(httpx.get(url, trust_env=False).raise_for_status().text)
+        scraped = httpx.get(url, trust_env=False).raise_for_status().text
+        prometheus.run_promtool("check", "metrics", stdin=scraped)
 
 
 def test_requests_and_tasks_of_all_processes_are_added_up(watched: Stack) -> None:
