@@ -264,7 +264,7 @@ def counted_now(
     """
     vlls, starts = [vll for vll, _start in marked], [start for _vll, start in marked]
     cursor.execute(_UNCOMPILED)
-    cursor.execute(FROM_SAMPLES, {"vlls": vlls, "starts": starts, "reach": LONGEST_SAMPLE})
+    cursor.execute(FROM_SAMPLES, {"owners": vlls, "starts": starts, "reach": LONGEST_SAMPLE})
     kept = [0, 1, *(2 + COLUMNS.index(column) for column in columns)]
     return [tuple(row[at] for at in kept) for row in cursor.fetchall()]
 

@@ -6,10 +6,10 @@ late samples therefore need no special handling. Until a stale bucket is counted
 from finer rows (buckets.py).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -17,9 +17,6 @@ from portal.core.db.advisory_locks import AdvisoryLock
 from portal.telemetry.partitioned_tables import FIVE_MINUTES, ROLLUPS, Table, partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 
-# A function that counts buckets of a table. Its arguments are a cursor, the table, and the owner and start of
-# each bucket. The owner is a line or a router.
-_Count = Callable[[Any, Table, list[tuple[Any, datetime]]], None]
 # Agents measure every 10 s and report soon after. A sample that ended less than this time ago does not count
 # as missing yet.
 REPORTING_DELAY = timedelta(seconds=30)
@@ -70,7 +67,7 @@ GROUP BY vll_id, start_at
 )
 _PART = """side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes, conform_packets, exceed_bytes,
        exceed_packets, violate_bytes, violate_packets, simulated"""
-# The buckets (%(vlls)s, %(starts)s) from samples. The counts of a sample are spread evenly over its time.
+# The buckets (%(owners)s, %(starts)s) from samples. The counts of a sample are spread evenly over its time.
 # Sums of milliseconds are exact, because agents measure in milliseconds.
 FROM_SAMPLES = _COUNTED.format(
     parts=f"""
@@ -78,7 +75,7 @@ SELECT b.vll_id, b.start_at, {_PART}, in_drops, out_drops,
        round(1000 * extract(epoch FROM least(s.to_at, b.start_at + interval '5 minutes')
                                        - greatest(s.from_at, b.start_at)))::float8 AS overlap_ms,
        round(1000 * extract(epoch FROM s.to_at - s.from_at))::float8 AS length_ms
-FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+FROM unnest(%(owners)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 CROSS JOIN (VALUES ('a'), ('z')) AS ends (which)
 CROSS JOIN LATERAL (
     SELECT from_at, to_at, {_PART}, in_drops, out_drops
@@ -87,18 +84,18 @@ CROSS JOIN LATERAL (
       AND to_at > b.start_at AND to_at <= b.start_at + interval '5 minutes' + %(reach)s
 ) AS s"""  # noqa: S608 - constants
 )
-_FROM_FINER = """
-SELECT b.vll_id, b.start_at, {columns}
-FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+_FROM_FINER = f"""
+SELECT b.vll_id, b.start_at, {", ".join(COLUMNS)}
+FROM unnest(%(owners)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 CROSS JOIN LATERAL (
-    SELECT {sums} FROM {finer}
+    SELECT {", ".join(f"{put_together(column)}({column}) AS {column}" for column in COLUMNS)} FROM {{finer}}
     WHERE vll_id = b.vll_id AND start_at >= b.start_at AND start_at < b.start_at + %(length)s
     HAVING count(*) > 0
 ) AS summed
-"""
+"""  # noqa: S608 - constants
 _UPSERT = """
-INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
-ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
+INSERT INTO {table} ({columns}) {counted}
+ON CONFLICT ({key}) DO UPDATE SET {updates}
 """
 # Removes marks, and returns the owner and the start of each bucket. A bucket for which another process is
 # storing a sample waits for the next round.
@@ -116,9 +113,9 @@ RETURNING due.{owner}, due.start_at
 """
 _STORING = "SELECT pg_advisory_xact_lock_shared(%s, number) FROM unnest(%s::int[]) AS number"
 _MARK = """
-INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
-SELECT DISTINCT vll_id, %(step)s, date_bin(%(length)s, start_at, 'epoch'), ''
-FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+INSERT INTO {marks} ({key})
+SELECT DISTINCT owner, %(step)s, date_bin(%(length)s, start_at, 'epoch'){rest}
+FROM unnest(%(owners)s::{type}[], %(starts)s::timestamptz[]) AS b (owner, start_at)
 ON CONFLICT DO NOTHING
 """
 
@@ -129,7 +126,7 @@ ON CONFLICT DO NOTHING
 _NOTE_UNJUDGED = """
 INSERT INTO telemetry_unjudgedfiveminutes AS noted (silence_id, start_at)
 SELECT DISTINCT silence.id, b.start_at
-FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+FROM unnest(%(owners)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 JOIN vll_vllend AS one_end ON one_end.vll_id = b.vll_id
 JOIN inventory_port AS port ON port.id = one_end.port_id
 JOIN inventory_routersilence AS silence ON silence.router_id = port.router_id
@@ -156,100 +153,102 @@ def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
         cursor.execute(_STORING, [AdvisoryLock.STORED_SAMPLES, sorted(touched)])
 
 
-def roll_up(*, now: datetime, most: int | None = None) -> int:
-    """Count again every stale bucket that ended at least REPORTING_DELAY ago. Return the number of buckets.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollUp:
+    """Counts that are rolled up into buckets. Each bucket has an owner, which is a line or a router.
 
-    Returns 0 while another process rolls up. ``most``: stop after about this many buckets, and leave the rest
-    to the next call.
+    * ``tables``: the tables of buckets, from the shortest to the longest buckets.
+    * ``marks`` and ``marks_key``: the table of stale buckets, and its key, which begins with the owner.
+    * ``owner_type``: the type of the owner's id in SQL.
+    * ``key`` and ``columns``: the key and the counts of a bucket. All queries return them in this order.
+    * ``from_samples`` and ``from_finer``: the queries of buckets; ``{finer}`` is the next finer table.
+    * ``note``: a statement to run after 5-minute buckets are stored; "" for none.
+    * ``lock``: the advisory lock that lets only one process roll up.
     """
-    marks = Marks("telemetry_stale_bucket", ("vll_id", "step_s", "start_at", "side"), AdvisoryLock.ROLL_UPS)
-    return count_marked(ROLLUPS, marks, count=_count, now=now, most=most)
 
-
-class Marks(NamedTuple):
-    """A table of marked buckets, and its key, which begins with the owner. ``lock`` is an advisory lock."""
-
-    table: str
+    tables: Sequence[Table]
+    marks: str
+    marks_key: tuple[str, ...]
+    owner_type: str
     key: tuple[str, ...]
-    lock: int
+    columns: tuple[str, ...]
+    from_samples: str
+    from_finer: str
+    note: str = ""
+    lock: AdvisoryLock
 
-    @property
-    def take(self) -> str:
-        same = " AND ".join(f"mark.{column} = due.{column}" for column in self.key)
-        return _TAKE.format(key=", ".join(self.key), marks=self.table, same=same, owner=self.key[0])
+    def run(self, *, now: datetime, most: int | None = None) -> int:
+        """Count again every stale bucket that ended at least REPORTING_DELAY ago. Return their number.
 
+        Returns 0 while another process rolls up. ``most``: stop after about this many buckets, and leave the
+        rest to the next call.
+        """
+        taken = 0
+        for table in self.tables:
+            while (most is None or taken < most) and (some := self._count_some(table, now)):
+                taken += some
+        return taken
 
-def count_marked(
-    tables: Iterable[Table], marks: Marks, *, count: _Count, now: datetime, most: int | None = None
-) -> int:
-    """Compute marked buckets in batches, until about ``most``. Return their number.
+    @transaction.atomic
+    def _count_some(self, table: Table, now: datetime) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [self.lock])
+            if not cursor.fetchone()[0]:
+                return 0
+            over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
+            same = " AND ".join(f"mark.{column} = due.{column}" for column in self.marks_key)
+            cursor.execute(
+                _TAKE.format(
+                    key=", ".join(self.marks_key), marks=self.marks, same=same, owner=self.marks_key[0]
+                ),
+                {"step": table.step_s, "over": over, "batch": _BATCH, "storing": AdvisoryLock.STORED_SAMPLES},
+            )
+            due = sorted(set(cursor.fetchall()))
+            if due:
+                self._count(cursor, table, due)
+            return len(due)
 
-    Returns 0 while another process has the lock of ``marks``.
-    """
-    taken = 0
-    for table in tables:
-        while (most is None or taken < most) and (some := _count_some(table, marks, count, now)):
-            taken += some
-    return taken
-
-
-@transaction.atomic
-def _count_some(table: Table, marks: Marks, count: _Count, now: datetime) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [marks.lock])
-        if not cursor.fetchone()[0]:
-            return 0
-        over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
-        cursor.execute(
-            marks.take,
-            {"step": table.step_s, "over": over, "batch": _BATCH, "storing": AdvisoryLock.STORED_SAMPLES},
+    def _count(self, cursor: Any, table: Table, due: Sequence[tuple[Any, datetime]]) -> None:
+        partitions_ensure({start.astimezone(UTC).date() for _, start in due}, table)
+        owners, starts = (list(column) for column in zip(*due, strict=True))
+        buckets = {"owners": owners, "starts": starts, "reach": LONGEST_SAMPLE}
+        # The planner overestimates the length of the lists. JIT compilation would take longer than the query.
+        cursor.execute("SET LOCAL jit = off")
+        place = self.tables.index(table)
+        statement = _UPSERT.format(
+            table=table.name,
+            columns=", ".join((*self.key, *self.columns)),
+            counted=self.from_finer.format(finer=self.tables[place - 1].name) if place else self.from_samples,
+            key=", ".join(self.key),
+            updates=", ".join(f"{column} = EXCLUDED.{column}" for column in self.columns),
         )
-        due = sorted(set(cursor.fetchall()))
-        if due:
-            count(cursor, table, due)
-        return len(due)
+        cursor.execute(statement, buckets | {"length": timedelta(seconds=table.step_s)})
+        if self.note and not place:
+            cursor.execute(self.note, buckets)
+        for longer in self.tables[place + 1 :][:1]:
+            rest = ", ''" * len(self.marks_key[3:])
+            mark = _MARK.format(
+                marks=self.marks, key=", ".join(self.marks_key), type=self.owner_type, rest=rest
+            )
+            step = {"step": longer.step_s, "length": timedelta(seconds=longer.step_s)}
+            cursor.execute(mark, buckets | step)
 
 
-def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]], table: Table = FIVE_MINUTES) -> None:
-    """Mark as stale the buckets of ``table`` that contain these starts."""
-    step = {"step": table.step_s, "length": timedelta(seconds=table.step_s)}
-    if due:
-        cursor.execute(_MARK, _columns(due) | step)
+LINES = RollUp(
+    tables=ROLLUPS,
+    marks="telemetry_stale_bucket",
+    marks_key=("vll_id", "step_s", "start_at", "side"),
+    owner_type="uuid",
+    key=("vll_id", "start_at"),
+    columns=COLUMNS,
+    from_samples=FROM_SAMPLES,
+    from_finer=_FROM_FINER,
+    note=_NOTE_UNJUDGED,
+    lock=AdvisoryLock.ROLL_UPS,
+)
+roll_up = LINES.run
 
 
 def lock_roll_ups(cursor: Any) -> None:
     """Prevent roll-ups until the transaction ends. Wait for a roll-up that is running."""
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.ROLL_UPS])
-
-
-def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> None:
-    partitions_ensure({start.astimezone(UTC).date() for _, start in due}, table)
-    buckets = _columns(due)
-    # The planner overestimates the length of the lists. JIT compilation would take longer than the query.
-    cursor.execute("SET LOCAL jit = off")
-    cursor.execute(
-        _statement(table),
-        {**buckets, "reach": LONGEST_SAMPLE, "length": timedelta(seconds=table.step_s)},
-    )
-    if table is FIVE_MINUTES:
-        cursor.execute(_NOTE_UNJUDGED, buckets)
-    for longer in ROLLUPS[ROLLUPS.index(table) + 1 :][:1]:
-        mark_stale(cursor, due, longer)
-
-
-def _columns(due: Sequence[tuple[UUID, datetime]]) -> dict[str, Any]:
-    return {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]}
-
-
-def _statement(table: Table) -> str:
-    columns = ", ".join(COLUMNS)
-    if table is FIVE_MINUTES:
-        counted = FROM_SAMPLES
-    else:
-        counted = _FROM_FINER.format(
-            columns=columns,
-            sums=", ".join(f"{put_together(column)}({column}) AS {column}" for column in COLUMNS),
-            finer=ROLLUPS[ROLLUPS.index(table) - 1].name,
-        )
-    updates = ", ".join(f"{column} = EXCLUDED.{column}" for column in COLUMNS)
-    return _UPSERT.format(table=table.name, columns=columns, counted=counted, updates=updates)

@@ -20,7 +20,7 @@ from portal.inventory.kinds import is_interface_name
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.buckets import starts_of
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.partitioned_tables import LOSS_ROLLUPS, Table, partitions_ensure
+from portal.telemetry.partitioned_tables import LOSS_ROLLUPS, Table
 from portal.telemetry.reported_counters import (
     LONGEST_SAMPLE,
     CounterReport,
@@ -28,7 +28,7 @@ from portal.telemetry.reported_counters import (
     InterfaceCount,
     RouterCount,
 )
-from portal.telemetry.rollups import Marks, count_marked
+from portal.telemetry.rollups import RollUp
 from portal.telemetry.throughput import step_for
 
 # The counts of an interface, in frames: carried frames first, then losses.
@@ -95,17 +95,16 @@ def _columns(counted: Sequence[Any]) -> list[list[int | None]]:
     return [[getattr(each, name, None) for each in counted] for name in COLUMNS]
 
 
-_FIVE_MINUTES = LOSS_ROLLUPS[0]
 # The counts of a router, by start of the bucket (epoch s) and interface. A row has the counted milliseconds,
 # COLUMNS, and whether any count is simulated.
 Rows = dict[tuple[int, str], tuple[Any, ...]]
 
-# Buckets (%(routers)s, %(starts)s) of any length, from samples. The counts of a sample are spread evenly over
+# Buckets (%(owners)s, %(starts)s) of any length, from samples. The counts of a sample are spread evenly over
 # its time.
 _FROM_SAMPLES = """
 SELECT b.router_id, b.start_at, interface, sum(overlap_ms)::int AS covered_ms, {sums},
        max(buffers) AS buffers, min(buffers_free) AS buffers_free, bool_or(simulated) AS simulated
-FROM unnest(%(routers)s::bigint[], %(starts)s::timestamptz[]) AS b (router_id, start_at)
+FROM unnest(%(owners)s::bigint[], %(starts)s::timestamptz[]) AS b (router_id, start_at)
 CROSS JOIN LATERAL (
     SELECT *, round(1000 * extract(epoch FROM least(to_at, b.start_at + %(length)s)
                                               - greatest(from_at, b.start_at)))::float8 AS overlap_ms,
@@ -119,58 +118,23 @@ GROUP BY b.router_id, b.start_at, interface
 _FROM_FINER = """
 SELECT b.router_id, b.start_at, interface, sum(covered_ms)::int AS covered_ms, {sums},
        max(buffers) AS buffers, min(buffers_free) AS buffers_free, bool_or(simulated) AS simulated
-FROM unnest(%(routers)s::bigint[], %(starts)s::timestamptz[]) AS b (router_id, start_at)
+FROM unnest(%(owners)s::bigint[], %(starts)s::timestamptz[]) AS b (router_id, start_at)
 JOIN {finer} AS f ON f.router_id = b.router_id AND f.start_at >= b.start_at
                      AND f.start_at < b.start_at + %(length)s
 GROUP BY b.router_id, b.start_at, interface
 """.replace("{sums}", ", ".join(f"sum({column}) AS {column}" for column in COUNTS))
-_STORED = ("covered_ms", *COLUMNS, "simulated")
-_UPSERT = """
-INSERT INTO {table} (router_id, start_at, interface, {columns}) {counted}
-ON CONFLICT (router_id, start_at, interface) DO UPDATE SET {updates}
-"""
-_MARKS = Marks("telemetry_stale_loss_bucket", ("router_id", "step_s", "start_at"), AdvisoryLock.LOSS_ROLL_UPS)
-_MARK = """
-INSERT INTO telemetry_stale_loss_bucket (router_id, step_s, start_at)
-SELECT DISTINCT router_id, %(step)s, date_bin(%(length)s, start_at, 'epoch')
-FROM unnest(%(routers)s::bigint[], %(starts)s::timestamptz[]) AS b (router_id, start_at)
-ON CONFLICT DO NOTHING
-"""
-
-
-def losses_roll_up(*, now: datetime, most: int | None = None) -> int:
-    """Count again every marked bucket that ended at least REPORTING_DELAY ago. Return the number of buckets.
-
-    Returns 0 while another process rolls up losses. ``most``: stop after about this many buckets.
-    """
-    return count_marked(LOSS_ROLLUPS, _MARKS, count=_count, now=now, most=most)
-
-
-def _count(cursor: Any, table: Table, due: Sequence[tuple[int, datetime]]) -> None:
-    partitions_ensure({start.astimezone(UTC).date() for _, start in due}, table)
-    counted = _FROM_SAMPLES
-    if table is not _FIVE_MINUTES:
-        counted = _FROM_FINER.format(finer=LOSS_ROLLUPS[LOSS_ROLLUPS.index(table) - 1].name)
-    statement = _UPSERT.format(
-        table=table.name,
-        columns=", ".join(_STORED),
-        counted=counted,
-        updates=", ".join(f"{column} = EXCLUDED.{column}" for column in _STORED),
-    )
-    cursor.execute("SET LOCAL jit = off")
-    cursor.execute(statement, _buckets(due, table.step_s))
-    for longer in LOSS_ROLLUPS[LOSS_ROLLUPS.index(table) + 1 :][:1]:
-        cursor.execute(_MARK, _buckets(due, longer.step_s) | {"step": longer.step_s})
-
-
-def _buckets(due: Iterable[tuple[int, datetime]], length_s: int) -> dict[str, Any]:
-    routers, starts = zip(*due, strict=True)
-    return {
-        "routers": list(routers),
-        "starts": list(starts),
-        "length": timedelta(seconds=length_s),
-        "reach": LONGEST_SAMPLE,
-    }
+_LOSSES = RollUp(
+    tables=LOSS_ROLLUPS,
+    marks="telemetry_stale_loss_bucket",
+    marks_key=("router_id", "step_s", "start_at"),
+    owner_type="bigint",
+    key=("router_id", "start_at", "interface"),
+    columns=("covered_ms", *COLUMNS, "simulated"),
+    from_samples=_FROM_SAMPLES,
+    from_finer=_FROM_FINER,
+    lock=AdvisoryLock.LOSS_ROLL_UPS,
+)
+losses_roll_up = _LOSSES.run
 
 
 def losses_of(router_id: int, starts: range) -> Rows:
@@ -188,7 +152,13 @@ def losses_of(router_id: int, starts: range) -> Rows:
 def _counted_now(router_id: int, starts: Sequence[int], step_s: int) -> Rows:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL jit = off")
-        cursor.execute(_FROM_SAMPLES, _buckets([(router_id, _time(start)) for start in starts], step_s))
+        parameters: dict[str, Any] = {
+            "owners": [router_id] * len(starts),
+            "starts": [_time(start) for start in starts],
+            "length": timedelta(seconds=step_s),
+            "reach": LONGEST_SAMPLE,
+        }
+        cursor.execute(_FROM_SAMPLES, parameters)
         return {(int(row[1].timestamp()), row[2]): row[3:] for row in cursor.fetchall()}
 
 
