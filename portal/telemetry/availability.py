@@ -6,7 +6,7 @@ that interrupt the line.
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -63,14 +63,8 @@ class Times:
                 self.unknown_s += seconds
 
     def as_document(self) -> dict[str, float | None]:
-        return {
-            "up_s": round(self.up_s, 3),
-            "down_s": round(self.down_s, 3),
-            "unknown_s": round(self.unknown_s, 3),
-            "maintenance_s": round(self.maintenance_s, 3),
-            "availability": self.availability,
-            "known_ratio": self.known_ratio,
-        }
+        seconds: dict[str, float | None] = {name: round(each, 3) for name, each in asdict(self).items()}
+        return seconds | {"availability": self.availability, "known_ratio": self.known_ratio}
 
 
 def availability(

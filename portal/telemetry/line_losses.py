@@ -28,9 +28,16 @@ from typing import Any
 
 from django.db.models import Max, Min
 
-from portal.telemetry.buckets import SIDES, rolled_up, starts_of
+from portal.telemetry.buckets import SIDES, Columns, Rows, rolled_up, starts_of
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.partitioned_tables import FIVE_MINUTES, HOURS, ROLLUPS, coarsest_for, finest_kept
+from portal.telemetry.partitioned_tables import (
+    FIVE_MINUTES,
+    HOURS,
+    ROLLUPS,
+    Table,
+    coarsest_for,
+    finest_kept,
+)
 from portal.telemetry.rollups import COLOURS
 from portal.telemetry.throughput import expected_of
 from portal.telemetry.time_spans import ServiceTime, service_time
@@ -45,7 +52,6 @@ _FRAMES_PER_END = (
     "in_most",
     "out_most",
 )
-_FRAME_COLUMNS = (*(f"{side}_{column}" for side in "az" for column in _FRAMES_PER_END), "simulated")
 # Agents read counters every 10 s. While VPP does not respond, one sample covers up to 35 s
 # (docs/reference/agent-reports.md).
 _INTERVAL_S = 10
@@ -164,12 +170,27 @@ def _apart_s(vll: Vll) -> float:
 
 def _counted(vll: Vll, since: datetime, until: datetime, step_s: int) -> tuple[Counted, bool]:
     """Return both ends of the non-empty buckets by their start (epoch s), and whether any is simulated."""
-    rows = rolled_up(vll, starts_of(since, until, step_s), coarsest_for(step_s), _FRAME_COLUMNS)
-    width = len(_FRAMES_PER_END)
-    counted = {
-        start: (EndCount(*row[:width]), EndCount(*row[width : 2 * width])) for start, row in rows.items()
-    }
-    return counted, any(row[-1] for row in rows.values())
+    a, z, simulated = _of_ends(vll, since, until, coarsest_for(step_s), _FRAMES_PER_END, step_s)
+    return {start: (EndCount(*a[start]), EndCount(*z[start])) for start in a}, any(simulated.values())
+
+
+def _of_ends(
+    vll: Vll, since: datetime, until: datetime, table: Table, columns: Columns, step_s: int
+) -> tuple[Rows, Rows, dict[int, bool]]:
+    """Return ``columns`` of the A end and of the Z end, and the simulated buckets, by start (epoch s)."""
+    both = (*(f"{side}_{column}" for side in SIDES for column in columns), "simulated")
+    rows, width = rolled_up(vll, starts_of(since, until, step_s), table, both), len(columns)
+    return (
+        {start: row[:width] for start, row in rows.items()},
+        {start: row[width:-1] for start, row in rows.items()},
+        {start: row[-1] for start, row in rows.items()},
+    )
+
+
+def _finest(since: datetime, now: datetime) -> Table:
+    """Return the finest table of buckets that still has all data from ``since`` on."""
+    finest = finest_kept(since, now=now)
+    return finest if finest in ROLLUPS else FIVE_MINUTES
 
 
 def compare(
@@ -210,7 +231,6 @@ def compare(
 
 
 _DROPS_PER_END = ("in_drops", "violate_packets", "out_drops")
-_DROP_COLUMNS = (*(f"{side}_{column}" for side in SIDES for column in _DROPS_PER_END), "simulated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +263,11 @@ def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> d
     has a policer, its incoming drops only include buckets with counts of the policer. In a bucket without
     these counts, the policer may have caused the drops.
     """
-    finest = finest_kept(since, now=now)
-    table = finest if finest in ROLLUPS else FIVE_MINUTES
-    rows = rolled_up(vll, starts_of(since, until, table.step_s), table, _DROP_COLUMNS)
-    width = len(_DROPS_PER_END)
+    table = _finest(since, now)
+    *ends, _ = _of_ends(vll, since, until, table, _DROPS_PER_END, table.step_s)
     found = {}
-    for at, side in enumerate(SIDES):
-        counted = [row[at * width : (at + 1) * width] for row in rows.values()]
+    for side, rows in zip(SIDES, ends, strict=True):
+        counted = list(rows.values())
         is_policed = any(violate is not None for _, violate, _ in counted)
         sent_in = [
             max(0.0, drops - (violate or 0.0))
@@ -264,6 +282,8 @@ def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> d
 
 
 _MEASURES = ("bytes", "packets")
+# The columns of an end's policer, grouped by colour. The last column is the counted time (ms).
+_POLICED_PER_END = (*(f"{colour}_{what}" for colour in COLOURS for what in _MEASURES), "policed_ms")
 
 
 def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
@@ -273,28 +293,14 @@ def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dic
     """
     if since >= until:
         raise RangeEmpty
-    finest = finest_kept(since, now=now)
-    table = finest if finest in ROLLUPS else FIVE_MINUTES
-    columns = tuple(column for side in SIDES for column in _policer_columns(side))
-    rows = rolled_up(vll, starts_of(since, until, table.step_s), table, (*columns, "simulated"))
-    width = len(columns) // len(SIDES)
-    ends = {
-        side: [counts for row in rows.values() if (counts := row[at * width : (at + 1) * width])[-1]]
-        for at, side in enumerate(SIDES)
-    }
+    table = _finest(since, now)
+    a, z, simulated = _of_ends(vll, since, until, table, _POLICED_PER_END, table.step_s)
     return {
         "step_s": table.step_s,
-        **{f"{side}_end": _policer_summary(counted) for side, counted in ends.items()},
-        "simulated": any(row[-1] for row in rows.values() if row[width - 1] or row[-2]),
+        "a_end": _policer_summary([row for row in a.values() if row[-1]]),
+        "z_end": _policer_summary([row for row in z.values() if row[-1]]),
+        "simulated": any(simulated[start] for start in a if a[start][-1] or z[start][-1]),
     }
-
-
-def _policer_columns(side: str) -> tuple[str, ...]:
-    """Return the columns of an end, grouped by colour. The last column is the counted time (ms)."""
-    return (
-        *(f"{side}_{colour}_{what}" for colour in COLOURS for what in _MEASURES),
-        f"{side}_policed_ms",
-    )
 
 
 def _policer_summary(counted: list[tuple[Any, ...]]) -> dict[str, Any]:

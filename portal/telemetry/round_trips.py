@@ -1,6 +1,6 @@
 """Round trips between two routers: storage of measurements, and queries of a line's latency."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,6 @@ from django.db import connection, transaction
 
 from portal.telemetry.buckets import STEPS_S as _ALL_STEPS_S
 from portal.telemetry.buckets import starts_of
-from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.partitioned_tables import ROUND_TRIPS, coarsest_for, partitions_ensure
 from portal.telemetry.throughput import expected_of, step_for
 from portal.telemetry.time_spans import service_time
@@ -35,7 +34,7 @@ class RoundTripTimes:
 _ADD = """
 INSERT INTO {table} AS known (start_at, path_id, sent, received, min_us, sum_us, max_us, simulated)
 VALUES (date_bin(%(step)s, %(due)s, timestamptz 'epoch'), %(path)s, %(sent)s, %(received)s,
-        %(min)s, %(sum)s, %(max)s, %(simulated)s)
+        %(min_us)s, %(sum_us)s, %(max_us)s, %(simulated)s)
 ON CONFLICT (path_id, start_at) DO UPDATE SET
     sent = known.sent + EXCLUDED.sent, received = known.received + EXCLUDED.received,
     min_us = least(known.min_us, EXCLUDED.min_us), max_us = greatest(known.max_us, EXCLUDED.max_us),
@@ -47,25 +46,12 @@ ON CONFLICT (path_id, start_at) DO UPDATE SET
 @transaction.atomic
 def round_trips_store(*, path: UUID, times: RoundTripTimes, due: datetime, now: datetime) -> None:
     """Store a measurement that was made at ``now``. It counts for the minute of ``due``."""
-    came_back = times.received > 0
-    newest = {
-        "min_us": times.min_us if came_back else None,
-        "mean_us": times.mean_us if came_back else None,
-        "max_us": times.max_us if came_back else None,
-    }
-    TunnelPath.objects.filter(pk=path).update(
-        round_trips_at=now, sent=times.sent, received=times.received, **newest
-    )
-    added: dict[str, Any] = {
-        "path": path,
-        "due": due,
-        "sent": times.sent,
-        "received": times.received,
-        "min": newest["min_us"],
-        "sum": times.mean_us * times.received if came_back else None,
-        "max": newest["max_us"],
-        "simulated": times.simulated,
-    }
+    counted: dict[str, Any] = {**asdict(times), "sum_us": times.mean_us * times.received}
+    if not times.received:
+        counted |= dict.fromkeys(("min_us", "mean_us", "max_us", "sum_us"))
+    newest = {name: counted[name] for name in ("sent", "received", "min_us", "mean_us", "max_us")}
+    TunnelPath.objects.filter(pk=path).update(round_trips_at=now, **newest)
+    added = counted | {"path": path, "due": due}
     with connection.cursor() as cursor:
         for table in ROUND_TRIPS:
             partitions_ensure([due.astimezone(UTC).date()], table)
@@ -96,8 +82,6 @@ def latency(
 
     Raises RangeEmpty or StepRefused.
     """
-    if since >= until:
-        raise RangeEmpty
     step_s = step_for(since, until, step_s, now, ROUND_TRIPS)
     starts = starts_of(since, until, step_s)
     path = path_of(vll)

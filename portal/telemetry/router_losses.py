@@ -19,7 +19,6 @@ from portal.core.db.advisory_locks import AdvisoryLock
 from portal.inventory.kinds import is_interface_name
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.buckets import starts_of
-from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.partitioned_tables import LOSS_ROLLUPS, Table
 from portal.telemetry.reported_counters import (
     LONGEST_SAMPLE,
@@ -263,8 +262,6 @@ def drops_at_port(port: Port, *, now: datetime, over: timedelta) -> int | None:
 def _read(
     router_id: int, since: datetime, until: datetime, step_s: int | None, now: datetime
 ) -> tuple[int, Rows]:
-    if since >= until:
-        raise RangeEmpty
     step_s = step_for(since, until, step_s, now)
     return step_s, losses_of(router_id, starts_of(since, until, step_s))
 

@@ -63,8 +63,6 @@ def throughput(
 
     Raises RangeEmpty or StepRefused.
     """
-    if since >= until:
-        raise RangeEmpty
     step_s = step_for(since, until, step_s, now)
     with_p95 = since >= now - FIVE_MINUTES.retention
     # The rows are read once, in the shorter of the two bucket lengths. The longer buckets are merged from
@@ -104,7 +102,12 @@ def step_for(
     now: datetime,
     tables: Sequence[Table] = TABLES,
 ) -> int:
-    """Return ``step_s``, or the shortest stored step with at most MAX_POINTS points. Raises StepRefused."""
+    """Return ``step_s``, or the shortest stored step with at most MAX_POINTS points.
+
+    Raises RangeEmpty or StepRefused.
+    """
+    if since >= until:
+        raise RangeEmpty
     range_s = (until - since).total_seconds()
     finest_s = finest_kept(since, now=now, tables=tables).step_s or STEPS_S[0]
     if step_s is None:
