@@ -28,8 +28,8 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def lightened(colour: str, *, behind: tuple[str, ...], least: float = READABLE) -> str:
-    """Return ``colour``, lightened as little as possible for a contrast of ``least`` with all of ``behind``.
+def lightened(colour: str, *, behind: tuple[str, ...]) -> str:
+    """Return ``colour``, lightened as little as possible until it is readable on all of ``behind``.
 
     Lightness rises in steps of 2 %. The last step is white.
     """
@@ -37,7 +37,7 @@ def lightened(colour: str, *, behind: tuple[str, ...], least: float = READABLE) 
     for percent in range(0, 101, 2):
         parts = hls_to_rgb(hue, lightness + (1 - lightness) * percent / 100, saturation)
         light = "#{:02x}{:02x}{:02x}".format(*(round(part * 255) for part in parts))
-        if all(contrast(light, each) >= least for each in behind):
+        if all(contrast(light, each) >= READABLE for each in behind):
             break
     return light
 
@@ -106,26 +106,17 @@ class Provider:
         return bool(self.terms_url or self.support_email or self.support_phone or self.help_url)
 
     @classmethod
-    def read(
-        cls,
-        *,
-        name: str,
-        logo: str,
-        colour: str,
-        terms_url: str,
-        support_email: str,
-        support_phone: str,
-        help_url: str,
-    ) -> Self:
-        """Read the settings LONGLINE_PROVIDER_*. Raises ImproperlyConfigured."""
+    def read(cls, **written: str) -> Self:
+        """Read the settings LONGLINE_PROVIDER_*, by name in lower case. Raises ImproperlyConfigured."""
+        given = {name: text.strip() for name, text in written.items()}
         return cls(
-            name=_name(name.strip()),
-            logo=_logo(logo.strip()),
-            style=_style(colour.strip()),
-            terms_url=_web_address("TERMS_URL", terms_url.strip()),
-            support_email=_mail_address(support_email.strip()),
-            support_phone=_phone(support_phone.strip()),
-            help_url=_web_address("HELP_URL", help_url.strip()),
+            name=_name(given["name"]),
+            logo=_logo(given["logo"]),
+            style=_style(given["colour"]),
+            terms_url=_web_address("TERMS_URL", given["terms_url"]),
+            support_email=_mail_address(given["support_email"]),
+            support_phone=_phone(given["support_phone"]),
+            help_url=_web_address("HELP_URL", given["help_url"]),
         )
 
 

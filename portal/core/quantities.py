@@ -160,10 +160,7 @@ def whole_rate(text: str, *, sign: str = UNKNOWN) -> int:
 
     Raises QuantityAmbiguous or RateUnreadable. A negative rate or a fraction of a bit is unreadable too.
     """
-    bps = read_rate(text, sign=sign).of(1)
-    if bps < 0 or bps != int(bps):
-        raise RateUnreadable(value=text[:_LONGEST])
-    return int(bps)
+    return _whole(read_rate(text, sign=sign), RateUnreadable)
 
 
 def whole_size(text: str, *, sign: str = UNKNOWN) -> int:
@@ -171,10 +168,14 @@ def whole_size(text: str, *, sign: str = UNKNOWN) -> int:
 
     Raises QuantityAmbiguous or SizeUnreadable. A negative size or a fraction of a byte is unreadable too.
     """
-    size = read_size(text, sign=sign).of(1)
-    if size < 0 or size != int(size):
-        raise SizeUnreadable(value=text[:_LONGEST])
-    return int(size)
+    return _whole(read_size(text, sign=sign), SizeUnreadable)
+
+
+def _whole(quantity: Quantity, kind: type[RateUnreadable | SizeUnreadable]) -> int:
+    value = quantity.of(1)
+    if value < 0 or value != int(value):
+        raise kind(value=quantity.written[:_LONGEST])
+    return int(value)
 
 
 def written_back(number: str, *, sign: str) -> str:

@@ -18,7 +18,9 @@ from portal.audit.provenance import Made
 class MadeWebhookSerializer(serializers.Serializer[Any]):
     key = serializers.CharField(help_text="The value for the parameter ``end``.")
     id = serializers.IntegerField()
-    customer = serializers.CharField(allow_null=True, help_text="Null for a webhook of the NOC.")
+    customer = serializers.CharField(
+        source="customer.name", allow_null=True, help_text="Null for a webhook of the NOC."
+    )
     url = serializers.CharField()
     description = serializers.CharField()
     created_at = serializers.DateTimeField()
@@ -28,9 +30,11 @@ class MadeEnrolmentSerializer(serializers.Serializer[Any]):
     """An enrolment of a router's agent. ``serial`` is null before its use."""
 
     key = serializers.CharField(help_text="The value for the parameter ``end``.")
-    router = serializers.CharField()
+    router = serializers.CharField(source="router.name")
     created_at = serializers.DateTimeField()
-    serial = serializers.CharField(allow_null=True, help_text="The serial number of its certificate.")
+    serial = serializers.CharField(
+        source="routercertificate.serial", allow_null=True, help_text="The serial number of its certificate."
+    )
 
 
 class MadeTokenSerializer(serializers.ModelSerializer[ApiToken]):
@@ -59,28 +63,11 @@ class ProvenanceSerializer(serializers.Serializer[Any]):
     invitations = MadeInvitationSerializer(many=True)
 
     def to_representation(self, instance: Made) -> dict[str, Any]:
-        webhooks = [
-            {
-                "key": key,
-                "id": row.pk,
-                "customer": row.customer.name if row.customer else None,
-                "url": row.url,
-                "description": row.description,
-                "created_at": row.created_at,
-            }
-            for key, row in instance.webhooks.items()
-        ]
-        enrolments = [
-            {
-                "key": key,
-                "router": row.router.name,
-                "created_at": row.created_at,
-                "serial": row.routercertificate.serial if row.used_at else None,
-            }
-            for key, row in instance.enrolments.items()
-        ]
+        for key, row in (*instance.webhooks.items(), *instance.enrolments.items()):
+            vars(row)["key"] = key
+        chosen = {"webhooks": instance.webhooks.values(), "enrolments": instance.enrolments.values()}
         found = {"tokens": instance.tokens, "invitations": instance.invitations}
-        return super().to_representation({"webhooks": webhooks, "enrolments": enrolments, **found})
+        return super().to_representation(chosen | found)
 
 
 END = OpenApiParameter(
