@@ -6,7 +6,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_address
@@ -26,7 +26,6 @@ _NEXT_AFTER_S = 0.25
 # The timeout of one address. It matters for addresses that drop packets.
 _ADDRESS_S = 10.0
 _WRITTEN_AT_ONCE = 16 * 1024
-Resolve = Callable[[str, int], list[Address]]
 
 
 class NoSuchHost(Exception):
@@ -106,16 +105,14 @@ def _first_connection(addresses: Sequence[Address], port: int, *, left_s: float)
 
 
 class PinnedBackend(httpcore.NetworkBackend):
-    """A network backend of httpcore for one exchange.
+    """A network backend of httpcore for one exchange, within TOTAL_S and MOST_BYTES.
 
-    ``total_s``: the time limit (s) for the whole exchange. ``most_bytes``: the most bytes to read. Raises
-    NotAllowed, NoSuchHost or TooMuch, and httpcore's own errors.
+    Raises NotAllowed, NoSuchHost or TooMuch, and httpcore's own errors.
     """
 
-    def __init__(self, *, rules: Rules, total_s: float, most_bytes: int, resolve: Resolve = resolve) -> None:
+    def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._resolve = resolve
-        self._limits = _Limits(total_s, most_bytes)
+        self._limits = _Limits()
 
     def connect_tcp(
         self,
@@ -139,7 +136,7 @@ class PinnedBackend(httpcore.NetworkBackend):
 
         def look_up() -> None:
             try:
-                answers.put(self._resolve(host, port))
+                answers.put(resolve(host, port))
             except Exception as error:
                 answers.put(error)
 
@@ -154,9 +151,9 @@ class PinnedBackend(httpcore.NetworkBackend):
 
 
 class _Limits:
-    def __init__(self, total_s: float, most_bytes: int) -> None:
-        self._end = time.monotonic() + total_s
-        self._bytes_left = most_bytes
+    def __init__(self) -> None:
+        self._end = time.monotonic() + TOTAL_S
+        self._bytes_left = MOST_BYTES
 
     def left(self) -> float:
         """Return the remaining seconds of the exchange. Raises httpcore.ReadTimeout if none are left."""
@@ -232,15 +229,7 @@ class Outcome:
         return self.error == _Error.NONE
 
 
-def post(
-    url: str,
-    body: bytes,
-    *,
-    headers: Sequence[tuple[str, str]],
-    rules: Rules,
-    resolve: Resolve = resolve,
-    total_s: float = TOTAL_S,
-) -> Outcome:
+def post(url: str, body: bytes, *, headers: Sequence[tuple[str, str]], rules: Rules) -> Outcome:
     """Send ``body``, without following redirects and without a proxy.
 
     Faults of the receiver or of the network are part of the result and raise no exception.
@@ -248,7 +237,7 @@ def post(
     began = time.monotonic()
     status, error, answer, retry_after = None, "", b"", ""
     try:
-        status, answer, retry_after = _exchange(url, body, headers, rules, resolve, total_s)
+        status, answer, retry_after = _exchange(url, body, headers, rules)
         error = _error_of(status)
     except NotAllowed as refusal:
         error = str(refusal)
@@ -266,17 +255,11 @@ def post(
 
 
 def _exchange(
-    url: str,
-    body: bytes,
-    headers: Sequence[tuple[str, str]],
-    rules: Rules,
-    resolve: Resolve,
-    total_s: float,
+    url: str, body: bytes, headers: Sequence[tuple[str, str]], rules: Rules
 ) -> tuple[int, bytes, str]:
     parsed = httpx.URL(url)
     if parsed.scheme != "https" and not rules.plain_http:
         raise NotAllowed("plainHttp")
-    backend = PinnedBackend(rules=rules, total_s=total_s, most_bytes=MOST_BYTES, resolve=resolve)
     target = httpcore.URL(
         scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
     )
@@ -287,7 +270,7 @@ def _exchange(
         *headers,
     ]
     with (
-        httpcore.ConnectionPool(ssl_context=_tls(), network_backend=backend) as pool,
+        httpcore.ConnectionPool(ssl_context=_tls(), network_backend=PinnedBackend(rules)) as pool,
         pool.stream("POST", target, headers=sent, content=body) as response,
     ):
         return response.status, _beginning(response), _retry_after(response)

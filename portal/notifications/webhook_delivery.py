@@ -94,7 +94,6 @@ _CLAIMED_FOR = timedelta(seconds=60)
 # No attempt begins after this time of a turn, so that other webhooks get their turn.
 _TURN = timedelta(seconds=20)
 _LOGGED = 20
-Post = Callable[..., Outcome]
 
 
 def webhooks_call(*, now: datetime) -> int:
@@ -104,16 +103,10 @@ def webhooks_call(*, now: datetime) -> int:
     return len(sent + resend_tasks(DOUBTFUL_WEBHOOK_TURN, [(pk,) for pk, failures in rows if failures]))
 
 
-def webhook_deliver(
-    *,
-    webhook_id: int,
-    clock: Callable[[], datetime],
-    post: Post = post,
-    draw: Callable[[], float] = random.random,
-) -> int:
+def webhook_deliver(*, webhook_id: int, clock: Callable[[], datetime]) -> int:
     """Send the due deliveries of a webhook. Return the number of attempts.
 
-    Does nothing if another worker handles the webhook. ``draw``: see ``next_try``.
+    Does nothing if another worker handles the webhook.
     """
     claim = uuid4()
     began = clock()
@@ -124,9 +117,9 @@ def webhook_deliver(
     tries = 0
     try:
         while (now := clock()) < began + _TURN and (delivery := _next(webhook_id, claim, now)):
-            outcome = _send(delivery, now, post)
+            outcome = _send(delivery, now)
             tries += 1
-            if not _settle(delivery, claim, outcome, clock(), draw):
+            if not _settle(delivery, claim, outcome, clock()):
                 break
     finally:
         Webhook.objects.filter(pk=webhook_id, claim=claim).update(claim=None, claimed_until=None)
@@ -153,7 +146,7 @@ def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
     return found
 
 
-def _send(delivery: Delivery, now: datetime, post: Post) -> Outcome:
+def _send(delivery: Delivery, now: datetime) -> Outcome:
     webhook = delivery.webhook
     secrets = [webhook.secret]
     if webhook.previous_until is not None and now < webhook.previous_until:
@@ -187,9 +180,7 @@ def _signature(secret: str, signed: bytes) -> str:
 
 
 @transaction.atomic
-def _settle(
-    delivery: Delivery, claim: Any, outcome: Outcome, now: datetime, draw: Callable[[], float]
-) -> bool:
+def _settle(delivery: Delivery, claim: Any, outcome: Outcome, now: datetime) -> bool:
     """Store the result of an attempt. Return whether the turn continues."""
     # Lock the webhook before the delivery, as all code does. Another worker may have claimed the webhook, or
     # it may have been deleted.
@@ -207,7 +198,7 @@ def _settle(
             Webhook.objects.filter(pk=webhook.pk).update(failures=0, failing_since=None, paused_until=None)
         return True
     requested = requested_wait(outcome.retry_after, now=now)
-    again = next_try(delivery.tries, now=now, draw=draw, requested=requested)
+    again = next_try(delivery.tries, now=now, draw=random.random, requested=requested)
     gone = outcome.error == Delivery.Error.GONE
     _moved(
         delivery, *((Delivery.State.PENDING, again) if again and not gone else (Delivery.State.FAILED, None))

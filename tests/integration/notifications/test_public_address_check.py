@@ -128,8 +128,13 @@ def test_the_isps_own_systems_are_for_the_nocs_webhooks_alone(settings: Any) -> 
         usable_url("https://10.8.0.7/", allowed=rules(of_the_noc=True))
 
 
-def sent(url: str, *, allowed: Rules = LOOPBACK, **more: Any) -> Outcome:
-    return post(url, b"{}", headers=[("webhook-id", "msg_1")], rules=allowed, **more)
+def sent(
+    url: str, *, allowed: Rules = LOOPBACK, resolve: Any = http_post.resolve, total_s: float = 30
+) -> Outcome:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(http_post, "resolve", resolve)
+        patched.setattr(http_post, "TOTAL_S", total_s)
+        return post(url, b"{}", headers=[("webhook-id", "msg_1")], rules=allowed)
 
 
 @pytest.mark.parametrize("host", ["localhost", "2130706433", "0x7f.1"])
@@ -313,9 +318,9 @@ class TestHttps:
         context, trusted = certified(tmp_path, "hooks.example.net")
         settings.LONGLINE_WEBHOOK_CA_FILE = str(trusted)
         with receiving(tls=context) as receiver:
-            where = {"resolve": lambda host, port: [ip_address("127.0.0.1")]}
-            right = sent(f"https://hooks.example.net:{receiver.port}/", **where)
-            wrong = sent(f"https://other.example.net:{receiver.port}/", **where)
+            here = [ip_address("127.0.0.1")]
+            right = sent(f"https://hooks.example.net:{receiver.port}/", resolve=lambda host, port: here)
+            wrong = sent(f"https://other.example.net:{receiver.port}/", resolve=lambda host, port: here)
         assert right.delivered
         assert wrong.error == "tls"
         assert len(receiver.got) == 1

@@ -1,6 +1,8 @@
 """Attempts at deliveries: their times, the pauses of receivers, and their end."""
 
+import random
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -11,6 +13,7 @@ from django.db import connection
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
+from portal.notifications import webhook_delivery
 from portal.notifications.errors import DeliveryUnderWay, WebhookDisabled
 from portal.notifications.http_post import Outcome
 from portal.notifications.models import Delivery, Webhook
@@ -66,7 +69,15 @@ def turn(webhook: Webhook, time: Clock, *outcomes: Outcome) -> int:
     def post(*_: Any, **__: Any) -> Outcome:
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return webhook_deliver(webhook_id=webhook.pk, clock=time, post=post, draw=lambda: 0.5)
+    return deliver(webhook, time, post)
+
+
+def deliver(webhook: Webhook, time: Clock, post: Callable[..., Outcome]) -> int:
+    """A turn in which ``post`` is the exchange with the receiver, and waits vary by nothing."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(webhook_delivery, "post", post)
+        patched.setattr(random, "random", lambda: 0.5)
+        return webhook_deliver(webhook_id=webhook.pk, clock=time)
 
 
 def waiting(webhook: Webhook, time: Clock, count: int = 1) -> list[Delivery]:
@@ -187,9 +198,9 @@ class TestFairness:
             time.now += timedelta(seconds=8)
             return TOOK
 
-        assert webhook_deliver(webhook_id=webhook.pk, clock=time, post=slow) == 3
+        assert deliver(webhook, time, slow) == 3
         assert webhooks_call(now=time.now) == 1
-        assert webhook_deliver(webhook_id=webhook.pk, clock=time, post=slow) == 2
+        assert deliver(webhook, time, slow) == 2
 
     def test_who_failed_last_waits_in_another_queue(
         self, webhook: Webhook, receiver: Receiver, charlie: User, bakery: Customer, time: Clock
@@ -217,10 +228,10 @@ class TestFairness:
         inner = []
 
         def while_sending(*_: Any, **__: Any) -> Outcome:
-            inner.append(webhook_deliver(webhook_id=webhook.pk, clock=time, post=while_sending))
+            inner.append(deliver(webhook, time, while_sending))
             return TOOK
 
-        assert webhook_deliver(webhook_id=webhook.pk, clock=time, post=while_sending) == 2
+        assert deliver(webhook, time, while_sending) == 2
         assert inner == [0, 0]
 
     def test_a_dead_worker_is_replaced_after_a_minute(self, webhook: Webhook, time: Clock) -> None:
@@ -236,7 +247,7 @@ class TestFairness:
         assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (1, 1)
         with pytest.raises(SystemExit):
             waiting(webhook, time)
-            webhook_deliver(webhook_id=webhook.pk, clock=time, post=killed)
+            deliver(webhook, time, killed)
         # A delivery whose worker died is sent again with the same id.
         assert turn(webhook, time, TOOK) == 1
         made.refresh_from_db()
@@ -249,7 +260,7 @@ class TestFairness:
             Webhook.objects.update(claim="11111111-1111-4111-8111-111111111111")
             return REFUSED
 
-        webhook_deliver(webhook_id=webhook.pk, clock=time, post=overtaken)
+        deliver(webhook, time, overtaken)
         made = Delivery.objects.get()
         assert (made.tries, made.state) == (0, "pending")
 
@@ -322,7 +333,7 @@ class TestDisabling:
             webhook_remove(webhook=webhook)
             return TOOK
 
-        webhook_deliver(webhook_id=webhook.pk, clock=time, post=removed)
+        deliver(webhook, time, removed)
         assert not Delivery.objects.exists()
 
 
