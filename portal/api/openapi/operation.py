@@ -132,8 +132,10 @@ class DocumentedOperation(AutoSchema):
         return [[str(Scope.ORDER)], [str(Scope.NOC)]] if writes else [[]]
 
     def get_request_serializer(self) -> Any:
-        """Return the serializer of requests. It is ``write_serializer`` if the view has one."""
-        return getattr(self.view, "write_serializer", None) or super().get_request_serializer()
+        """Return the serializer of requests: ``write_serializer`` if the view has one; None for no body."""
+        if hasattr(self.view, "write_serializer"):
+            return self.view.write_serializer
+        return super().get_request_serializer()
 
     def get_response_serializers(self) -> Any:
         """Return the serializers of responses. A ``POST`` that adds an object to a list has status 201."""

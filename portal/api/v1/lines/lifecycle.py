@@ -241,18 +241,17 @@ class LetGoView(VllActionView):
 
 
 class OrderActionView(VisibleRows[Order]):
-    """The base of actions on one order: a POST, without a body unless the view defines one."""
+    """The base of actions on one order: a POST with a body for ``write_serializer``; without one if None."""
 
     serializer_class = OrderSerializer
     rows = queries.orders
     do: ClassVar[Callable[..., Order]]
+    write_serializer: ClassVar[type[StrictSerializer] | None] = None
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
+    @extend_schema(responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        return self.done(request, pk)
-
-    def done(self, request: Request, pk: UUID, **body: Any) -> Response:
+        body = validated(self.write_serializer, request.data) if self.write_serializer else {}
         done = type(self).do(user=caller(request), order=self.order(pk), now=clock.now(), **body)
         return accepted(request, done)
 
@@ -276,27 +275,21 @@ class RetryView(OrderActionView):
 
 
 class ApproveView(OrderActionView):
+    """Approve an order that waits for approval. For NOC staff. The approval is refused if `plan` is no
+    longer valid.
+    """
+
     permission_classes = [IsNoc]
     do = order_approve
-
-    @extend_schema(request=ApprovalSerializer, responses={202: AcceptedSerializer})
-    @once_per_key
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Approve an order that waits for approval. For NOC staff. The approval is refused if `plan` is no
-        longer valid.
-        """
-        return self.done(request, pk, **validated(ApprovalSerializer, request.data))
+    write_serializer = ApprovalSerializer
 
 
 class RejectView(OrderActionView):
+    """Reject an order that waits for approval. For NOC staff."""
+
     permission_classes = [IsNoc]
     do = order_reject
-
-    @extend_schema(request=RejectionSerializer, responses={202: AcceptedSerializer})
-    @once_per_key
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Reject an order that waits for approval. For NOC staff."""
-        return self.done(request, pk, **validated(RejectionSerializer, request.data))
+    write_serializer = RejectionSerializer
 
 
 class ForceRetryView(OrderActionView):
@@ -307,17 +300,14 @@ class ForceRetryView(OrderActionView):
 
 
 class ForceEndView(OrderActionView):
+    """End an order without waiting until its routers confirm the removal or the undoing. For NOC admins.
+
+    The line keeps its leases until all routers have confirmed.
+    """
+
     permission_classes = [IsNocAdmin]
     do = order_force_end
-
-    @extend_schema(request=ForceEndSerializer, responses={202: AcceptedSerializer})
-    @once_per_key
-    def post(self, request: Request, pk: UUID) -> Response:
-        """End an order without waiting until its routers confirm the removal or the undoing. For NOC admins.
-
-        The line keeps its leases until all routers have confirmed.
-        """
-        return self.done(request, pk, **validated(ForceEndSerializer, request.data))
+    write_serializer = ForceEndSerializer
 
 
 class PlanView(OrderActionView):
