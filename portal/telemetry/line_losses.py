@@ -30,14 +30,7 @@ from django.db.models import Max, Min
 
 from portal.telemetry.buckets import SIDES, Columns, Rows, rolled_up, starts_of
 from portal.telemetry.errors import RangeEmpty
-from portal.telemetry.partitioned_tables import (
-    FIVE_MINUTES,
-    HOURS,
-    ROLLUPS,
-    Table,
-    coarsest_for,
-    finest_kept,
-)
+from portal.telemetry.partitioned_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table, coarsest_for, finest_kept
 from portal.telemetry.rollups import COLOURS
 from portal.telemetry.throughput import expected_of
 from portal.telemetry.time_spans import ServiceTime, service_time
