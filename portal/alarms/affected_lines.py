@@ -87,12 +87,12 @@ def _behind(kind: str, what: str, about: str) -> Q:
         return Q(pk__in=_ending(port=about), oper_status=OperStatus.DOWN)
     if what == "port" and kind == Kind.PORT_SLOW:
         return Q(pk__in=_ending(port=about))
-    if what == "path" and kind == Kind.BLACK_HOLE:
-        path = TunnelPath.objects.filter(_path(about)).first()
-        beyond = lines_beyond(path, path.verified_ip_mtu or 0) if path else []
-        return Q(pk__in=[line.pk for line in beyond])
     if what == "path":
         a, z, family = about.split(":")
+        if kind == Kind.BLACK_HOLE:
+            path = TunnelPath.objects.filter(Q(a_router=a, z_router=z, family=family)).first()
+            beyond = lines_beyond(path, path.verified_ip_mtu or 0) if path else []
+            return Q(pk__in=[line.pk for line in beyond])
         here, there = _ending(port__router=a), _ending(port__router=z)
         return Q(pk__in=here) & Q(pk__in=there) & Q(family=family, oper_status=OperStatus.DOWN)
     return Q(pk__in=())
@@ -100,11 +100,6 @@ def _behind(kind: str, what: str, about: str) -> Q:
 
 def _ending(**where: Any) -> QuerySet[Any, Any]:
     return VllEnd.objects.filter(**where).values("vll")
-
-
-def _path(about: str) -> Q:
-    a, z, family = about.split(":")
-    return Q(a_router=a, z_router=z, family=family)
 
 
 def _names_of(lines: Collection[UUID]) -> dict[UUID, dict[str, str]]:

@@ -183,14 +183,6 @@ def _order(facts: Facts) -> str:
     return f"{facts['customer']}: {OrderAction(facts['action']).label}"
 
 
-def _overdue(facts: Facts) -> str:
-    return f"{_order(facts)}, {OrderState(facts['state']).label}"
-
-
-def _test_failed(facts: Facts) -> str:
-    return failure_sentence({"message": facts["sentence"], **facts})
-
-
 def _relay(facts: Facts) -> str:
     part = facts["first"].partition(".")[0]
     return _("Messages waiting: {messages}. The first is about {what}.").format(
@@ -264,11 +256,11 @@ _NOTES: dict[str, str | Callable[[Facts], str]] = {
         "Only {free} of {all} were free at one point in the last 10 minutes; without free buffers nothing "
         "is received."
     ).format(free=grouped_text(facts["free"]), all=grouped_text(facts["all"])),
-    Kind.ORDER_OVERDUE: _overdue,
+    Kind.ORDER_OVERDUE: lambda facts: f"{_order(facts)}, {OrderState(facts['state']).label}",
     Kind.ORDER_FAILED: _order,
     Kind.ORDER_PENDING_APPROVAL: _order,
     Kind.UNCONFIRMED: lambda facts: str(facts["customer"]),
-    Kind.TEST_FAILED: _test_failed,
+    Kind.TEST_FAILED: lambda facts: failure_sentence({"message": facts["sentence"], **facts}),
     Kind.CLOCK_WRONG: lambda facts: offset_text(facts["offset_ms"]),
     Kind.RELAY: _relay,
     Kind.QUEUE_UNSERVED: lambda facts: _("Tasks waiting: {messages}. Start a worker for this queue.").format(

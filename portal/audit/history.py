@@ -88,8 +88,10 @@ def _with_owned(model: type[models.Model], pk: int, owner: str, *owned: type[mod
     """Return the newest changes of a row, and of all rows of ``owned`` that its ``owner`` ever had."""
     found = changes(model, {pk: _name(model)})
     for each in owned:
-        found += changes(each, _name(each), among=_ever_of(each, **{owner: pk}))
-    return _newest(found)
+        # All rows that ever belonged to the owner, including deleted rows.
+        among = EVENTS[each].objects.filter(**{owner: pk}).values("pgh_obj_id")
+        found += changes(each, _name(each), among=among)
+    return sorted(found, key=lambda change: (change.at, change.number), reverse=True)[:SHOWN]
 
 
 def _name(model: type[models.Model]) -> str:
@@ -107,16 +109,6 @@ def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
         changed_by=Subquery(newest.values("pgh_context__username")[:1]),
     )
     return found
-
-
-def _ever_of(model: type[models.Model], **owner: int) -> QuerySet[Any, Any]:
-    """Return the ids of all rows that ever belonged to the owner, including deleted rows."""
-    found: QuerySet[Any, Any] = EVENTS[model].objects.filter(**owner).values("pgh_obj_id")
-    return found
-
-
-def _newest(found: list[Change]) -> list[Change]:
-    return sorted(found, key=lambda change: (change.at, change.number), reverse=True)[:SHOWN]
 
 
 def changes(
@@ -254,9 +246,7 @@ def _places(place: dict[str, int], by: str) -> list[tuple[str, int]]:
 def _entries(name: str, numbers: list[int]) -> list[Entry]:
     model = MODELS[name]
     events = EVENTS[model].objects.filter(pgh_id__in=numbers)
-    return [_entry(name, event, before) for event, before in with_before(model, events)]
-
-
-def _entry(name: str, event: dict[str, Any], before: dict[str, Any]) -> Entry:
-    change = change_of(event, what=name, before=before)
-    return Entry(change, event["pgh_obj_id"], columns_of(event))
+    return [
+        Entry(change_of(event, what=name, before=before), event["pgh_obj_id"], columns_of(event))
+        for event, before in with_before(model, events)
+    ]

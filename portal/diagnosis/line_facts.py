@@ -164,7 +164,8 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         tunnelled=vll.family is not None,
         # Only the newest order can be open.
         order=None if newest is None or newest.is_terminal else newest,
-        portal_listens=_listens(now),
+        # 20 s are longer than a restart of the agent API.
+        portal_listens=bool(listened(now - timedelta(seconds=20), now)),
         ends={
             end.side: _end(
                 end,
@@ -256,11 +257,6 @@ def _restored(vll: Vll, now: datetime) -> dict[str, datetime]:
     """Return for each side the time when its VLAN was last restored, if that was recent."""
     recent = Event.objects.filter(vll_id=vll.pk, kind=VLAN_RESTORED, at__gt=now - RECENTLY_RESTORED)
     return {event.data["end"]: event.at for event in recent.order_by("at")}
-
-
-def _listens(now: datetime) -> bool:
-    """Return whether the agent API has received reports in the last 20 s, which is longer than a restart."""
-    return bool(listened(now - timedelta(seconds=20), now))
 
 
 def _path_mtu(vll: Vll) -> PathMtuFacts | None:

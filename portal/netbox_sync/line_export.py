@@ -53,11 +53,6 @@ class End:
     name: str
 
 
-def is_over(vll: Vll) -> bool:
-    """Return whether the line has ended, so that its terminations and interfaces are to be removed."""
-    return vll.lifecycle in TERMINAL_LIFECYCLES
-
-
 def first_values(vll: Vll) -> dict[str, Any]:
     """Return the values that are written only when the L2VPN is created. Users may change them in NetBox."""
     # Names must be unique in NetBox. 48 bits of the id distinguish 100,000 lines with the same description.
@@ -241,7 +236,7 @@ class _Line:
         if len(there) > 1:
             raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))
         row = there[0] if there else None
-        if is_over(self._vll):
+        if self._vll.lifecycle in TERMINAL_LIFECYCLES:
             self._end(row, terminations)
             return
         ends = self._wanted_ends()

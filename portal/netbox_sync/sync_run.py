@@ -206,14 +206,6 @@ class Report:
         _forget_old()
 
 
-def runs_abandoned_end(*, now: datetime) -> None:
-    """Mark all begun runs as ended. Call this function only with the claim. No other worker can then make a
-    run, so the workers of the begun runs were killed.
-    """
-    begun = NetboxRun.objects.filter(started_at__isnull=False, finished_at=None)
-    begun.update(finished_at=now, error=Failure("cut_off").record, phase="")
-
-
 def stale_after(configuration: Configuration) -> timedelta:
     """Return the age from which the last import is stale: two intervals plus one minute."""
     return timedelta(seconds=2 * configuration.sync_every_s + 60)
@@ -241,7 +233,9 @@ def sync_due(*, now: datetime) -> None:
     if mine is None:
         return
     try:
-        runs_abandoned_end(now=now)
+        # The workers of runs that have begun were killed: only the worker with the claim can make a run.
+        begun = NetboxRun.objects.filter(started_at__isnull=False, finished_at=None)
+        begun.update(finished_at=now, error=Failure("cut_off").record, phase="")
         run = next_run(at, now=now)
         if run is not None:
             run_make(run, at, mine)

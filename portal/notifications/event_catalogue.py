@@ -300,7 +300,9 @@ def payload(event: Event, *, line: Vll | None, router: Router | None, customer: 
         return body(kind.name, event.at, {"router": router.name}) if router else None
     if line is None:
         return None
-    return body(kind.name, event.at, {**_facts(event, kind), **_line_facts(line)})
+    customer_of_line: Any = line.customer
+    facts = {"vll": str(line.pk), "description": line.description, "customer": customer_of_line.name}
+    return body(kind.name, event.at, {**_facts(event, kind), **facts})
 
 
 def body(name: str, at: datetime, data: dict[str, Any]) -> str:
@@ -321,8 +323,3 @@ def _facts(event: Event, kind: EventType) -> dict[str, Any]:
     # Older releases stored fewer facts about trouble.
     is_trouble = event.kind.startswith("trouble.")
     return {name: facts[name] for name in members if name in facts or not is_trouble}
-
-
-def _line_facts(line: Vll) -> dict[str, Any]:
-    customer: Any = line.customer
-    return {"vll": str(line.pk), "description": line.description, "customer": customer.name}

@@ -273,7 +273,8 @@ def _exchange(
         httpcore.ConnectionPool(ssl_context=_tls(), network_backend=PinnedBackend(rules)) as pool,
         pool.stream("POST", target, headers=sent, content=body) as response,
     ):
-        return response.status, _beginning(response), _retry_after(response)
+        found = (value for name, value in response.headers if name.lower() == b"retry-after")
+        return response.status, _beginning(response), next(found, b"").decode("latin-1")
 
 
 def _beginning(response: httpcore.Response) -> bytes:
@@ -287,11 +288,6 @@ def _beginning(response: httpcore.Response) -> bytes:
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, TooMuch):
         pass
     return found[:_SHOWN_BYTES]
-
-
-def _retry_after(response: httpcore.Response) -> str:
-    found = (value for name, value in response.headers if name.lower() == b"retry-after")
-    return next(found, b"").decode("latin-1")
 
 
 def _error_of(status: int) -> str:

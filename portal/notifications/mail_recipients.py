@@ -153,7 +153,9 @@ class Recipients:
         """
         groups: dict[int, Group] = {}
         for reader in self._noc:
-            if group := self._noc_group(event, self._customers[event.pk]):
+            # A webhook of a customer is not the NOC's concern.
+            of_customer = event.kind == "webhook.disabled" and self._customers[event.pk] is not None
+            if not of_customer and (group := _NOC.get(event.kind)):
                 groups[reader.user] = group
         for customer in self._concerned(event):
             for reader in self._members.get(customer, []):
@@ -190,11 +192,6 @@ class Recipients:
             return self._served.get(event.router_id, set())
         customer = self._customers[event.pk]
         return set() if customer is None else {customer}
-
-    def _noc_group(self, event: Event, customer: int | None) -> Group | None:
-        if event.kind == "webhook.disabled" and customer is not None:
-            return None
-        return _NOC.get(event.kind)
 
     def _member_group(self, event: Event, reader: _Reader) -> Group | None:
         if event.kind == "webhook.disabled" and not reader.is_admin:

@@ -80,14 +80,6 @@ def next_try(
     return now + max(WAITS[tries - 1] * factor, requested)
 
 
-def cooldown_until(failures: int, *, now: datetime, requested: timedelta = _NOTHING) -> datetime:
-    """Return the end of a webhook's pause after ``failures`` consecutive failed attempts.
-
-    ``requested``: the pause that the receiver requested. It can only lengthen the pause.
-    """
-    return now + max(backoff(failures - 1, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE), requested)
-
-
 # The duration of a worker's claim. It is longer than the longest attempt (http_post.TOTAL_S), so that two
 # workers never send to the same webhook at the same time.
 _CLAIMED_FOR = timedelta(seconds=60)
@@ -189,7 +181,8 @@ def _settle(delivery: Delivery, claim: Any, outcome: Outcome, now: datetime) -> 
     )
     if webhook is None:
         return False
-    delivery.log = [*delivery.log, _entry(outcome, now)][-_LOGGED:]
+    entry = {"status": outcome.status, "error": outcome.error, "took_ms": outcome.took_ms}
+    delivery.log = [*delivery.log, {"at": now.isoformat(), **entry}][-_LOGGED:]
     delivery.answer = outcome.answer
     delivery.tries += 1
     if outcome.delivered:
@@ -203,11 +196,11 @@ def _settle(delivery: Delivery, claim: Any, outcome: Outcome, now: datetime) -> 
     _moved(
         delivery, *((Delivery.State.PENDING, again) if again and not gone else (Delivery.State.FAILED, None))
     )
-    failures, since = webhook.failures + 1, webhook.failing_since or now
+    since = webhook.failing_since or now
+    # The pause that the receiver requested can only lengthen the pause.
+    pause = max(backoff(webhook.failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE), requested)
     Webhook.objects.filter(pk=webhook.pk).update(
-        failures=failures,
-        failing_since=since,
-        paused_until=cooldown_until(failures, now=now, requested=requested),
+        failures=webhook.failures + 1, failing_since=since, paused_until=now + pause
     )
     if gone:
         webhook_disable(webhook=webhook, because=Webhook.Disabled.GONE, now=now)
@@ -219,12 +212,3 @@ def _settle(delivery: Delivery, claim: Any, outcome: Outcome, now: datetime) -> 
 def _moved(delivery: Delivery, state: str, next_try_at: datetime | None) -> None:
     delivery.state, delivery.next_try_at = state, next_try_at
     delivery.save(update_fields=["state", "next_try_at", "log", "answer", "tries"])
-
-
-def _entry(outcome: Outcome, now: datetime) -> dict[str, Any]:
-    return {
-        "at": now.isoformat(),
-        "status": outcome.status,
-        "error": outcome.error,
-        "took_ms": outcome.took_ms,
-    }

@@ -103,17 +103,6 @@ def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
     return Marks(to_time(touched.pop() * step_ms), blake2b(ends.encode(), digest_size=16).hexdigest())
 
 
-def clock_read(cursor: Any, router: Router) -> None:
-    """Select and lock the router's AgentClock, so that its reports are stored one after the other."""
-    cursor.execute(_READ, [router.pk])
-
-
-def clock_found(cursor: Any) -> LastCounters | None:
-    """Return the data in the row that ``clock_read`` selected; None before the router's first report."""
-    row = cursor.fetchone()
-    return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:4]), _CLOCKS.decode(row[4]))
-
-
 def clock_write(
     cursor: Any,
     *,
@@ -269,11 +258,14 @@ def _lock_and_read(router: Router, report: CounterReport, now: datetime) -> tupl
     ends = list(dict.fromkeys((end.vll, end.side) for sample in report.samples for end in sample.ends))
     reported_ends = [_array(vll for vll, _ in ends), _array(side for _, side in ends)]
     with connection.cursor() as clock, connection.cursor() as elsewhere:
-        clock_read(clock, router)
+        # The lock lets the reports of a router be stored one after the other.
+        clock.execute(_READ, [router.pk])
         elsewhere.execute(_ELSEWHERE, [*reported_ends, router.pk])
         away = _away(router, set(elsewhere.fetchall()))
-        last = clock_found(clock)
-        if last is None:
+        last = None
+        if row := clock.fetchone():
+            last = LastCounters(row[0], row[1], Marks(*row[2:4]), _CLOCKS.decode(row[4]))
+        else:
             # From here on, this transaction has the row's lock.
             clock_write(clock, router=router, report=report, last=None, clocks=[], now=now)
     return last, away
@@ -320,7 +312,7 @@ def _insert(
     counted = [
         *(_array(map(attrgetter(name), ends)) for name in PER_END),
         *(_array(getattr(end.policer, name, "NULL") for end in policed) for name in POLICER),
-        *(_array_or_nulls([getattr(end, name) for end in ends]) for name in DROPS),
+        *(_array("NULL" if (n := getattr(end, name)) is None else n for end in ends) for name in DROPS),
     ]
     reporter: tuple[Any, ...] = (report.boot_id, router.pk, report.simulated)
     is_new = last is not None and last.are_before(report)
@@ -334,10 +326,6 @@ def _insert(
         numbers = (_array(map(attrgetter(name), samples)) for name in ("seq", "from_ms", "to_ms"))
         cursor.execute(_INSERT, (*reporter, *named, *numbers, *counted))
         return int(cursor.fetchone()[0]), marks
-
-
-def _array_or_nulls(values: Sequence[int | None]) -> str:
-    return _array("NULL" if value is None else value for value in values)
 
 
 def _array(values: Iterable[int | str]) -> str:

@@ -329,7 +329,11 @@ def _rewrite(
         # Most of a long history does not change.
         kept, stored = set(after), {_interval(row, set()) for row in intervals}
         old += [row.pk for row in intervals if _interval(row, set()) not in kept]
-        new += [_row(vll, interval) for interval in after if interval not in stored]
+        new += [
+            OperInterval(vll_id=vll, status=i.status, began_at=i.began, ended_at=i.ended, judged=i.judged)
+            for i in after
+            if i not in stored
+        ]
     OperInterval.objects.filter(pk__in=old).delete()
     OperInterval.objects.bulk_create(new, batch_size=1000)
 
@@ -414,13 +418,3 @@ def _from_json(spans: Iterable[Any]) -> list[Span]:
 def _interval(row: OperInterval, turned: set[UUID]) -> Interval:
     judged = row.judged or (row.ended_at is None and row.vll_id in turned and row.status == OperStatus.DOWN)
     return Interval(row.status, row.began_at, row.ended_at, judged)
-
-
-def _row(vll: UUID, interval: Interval) -> OperInterval:
-    return OperInterval(
-        vll_id=vll,
-        status=interval.status,
-        began_at=interval.began,
-        ended_at=interval.ended,
-        judged=interval.judged,
-    )

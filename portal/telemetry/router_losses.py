@@ -84,14 +84,10 @@ def losses_insert(
             report.simulated,
             *([getattr(sample, name) for sample, _, _ in rows] for name in ("seq", "from_ms", "to_ms")),
             [name for _, name, _ in rows],
-            *_columns([counted for _, _, counted in rows]),
+            *([getattr(counted, name, None) for _, _, counted in rows] for name in COLUMNS),
             router.pk,
         ],
     )
-
-
-def _columns(counted: Sequence[Any]) -> list[list[int | None]]:
-    return [[getattr(each, name, None) for each in counted] for name in COLUMNS]
 
 
 # The counts of a router, by start of the bucket (epoch s) and interface. A row has the counted milliseconds,

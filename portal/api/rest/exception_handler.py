@@ -32,7 +32,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
 
 def _response_to(error: Exception) -> HttpResponse | None:
     if isinstance(error, DomainError):
-        return _response(refusal(error), _headers_of_refusal(error))
+        if isinstance(error, TooSoon):
+            return _response(refusal(error), _after((error.again_at - clock.now()).total_seconds()))
+        return _response(refusal(error))
     if isinstance(error, OperationalError | InterfaceError):
         return unavailable()
     if isinstance(error, RequestDataTooBig):
@@ -46,18 +48,13 @@ def _response_to(error: Exception) -> HttpResponse | None:
     if isinstance(error, exceptions.APIException):
         # The text of the exception is English. The message catalogue has a translation of it, except for
         # texts with numbers.
-        return _response(problem(_code(error), _(str(error.detail))), _headers(error))
+        code = str(error.default_code).replace("_", "-")
+        return _response(problem(code, _(str(error.detail))), _headers(error))
     return None
 
 
 def _response(document: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
     return Response(document, status=document["status"], content_type=CONTENT_TYPE, headers=headers)
-
-
-def _headers_of_refusal(error: DomainError) -> dict[str, str]:
-    if not isinstance(error, TooSoon):
-        return {}
-    return _after((error.again_at - clock.now()).total_seconds())
 
 
 def _of_validation_error(error: exceptions.ValidationError) -> dict[str, Any]:
@@ -79,10 +76,6 @@ def _flatten(details: Any, path: str) -> Any:
     else:
         for inner in details:
             yield from _flatten(inner, "" if path == "non_field_errors" else path)
-
-
-def _code(error: exceptions.APIException) -> str:
-    return str(error.default_code).replace("_", "-")
 
 
 def _headers(error: exceptions.APIException) -> dict[str, str]:

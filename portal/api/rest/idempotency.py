@@ -95,7 +95,8 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
         fingerprint = _fingerprint(request)
         with transaction.atomic(durable=True):
             _claim(user, key)
-            if kept := _kept(user, key, now):
+            rows = KeptAnswer.objects.filter(user=user, key=key, answered_at__gt=now - KEPT_FOR)
+            if kept := rows.first():
                 return _replay(kept, fingerprint)
             response = _rendered(view, _try(handler, view, request, *args, **kwargs))
             _keep(user, key, fingerprint, response, now)
@@ -130,10 +131,6 @@ def _claim(user: User, key: str) -> None:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [int.from_bytes(number, signed=True)])
         if not cursor.fetchone()[0]:
             raise KeyInFlight
-
-
-def _kept(user: User, key: str, now: datetime) -> KeptAnswer | None:
-    return KeptAnswer.objects.filter(user=user, key=key, answered_at__gt=now - KEPT_FOR).first()
 
 
 def _replay(kept: KeptAnswer, fingerprint: bytes) -> HttpResponse:

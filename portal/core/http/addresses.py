@@ -26,12 +26,6 @@ def client_address(request: HttpRequest) -> Address | None:
     return address
 
 
-def from_trusted_proxy(request: HttpRequest) -> bool:
-    """Return whether the peer that connected to the portal is in ``LONGLINE_TRUSTED_PROXIES``."""
-    address = _connected(request)
-    return address is not None and _trusted(address)
-
-
 def _connected(request: HttpRequest) -> Address | None:
     return _read(request.META.get("REMOTE_ADDR", ""))
 
@@ -60,7 +54,8 @@ class ForwardedProtoMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.headers.get("X-Forwarded-Proto", "").lower() == "https" and from_trusted_proxy(request):
+        peer, scheme = _connected(request), request.headers.get("X-Forwarded-Proto", "").lower()
+        if scheme == "https" and peer is not None and _trusted(peer):
             request.META["wsgi.url_scheme"] = "https"
         return self._get_response(request)
 

@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from portal.accounts import permissions
-from portal.accounts.models import Customer, Scope, User
+from portal.accounts.models import Scope
 from portal.api.openapi.schemas import INSTANT, array, record
 from portal.api.rest.etags import NO_STORE, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
@@ -202,9 +202,11 @@ class WebhooksView(VisibleListView[Webhook]):
         ``secret``.
         """
         body = validated(WebhookCreateSerializer, request.data)
-        customer = _owner(caller(request), body.pop("customer"))
+        user, name = caller(request), body.pop("customer")
+        # Without a name, the webhook of a NOC admin belongs to the NOC.
+        customer = None if name is None and user.is_noc_admin else managed_customer(user, name)
         webhook, secret = webhook_create(
-            user=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **body
+            user=user, customer=customer, made_with=token_of(request), now=clock.now(), **body
         )
         document = {**WebhookSerializer(webhook).data, "secret": secret}
         headers = {**NO_STORE, "Location": reverse("api-v1:webhook", args=[webhook.pk], request=request)}
@@ -356,11 +358,3 @@ def _webhook(request: Request, pk: int) -> Webhook:
     webhook = get_object_or_404(webhook_operations.webhooks(caller(request)), pk=pk)
     check_may(request, webhook)
     return webhook
-
-
-def _owner(user: User, name: str | None) -> Customer | None:
-    """Return the customer that will own a new webhook, or None for the NOC.
-
-    If a NOC admin gives no name, the webhook belongs to the NOC. Raises PermissionDenied, ValidationError.
-    """
-    return None if name is None and user.is_noc_admin else managed_customer(user, name)
