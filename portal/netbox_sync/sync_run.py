@@ -186,14 +186,8 @@ class Report:
         self.run.phase, self.run.done, self.run.total = phase, done, total
         self.run.save(update_fields=["phase", "done", "total"])
 
-    def finish(
-        self,
-        *,
-        difference: Difference | None = None,
-        error: dict[str, Any] | None = None,
-    ) -> None:
+    def finish(self, difference: Difference, error: dict[str, Any] | None = None) -> None:
         """Store the result: the first changes and findings, their total numbers, and the error."""
-        difference = difference or Difference()
         written, found = difference.written, difference.findings
         counts: dict[str, int] = {"changes": len(written), "findings": len(found)}
         for change in written:
@@ -269,9 +263,9 @@ def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
         if not (run.dry and run.why == NetboxRun.Why.PERSON):
             _export(client, at, mine, whole=True, progress=report.progress)
     except NetboxError as error:
-        report.finish(difference=difference, error=error.record)
+        report.finish(difference, error.record)
         raise
-    report.finish(difference=difference)
+    report.finish(difference)
 
 
 def difference_with_netbox(at: Configuration, progress: Progress) -> Difference:
