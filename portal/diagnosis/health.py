@@ -13,7 +13,7 @@ The health is computed each time and not stored. The first row that applies deci
 * ``up``: none of these
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -215,14 +215,13 @@ def _why_down(line: Vll) -> str:
 
 
 def _cause_of_down(ends: Sequence[VllEnd]) -> str:
-    checks: tuple[tuple[Finding, Callable[[VllEnd], bool]], ...] = (
-        (Finding.VPP_DOWN, _is_without_vpp),
-        (Finding.PORT_DOWN, lambda end: end.link_up is False and not end.shut_down),
-    )
-    for finding, is_so in checks:
-        for end in ends:
-            if is_so(end):
-                return _sentence(finding, end)
+    for end in ends:
+        seen = _observed(end)
+        if seen is not None and (not seen.vpp_connected or seen.vpp_hangs):
+            return _sentence(Finding.VPP_DOWN, end)
+    for end in ends:
+        if end.link_up is False and not end.shut_down:
+            return _sentence(Finding.PORT_DOWN, end)
     states = [end.path_state for end in ends]
     if is_path_down(states) or any(end.reachable is False for end in ends):
         return _sentence(Finding.PATH_DOWN)
@@ -232,11 +231,6 @@ def _cause_of_down(ends: Sequence[VllEnd]) -> str:
 
 def _observed(end: VllEnd) -> ObservedRouter | None:
     return getattr(end.port.router, "observed", None)
-
-
-def _is_without_vpp(end: VllEnd) -> bool:
-    seen = _observed(end)
-    return seen is not None and (not seen.vpp_connected or seen.vpp_hangs)
 
 
 def _last_reported(end: VllEnd) -> float:
