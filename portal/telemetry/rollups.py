@@ -153,7 +153,7 @@ def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
         cursor.execute(_STORING, [AdvisoryLock.STORED_SAMPLES, sorted(touched)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RollUp:
     """Counts that are rolled up into buckets. Each bucket has an owner, which is a line or a router.
 
