@@ -33,9 +33,9 @@ from portal.inventory.errors import (
     EnrolmentUsed,
     NoAuthorityHere,
 )
+from portal.inventory.kinds import check_not_retired
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate, RouterEnrolment
 from portal.inventory.pki import identity_of, router_uri
-from portal.inventory.row_writes import check_not_retired
 
 
 class NotThisRouters(ValueError):

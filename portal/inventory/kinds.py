@@ -17,7 +17,7 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
-from portal.inventory.errors import NotAnInterfaceName, OutOfRange
+from portal.inventory.errors import NotAnInterfaceName, OutOfRange, Retired
 from portal.inventory.filters import (
     Filter,
     RouterStatus,
@@ -473,6 +473,12 @@ def port_as_shown(text: str) -> Q:
 def is_interface_name(name: str) -> bool:
     """Return whether a port or a link can have this name: 1 to 63 visible ASCII characters."""
     return _INTERFACE.match(name) is not None
+
+
+def check_not_retired(row: Any, *, field: str = "") -> None:
+    """Raise Retired if the row is kept for the record only. ``field``: the parameter that names the row."""
+    if row.retired_at is not None:
+        raise Retired(what=KIND_OF[type(row)].name, name=str(row), field=field)
 
 
 def check_limits(values: Mapping[str, Any]) -> None:

@@ -27,11 +27,10 @@ from portal.inventory.errors import (
     LinkWithinRouter,
 )
 from portal.inventory.interfaces import interface_taken, is_in_use
-from portal.inventory.kinds import check_limits
+from portal.inventory.kinds import check_limits, check_not_retired
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.row_writes import (
     Refusals,
-    check_not_retired,
     in_use,
     row_change,
     row_create,

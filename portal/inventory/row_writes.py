@@ -12,7 +12,7 @@ from django.db.models import Model, ProtectedError, UniqueConstraint
 from portal.accounts.models import Customer, User
 from portal.core.errors import DomainError, integrity_errors_as
 from portal.events.announcements import announce
-from portal.inventory.errors import InUse, Retired, ValueTaken
+from portal.inventory.errors import InUse, ValueTaken
 from portal.inventory.kinds import KIND_OF, check_limits
 from portal.inventory.models import Router
 from portal.inventory.rules import Write, rules_of
@@ -103,12 +103,6 @@ def row_remove(
 def in_use(row: Model, users: Sequence[str]) -> InUse:
     """Return the error that names the first few of ``users``."""
     return InUse(what=KIND_OF[type(row)].name, name=str(row), used_by=list(users[:_NAMED]), count=len(users))
-
-
-def check_not_retired(row: Any, *, field: str = "") -> None:
-    """Raise Retired if the row is kept for the record only. ``field``: the parameter that names the row."""
-    if row.retired_at is not None:
-        raise Retired(what=KIND_OF[type(row)].name, name=str(row), field=field)
 
 
 def _taken(row: Model) -> Refusals:

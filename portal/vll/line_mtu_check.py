@@ -88,12 +88,13 @@ def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[U
 def tunnelled_lines() -> QuerySet[Vll]:
     """Return the lines that routers must have and that have a tunnel, with ``a_router`` and ``z_router``."""
     lines = Vll.objects.filter(wanted_present=True, family__isnull=False)
-    return lines.exclude(lifecycle__in=TERMINAL_LIFECYCLES).annotate(
+    with_routers: QuerySet[Vll] = lines.exclude(lifecycle__in=TERMINAL_LIFECYCLES).annotate(
         a_end=FilteredRelation("ends", condition=Q(ends__side="a")),
         z_end=FilteredRelation("ends", condition=Q(ends__side="z")),
         a_router=F("a_end__port__router"),
         z_router=F("z_end__port__router"),
     )
+    return with_routers
 
 
 def live_ends() -> QuerySet[VllEnd]:

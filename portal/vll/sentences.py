@@ -138,7 +138,7 @@ def _reason_sentence(reason: str, facts: Mapping[str, Any]) -> str:
         return _(
             "The test ended for a reason that this release of the portal does not know: {reason}."
         ).format(reason=reason)
-    return _REASONS[reason].format(
+    return str(_REASONS[reason]).format(
         frame=_bytes(facts["frame"]),
         small=_bytes(_largest_standard_size(facts["largest_passed"])),
         passed=_bytes(facts["largest_passed"]),

@@ -12,7 +12,7 @@ from portal.accounts.models import Customer, Membership, Scope
 from portal.core import clock
 from portal.imports import cells
 from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, named, names
-from portal.inventory.row_writes import check_not_retired
+from portal.inventory.kinds import check_not_retired
 
 
 class Users(Kind):

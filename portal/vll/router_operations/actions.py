@@ -35,8 +35,8 @@ from portal.core.network.encapsulations import Transport
 from portal.events.announcements import announce
 from portal.events.task_requests import resend_tasks, send_task
 from portal.inventory.calibration_document import Calibration
+from portal.inventory.kinds import check_not_retired
 from portal.inventory.models import Router
-from portal.inventory.row_writes import check_not_retired
 from portal.vll.convergence.requests import converge_routers_on_request
 from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
 from portal.vll.models import Vll, VllEnd

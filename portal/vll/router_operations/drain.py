@@ -19,8 +19,8 @@ from django.db.models.functions import Coalesce
 
 from portal.accounts.models import User
 from portal.events.announcements import announce
+from portal.inventory.kinds import check_not_retired
 from portal.inventory.models import Port, Router
-from portal.inventory.row_writes import check_not_retired
 from portal.vll.inventory_rules import watched
 from portal.vll.models import Order, VllEnd, VllTombstone
 from portal.vll.router_operations.actions import router_maintenance_set
