@@ -1,9 +1,9 @@
 """Each kind of row creates the same object as its page does, and the import recognises it the next time."""
 
 from decimal import Decimal
-from unittest import mock
 
 import pytest
+from django.utils import translation
 
 from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.history import object_history
@@ -265,11 +265,11 @@ def test_import_stops_when_its_user_loses_the_right(nora: User, nina: User) -> N
 
 
 def test_refusals_are_shown_in_the_readers_language(isp: Isp, nora: User) -> None:
-    """Including refusals whose sentence is more than a text with inserted facts."""
+    """The sentence of this refusal comes from a table, by the kind of the missing object."""
     this = checked(nora, "routers", "name,site\nabc,Nowhere\n")
-    with mock.patch("portal.imports.errors._", lambda text: f"translated: {text}"):
+    with translation.override("de"):
         [sentence] = sentences(this)
-    assert sentence == "translated: There is no site “Nowhere”. Correct the name, or import the site first."
+    assert sentence.startswith("Es gibt keinen Standort „Nowhere“.")
 
 
 def test_differences_are_described_in_words(nora: User) -> None:

@@ -41,7 +41,7 @@ def underlay(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Underlay:
     """Return an underlay between routers whose agents support probes."""
     ObservedRouter.objects.update(probes=True)
     underlay = Underlay()
-    monkeypatch.setattr("provisioning.path_measurements.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.activation_tests.agent_of", underlay.agent_of)
     monkeypatch.setattr("provisioning.activation_tests.TRAVEL_S", 0)
     return underlay
 
