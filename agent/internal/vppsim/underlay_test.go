@@ -187,3 +187,36 @@ func TestFramesAreLostWithoutAnUnderlay(t *testing.T) {
 		t.Errorf("left in the underlay: %v, %v", left, err)
 	}
 }
+
+func TestTheGeneratorRefusesAStreamWithAWrongRateOrNode(t *testing.T) {
+	s := newSite(t, vppsim.Config{}, 1)
+	cli := func(line string) *vlib.CliInbandReply {
+		return invoke(t, s.conn, &vlib.CliInband{Cmd: line}, &vlib.CliInbandReply{})
+	}
+	const frame = "data { hex 0x000000000002000000000001080000 } }"
+	for _, stream := range []string{
+		"new { name x limit 1 size 64-64 source pg1 node vxlan_tunnel0 " + frame,                       // a node sends without a rate
+		"new { name x limit 1 size 64-64 node vxlan_tunnel0 " + frame,                                  // without a source too
+		"new { name x limit 1 rate 1000 size 64-64 source pg1 node ethernet-input " + frame,            // ethernet-input is no interface
+		"new { name x limit 1 rate 1000 size 64-64 source pg1 node vxlan_tunnel1 " + frame,             // no such interface
+		"new { name x limit 1 rate 1000 size 64-64 interface pg1 node ethernet-input " + frame,         // an interface receives without a rate
+		"new { name x limit 1 size 64-64 interface pg1 node vxlan_tunnel0 " + frame,                    // an interface receives by ethernet-input
+		"new { name x limit 1 size 64-64 interface pg2 node ethernet-input " + frame,                   // no such generator
+		"new { name x limit 1 size 64-64 interface pg1 node ethernet-input data { hex 0x000000000 } }", // half a byte
+	} {
+		if reply := cli("packet-generator " + stream); reply.Retval == 0 || reply.Reply == "" {
+			t.Errorf("%s: retval %d, %q", stream, reply.Retval, reply.Reply)
+		}
+	}
+	if streams := cli("show packet-generator").Reply; streams != "no streams currently defined\n" {
+		t.Errorf("streams after refusals: %s", streams)
+	}
+	for _, stream := range []string{
+		"new { name x limit 1 rate 1000 size 64-64 source pg1 node vxlan_tunnel0 " + frame,
+		"new { name x limit 1 size 64-64 interface pg1 node ethernet-input " + frame,
+	} {
+		if reply := cli("packet-generator " + stream); reply.Retval != 0 || reply.Reply != "" {
+			t.Errorf("%s: retval %d, %q", stream, reply.Retval, reply.Reply)
+		}
+	}
+}
