@@ -1,15 +1,18 @@
 package converge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"longline.dev/agent/internal/activationtest"
 	"longline.dev/agent/internal/calibration"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/roundtrip"
 	"longline.dev/agent/internal/statseg"
@@ -223,4 +226,208 @@ func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
 		}
 	}
 	return tested
+}
+
+// ErrTracing reports that another trace is running.
+var ErrTracing = notTesting("another trace is under way: only one at a time has VPP's tracer")
+
+// Tracer captures packets with VPP's tracer. VPP has only one, so only one trace runs at a time.
+type Tracer struct {
+	engine  *Engine
+	tracing sync.Mutex
+}
+
+// NewTracer returns a tracer for the engine's VPP.
+func NewTracer(engine *Engine) *Tracer { return &Tracer{engine: engine} }
+
+// begin prevents other traces until the trace calls end. The engine's FinishWork ends the context working, and
+// waits for the call of end. begin returns ErrTracing, ErrNoVPP or an error of the connection.
+func (t *Tracer) begin(ctx context.Context) (session Session, working context.Context, end func(), err error) {
+	if !t.tracing.TryLock() {
+		return nil, nil, nil, ErrTracing
+	}
+	working, release := t.engine.untilStopped(ctx)
+	end = func() {
+		release()
+		t.tracing.Unlock()
+	}
+	if session, err = t.engine.Session(); err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return session, working, end, nil
+}
+
+// Trace captures packets of a line with VPP's tracer. It changes no configuration and does not delay a
+// converge, so it also works on a frozen router. It returns ErrTracing, *NotTestingError if the line has no
+// interfaces here, errors of packettrace.Capture, ErrNoVPP, ErrStopping or an error of the connection.
+func (t *Tracer) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error) {
+	e := t.engine
+	session, ctx, end, err := t.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	before, err := e.interfacesOf(ctx, vll)
+	if err != nil {
+		return nil, err
+	}
+	if len(before) == 0 {
+		return nil, notTesting("the agent has made nothing for line %s in VPP", vll)
+	}
+	e.log.Info("trace", "vll", vll, "packets", packets, "for", most.String())
+	threads := 1 + session.Info().Workers
+	result, err := packettrace.Capture(ctx, session, packettrace.Request{Interfaces: before, Threads: threads, Packets: packets, For: most})
+	if err != nil {
+		return nil, e.orStopped(err)
+	}
+	// VPP reuses interface indices. If the interfaces have changed, the packets may belong to another line.
+	after, err := e.interfacesOf(ctx, vll)
+	if err != nil {
+		return nil, err
+	}
+	if !maps.Equal(before, after) {
+		return nil, notTesting("the interfaces of line %s changed during the trace, so nothing is shown; try again", vll)
+	}
+	return result, nil
+}
+
+// interfacesOf returns the names of the line's current interfaces by index.
+func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]string, error) {
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	defer e.busy.Unlock()
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	stored := e.storedOrEmpty()
+	snapshot, err := e.quickObservation(ctx, session, stored) // a quick observation detects interfaces that reuse an index
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[uint32]string)
+	for _, h := range e.diff(stored, snapshot, e.journal.Of(snapshot.Boot), nil).Owned {
+		if h.End.VLL == vll {
+			found[h.Interface.Index] = h.Interface.Name
+		}
+	}
+	return found, nil
+}
+
+// searchUnknownFor is the longest search for frames of unknown VLANs.
+const searchUnknownFor = 10 * time.Second
+
+// UnknownVLANs counts, for each of these VLANs, the frames that VPP drops because it does not know their
+// VLAN. It changes no forwarding and does not delay a converge. When it has found that the tracer
+// is free, and before it changes the tracer, it calls the function begin. It returns ErrTracing,
+// errors of packettrace.UnknownVLANs, ErrNoVPP or an error of the connection.
+func (t *Tracer) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error) {
+	session, ctx, end, err := t.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	threads := 1 + session.Info().Workers
+	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor, Begin: begin})
+}
+
+// ClearTracer removes filters and packets from VPP's tracer. An agent leaves filters and packets in the
+// tracer if it is killed during UnknownVLANs. It returns ErrTracing, ErrNoVPP or an error of the connection.
+func (t *Tracer) ClearTracer(ctx context.Context) error {
+	session, ctx, end, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return packettrace.Clear(ctx, session)
+}
+
+// InServiceError says why this router must not be calibrated: it is in service, or it is not known to be
+// under maintenance.
+type InServiceError struct{ Why string }
+
+func (e *InServiceError) Error() string { return e.Why }
+
+// Calibrated is the result of a calibration.
+type Calibrated struct {
+	*calibration.Result
+	AtMS int64
+	VPP  vpp.Info
+}
+
+// Calibrator measures the cost of encapsulations in the engine's VPP.
+type Calibrator struct {
+	engine      *Engine
+	maintenance func() (on, known bool)
+}
+
+// NewCalibrator returns a calibrator. maintenance reports whether this router is under maintenance in the portal.
+// known is false if the portal has not reported this recently.
+func NewCalibrator(engine *Engine, maintenance func() (on, known bool)) *Calibrator {
+	return &Calibrator{engine, maintenance}
+}
+
+// Calibrate measures the cost of encapsulations on this router. The router must be under maintenance in the
+// portal. Lines that carry frames on this router influence the figures, because they share VPP's
+// graph and threads with the measurement. If there are such lines, Calibrate measures only if
+// withLines is true. No converge runs during the measurement.
+//
+// It returns *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
+// *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.
+func (c *Calibrator) Calibrate(ctx context.Context, withLines bool) (*Calibrated, error) {
+	e := c.engine
+	ctx, release := e.untilStopped(ctx)
+	defer release()
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	defer e.busy.Unlock()
+	if err := cmp.Or(e.frozen(), c.allowed(withLines)); err != nil {
+		return nil, err
+	}
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	found := &Calibrated{VPP: session.Info()}
+	if found.VPP.Simulated() {
+		return nil, &calibration.CannotError{Why: "this is a stand-in for VPP: it forwards no frames, and they cost it nothing"}
+	}
+	if e.options.FreeInterfaces != nil { // VPP aborts if it has too many interfaces
+		snapshot, err := e.quickObservation(ctx, session, e.storedOrEmpty())
+		if err != nil {
+			return nil, err
+		}
+		if free, err := e.options.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < calibration.Interfaces {
+			return nil, &calibration.CannotError{Why: fmt.Sprintf("VPP's stats segment has no room for %d more interfaces", calibration.Interfaces)}
+		}
+	}
+	if found.Result, err = calibration.Measure(ctx, session, calibration.Usual); err != nil {
+		return nil, e.orStopped(err)
+	}
+	found.AtMS = e.now().UnixMilli()
+	e.log.Info("calibrated", "rounds", found.Rounds, "frames", found.Frames, "figures", len(found.Figures))
+	return found, nil
+}
+
+func (c *Calibrator) allowed(withLines bool) error {
+	on, known := c.maintenance()
+	carrying := 0
+	for _, end := range c.engine.storedOrEmpty().Present {
+		if end.AdminUp && !end.Testing {
+			carrying++
+		}
+	}
+	switch {
+	case !known:
+		return &InServiceError{"whether this router is under maintenance is not known: the portal has not reported it recently"}
+	case !on:
+		return &InServiceError{"the portal does not have this router under maintenance: begin it there first"}
+	case carrying > 0 && !withLines:
+		return &InServiceError{fmt.Sprintf("lines carry frames here, at %d of their ends, and would share VPP with the calibration: their frames would come later, "+
+			"by up to a millisecond, and some may be lost; drain the router first, or calibrate with -with-lines", carrying)}
+	}
+	return nil
 }
