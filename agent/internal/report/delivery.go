@@ -1,14 +1,21 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -162,4 +169,175 @@ func (r *Reporter) Taken() map[string]time.Time {
 		taken[kind] = time.UnixMilli(at)
 	}
 	return taken
+}
+
+const (
+	// postTimeout is the time limit of a request with a small body. The limit grows by a second for every
+	// slowestRate bytes of the body.
+	postTimeout = 10 * time.Second
+	slowestRate = 256 << 10
+	maxAnswer   = 1 << 20 // largest response that is read (bytes)
+)
+
+// statusError is a response with a status after which the report may be sent again.
+type statusError struct{ Status int }
+
+func (e *statusError) Error() string { return fmt.Sprintf("report: status %d", e.Status) }
+
+// RefusedError says that the portal permanently refuses this report (413, 422), with the portal's reason.
+type RefusedError struct {
+	Status int
+	Detail string
+}
+
+func (e *RefusedError) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("refused with status %d: %s", e.Status, e.Detail), ": ")
+}
+
+// ErrNotStored reports status 412: the report contains only the name of a list, and the portal does not have
+// this list or needs its content.
+var ErrNotStored = errors.New("report: the portal needs the complete report")
+
+// Client posts reports to the portal's API for agents.
+type Client struct {
+	url    string
+	config *tls.Config
+	http   atomic.Pointer[http.Client]
+}
+
+// NewClient returns a client that posts under the portal's base URL.
+func NewClient(url string, config *tls.Config) *Client {
+	c := &Client{url: strings.TrimSuffix(url, "/"), config: config}
+	c.http.Store(c.connections())
+	return c
+}
+
+func (c *Client) connections() *http.Client {
+	transport := &http.Transport{TLSClientConfig: c.config, ForceAttemptHTTP2: true, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
+	return &http.Client{Transport: transport}
+}
+
+// After Reconnect, requests use new connections with the current certificate and CAs. The connection of a
+// running request is closed after that request.
+func (c *Client) Reconnect() { c.http.Swap(c.connections()).CloseIdleConnections() }
+
+// Post sends a report and decodes the response into answer. It returns *RefusedError, ErrNotStored, or
+// another error. After another error, the report may be sent again.
+func (c *Client) Post(ctx context.Context, kind string, report, answer any) error {
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, postTimeout+time.Duration(len(body)/slowestRate)*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/api/agent/v1/"+kind, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Load().Do(request)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+		if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer); err != nil {
+			return fmt.Errorf("report: answer: %w", err)
+		}
+		return nil
+	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		var why struct{ Detail string }
+		_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&why) // a refusal may have no body
+		return &RefusedError{response.StatusCode, why.Detail}
+	case http.StatusPreconditionFailed:
+		return ErrNotStored
+	}
+	return &statusError{response.StatusCode}
+}
+
+// etags contains the names that the portal assigned to the lists of the last report. The portal stores these
+// lists. If a list is unchanged, the next report contains only the list's name. watch is the name of the list
+// of watched routes. The portal sends this list to the agent, and only if it has changed.
+type etags struct {
+	watch                  string
+	routes, ends, circuits namedList
+}
+
+// namedList identifies a list that the portal has stored, by the SHA-256 of its content. The list's name is
+// "" if the portal has assigned none.
+type namedList struct {
+	content [sha256.Size]byte
+	etag    string
+}
+
+// observedWire is an "observed" report as it is sent: each long list is either complete or replaced by its
+// name.
+type observedWire struct {
+	observedBody
+	Routes   json.RawMessage `json:"routes"`
+	Ends     json.RawMessage `json:"ends"`
+	Circuits json.RawMessage `json:"circuits"`
+	// WatchETag is the name of the list of watched routes that the agent has received. It is absent if the agent
+	// has received none.
+	WatchETag string `json:"watch_etag,omitempty"`
+}
+
+type observedAnswer struct {
+	// WatchRoutes is null if the list is unchanged since WatchETag.
+	WatchRoutes []string `json:"watch_routes"`
+	// Maintenance is nil from portals that do not support calibration.
+	Maintenance *bool `json:"maintenance"`
+	// Freeze is nil if the portal does not support freezes. It is the JSON value null if the portal requests
+	// no freeze.
+	Freeze json.RawMessage `json:"freeze"`
+	// UnderlayTable is 0 from portals that do not support underlay tables.
+	UnderlayTable uint32 `json:"underlay_table"`
+	ETags         struct {
+		WatchRoutes string `json:"watch_routes"`
+		Routes      string `json:"routes"`
+		Ends        string `json:"ends"`
+		Circuits    string `json:"circuits"` // "" from portals that do not support circuits
+	} `json:"etags"`
+}
+
+// post sends a report. If the portal does not have a list that the report only names, or needs the list's
+// content, post sends the complete report. It returns the errors of the Poster.
+func (e *etags) post(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
+	routes, routesErr := json.Marshal(report.Routes)
+	ends, endsErr := json.Marshal(report.Ends)
+	circuits, circuitsErr := json.Marshal(report.Circuits)
+	if err := errors.Join(routesErr, endsErr, circuitsErr); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	post := func() (*observedAnswer, error) {
+		wire := observedWire{
+			observedBody: report, WatchETag: e.watch,
+			Routes: e.routes.orWhole(routes), Ends: e.ends.orWhole(ends), Circuits: e.circuits.orWhole(circuits),
+		}
+		var answer observedAnswer
+		if err := to.Post(ctx, "observed", wire, &answer); err != nil {
+			return nil, err
+		}
+		given := answer.ETags
+		*e = etags{given.WatchRoutes, namedAs(given.Routes, routes), namedAs(given.Ends, ends), namedAs(given.Circuits, circuits)}
+		return &answer, nil
+	}
+	answer, err := post()
+	if errors.Is(err, ErrNotStored) {
+		*e = etags{}
+		answer, err = post()
+	}
+	return answer, err
+}
+
+func namedAs(etag string, list []byte) namedList { return namedList{sha256.Sum256(list), etag} }
+
+// orWhole returns the name of the stored list if list has the same content, otherwise list.
+func (n namedList) orWhole(list []byte) json.RawMessage {
+	if n.etag == "" || n.content != sha256.Sum256(list) {
+		return list
+	}
+	name, _ := json.Marshal(map[string]string{"etag": n.etag}) // a string is always valid JSON
+	return name
 }
