@@ -34,7 +34,7 @@ VPP_MESSAGE = re.compile(
 
 def configuration_keys() -> dict[str, tuple[str, set[str]]]:
     """Return the default and the allowed values of each key of the agent's configuration, empty if none."""
-    source = (INTERNAL / "config" / "keys.go").read_text()
+    source = (INTERNAL / "config" / "config.go").read_text()
     found = {}
     for entry in re.findall(r'\{path: "(.*?)\)\},\n', source, re.DOTALL):
         default = re.search(r'standard: "([^"]*)"', entry)

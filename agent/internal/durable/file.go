@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -168,4 +170,130 @@ func isStill(file *os.File, folder string) bool {
 	}
 	now, err := os.Stat(folder)
 	return err == nil && os.SameFile(locked, now)
+}
+
+// asideSuffix is appended to the name of a file that was set aside. From the second such file on, a number
+// follows the suffix.
+const asideSuffix = ".set-aside"
+
+// SetAsideFile is an unusable file that was renamed to Path, where an operator can read it.
+type SetAsideFile struct {
+	Path string `json:"file"`
+	Why  string `json:"why"`
+}
+
+// SetAside renames a file to keep it and to free its name. If the rename fails, Path is the old name.
+func SetAside(path string, why error) SetAsideFile {
+	to := path + asideSuffix
+	for n := 2; exists(to); n++ {
+		to = fmt.Sprintf("%s%s-%d", path, asideSuffix, n)
+	}
+	if err := os.Rename(path, to); err != nil {
+		return SetAsideFile{path, fmt.Sprintf("%v; and it cannot be renamed: %v", why, err)}
+	}
+	return SetAsideFile{to, why.Error()}
+}
+
+// AllSetAside returns all files that are set aside: the files in now, and the files that earlier starts of
+// the agent left in the folders.
+func AllSetAside(now []SetAsideFile, folders ...string) []SetAsideFile {
+	all := slices.Clone(now)
+	for _, folder := range folders {
+		entries, _ := os.ReadDir(folder) // a folder that cannot be read counts as empty
+		for _, entry := range entries {
+			path := filepath.Join(folder, entry.Name())
+			if strings.Contains(entry.Name(), asideSuffix) && !slices.ContainsFunc(all, func(a SetAsideFile) bool { return a.Path == path }) {
+				all = append(all, SetAsideFile{path, "it could not be used at an earlier start of the agent"})
+			}
+		}
+	}
+	return all
+}
+
+// StillSetAside returns the files of all that still exist. It omits the files that an operator has removed.
+func StillSetAside(all []SetAsideFile) []SetAsideFile {
+	return slices.DeleteFunc(slices.Clone(all), func(a SetAsideFile) bool { return !exists(a.Path) })
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+const (
+	reserveName = "reserve"
+	// overhead is the disk space (bytes, rounded up) that a file takes in addition to its content.
+	// The size of a reserve is a multiple of overhead.
+	overhead = 16 << 10
+)
+
+// reserving serializes the use of reserves. Without it, one goroutine could refill a reserve with
+// the space that Replace in another goroutine has released and not used yet.
+var reserving sync.Mutex
+
+// Reserve keeps at least the given space (bytes) in a folder for use by Replace when the disk is full. The
+// reserve is a file of that size. Only Replace shortens it. Reserve returns an error of the disk, for example
+// if the disk has no room for the reserve.
+func Reserve(folder string, size int64) error {
+	reserving.Lock()
+	defer reserving.Unlock()
+	return reserve(folder, size)
+}
+
+func reserve(folder string, size int64) error {
+	path := filepath.Join(folder, reserveName)
+	size = (size + overhead - 1) / overhead * overhead
+	kept := kept(path)
+	if kept >= size {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("reserve: %w", err)
+	}
+	defer file.Close()
+	err = unix.Fallocate(int(file.Fd()), 0, 0, size)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		_, err = file.WriteAt(make([]byte, size-kept), kept)
+	}
+	if err != nil {
+		return fmt.Errorf("reserve %d bytes in %s: %w", size, folder, err)
+	}
+	return nil
+}
+
+// kept returns the size of a reserve (bytes).
+func kept(reserve string) int64 {
+	info, err := os.Stat(reserve)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// withReserve calls write. If the disk is full, it releases some space of the folder's reserve and calls
+// write again, until write succeeds or the reserve is used up. After a success, withReserve refills
+// the reserve as far as the disk has room.
+func withReserve(folder string, size int64, write func() error) error {
+	reserving.Lock()
+	defer reserving.Unlock()
+	path := filepath.Join(folder, reserveName)
+	before := kept(path)
+	err := write()
+	for IsFull(err) && release(path, size+overhead) {
+		err = write()
+	}
+	if err == nil && before > 0 {
+		_ = reserve(folder, before) // if this fails, the next call of Reserve tries again
+	}
+	return err
+}
+
+// release shortens a reserve by the given size. If the file is not longer than the given size,
+// release removes it, so that an inode becomes free too. It returns false if there is no reserve.
+func release(path string, size int64) bool {
+	if left := kept(path) - size; left > 0 {
+		return os.Truncate(path, left) == nil
+	}
+	return os.Remove(path) == nil
 }

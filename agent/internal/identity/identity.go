@@ -2,16 +2,29 @@
 package identity
 
 import (
+	"bufio"
+	"bytes"
 	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
 	"longline.dev/agent/internal/config"
+	"longline.dev/agent/internal/durable"
 )
 
 // Portal is the portal's role.
@@ -152,4 +165,177 @@ func Usable(certificate, authorities []byte, key crypto.PublicKey, router string
 		return nil, fmt.Errorf("%w (this machine's clock shows %s)", err, now.UTC().Format(time.RFC3339))
 	}
 	return leaf, nil
+}
+
+// authorities are the CAs in a file. The file is read again for each handshake, so that a new CA applies
+// without a restart. If the file cannot be read, the CAs do not change, and the error is logged once.
+type authorities struct {
+	path string
+
+	mu     sync.Mutex
+	text   []byte
+	pool   *x509.CertPool
+	logged string
+}
+
+// read returns true if the file has changed. If the file is not valid, read returns an error and does not
+// change the CAs.
+func (a *authorities) read() (changed bool, err error) {
+	text, err := os.ReadFile(a.path)
+	if err != nil {
+		return false, fmt.Errorf("identity: %w", err)
+	}
+	if a.pool != nil && bytes.Equal(text, a.text) {
+		return false, nil
+	}
+	pool, err := parseAuthorities(text)
+	if err != nil {
+		return false, fmt.Errorf("identity: %s: %w", a.path, err)
+	}
+	a.text, a.pool = text, pool
+	return true, nil
+}
+
+func (a *authorities) now(log *slog.Logger) *x509.CertPool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed, err := a.read()
+	switch {
+	case err != nil && err.Error() != a.logged:
+		a.logged = err.Error()
+		log.Error("the CA's file cannot be used; the CAs read before stay in use", "error", err)
+	case err == nil:
+		a.logged = ""
+	}
+	if changed {
+		log.Info("the CA has changed", "file", a.path)
+	}
+	return a.pool
+}
+
+// parseAuthorities parses the whole file, or returns an error. For example, a file that is just being written
+// may end inside a certificate.
+func parseAuthorities(text []byte) (*x509.CertPool, error) {
+	pool, found := x509.NewCertPool(), 0
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		pool.AddCert(certificate)
+		found++
+	}
+	switch begun := bytes.Count(text, []byte("-----BEGIN ")); {
+	case found == 0:
+		return nil, errors.New("it contains no certificate")
+	case found < begun:
+		return nil, errors.New("a certificate in it is cut off")
+	}
+	return pool, nil
+}
+
+// ErrRevoked says that a certificate is in the list of revoked certificates.
+var ErrRevoked = errors.New("identity: the certificate has been revoked")
+
+// Valid returns an error for a certificate that tls.revoked lists. While the list cannot be read, Valid
+// refuses every certificate, because the loss of the file must not make a stolen key valid again. Each call
+// reads the list again.
+func (f *Files) Valid(certificate *x509.Certificate) error {
+	if f.paths.Revoked == "" {
+		return nil
+	}
+	list, err := os.ReadFile(f.paths.Revoked)
+	if err != nil {
+		return fmt.Errorf("identity: the list of revoked certificates: %w", err)
+	}
+	fingerprints, err := parseFingerprints(list)
+	if err != nil {
+		return fmt.Errorf("identity: %s: %w", f.paths.Revoked, err)
+	}
+	if fingerprints[sha256.Sum256(certificate.Raw)] {
+		return ErrRevoked
+	}
+	return nil
+}
+
+func parseFingerprints(list []byte) (map[[sha256.Size]byte]bool, error) {
+	found := make(map[[sha256.Size]byte]bool)
+	lines := bufio.NewScanner(bytes.NewReader(list))
+	for number := 1; lines.Scan(); number++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		text = strings.ReplaceAll(strings.TrimSpace(text), ":", "")
+		if text == "" {
+			continue
+		}
+		fingerprint, err := hex.DecodeString(text)
+		if err != nil || len(fingerprint) != sha256.Size {
+			return nil, fmt.Errorf("line %d is not a SHA-256 fingerprint (64 hexadecimal digits, colons allowed)", number)
+		}
+		found[[sha256.Size]byte(fingerprint)] = true
+	}
+	return found, lines.Err()
+}
+
+// pending returns the path where a file waits until all files of a set are written.
+func pending(path string) string { return path + ".new" }
+
+// PendingKey returns the path of the private key while its certificate is being requested.
+func PendingKey(paths config.TLS) string { return pending(paths.Key) }
+
+// Written returns all files that an enrolment or a renewal writes.
+func Written(paths config.TLS) []string {
+	var files []string
+	for _, path := range []string{paths.Key, paths.Certificate, paths.CA} {
+		files = append(files, path, pending(path))
+	}
+	return files
+}
+
+// Install replaces the certificate and the CA by the given certificate and CA, and the key by the pending
+// key. It replaces all three files or none, even if the process crashes. The pending certificate is written
+// last and renamed last. So while the pending certificate exists, the other pending files are complete, and
+// Finish can complete the installation.
+func Install(paths config.TLS, certificate, ca []byte) error {
+	if err := durable.Replace(pending(paths.CA), ca); err != nil {
+		return err
+	}
+	if err := durable.Replace(pending(paths.Certificate), certificate); err != nil {
+		return err
+	}
+	return Finish(paths)
+}
+
+// Finish completes an interrupted Install. If no Install was interrupted, it does nothing.
+func Finish(paths config.TLS) error {
+	if _, err := os.Stat(pending(paths.Certificate)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, path := range []string{paths.CA, paths.Key, paths.Certificate} {
+		err := os.Rename(pending(path), path)
+		if errors.Is(err, fs.ErrNotExist) && path != paths.Certificate {
+			continue // renamed before the interruption
+		}
+		if err != nil {
+			return fmt.Errorf("identity: finish storing a new certificate: %w", err)
+		}
+		if err := durable.SyncFolder(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("identity: finish storing a new certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// Request returns a PKCS #10 request (RFC 2986) for a router's certificate, in PEM. The portal uses only the
+// key in the request. The names are for people who read the request.
+func Request(router string, key crypto.PrivateKey) ([]byte, error) {
+	role, err := url.Parse(Router(router))
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "router-" + router}, URIs: []*url.URL{role}}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }
