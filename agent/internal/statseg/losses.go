@@ -1,8 +1,6 @@
 package statseg
 
 import (
-	"fmt"
-	"math"
 	"path"
 	"strings"
 
@@ -153,94 +151,4 @@ func perIndex(threads adapter.SimpleCounterStat) []uint64 {
 		}
 	}
 	return counts
-}
-
-// VPP aborts, and forwarding stops, when its stats segment is full. Every interface uses a part of the
-// segment. A VPP 25.10 with the default `statseg { size 32M }` and one thread aborted when it had between
-// 7,000 and 8,000 interfaces (measured). With worker threads, the limit is lower.
-const (
-	// memoryEntry is a vector of one heap's figures in bytes. The first two are the total and the used size
-	// (vlib/stats/provider_mem.c).
-	memoryEntry = "/mem/stat segment"
-	// bare is the size of a segment without interfaces, in bytes. perInterface is the size of the names of
-	// one interface in the directory, and perThread the size of the counters of one interface in one thread,
-	// both in bytes. The measured sizes are 0.55 MB, 2.4 kB and 0.2 kB. perInterface and perThread are 1.5
-	// times the measured sizes, to allow for growth.
-	bare         = 560_000
-	perInterface = 3600
-	perThread    = 300
-	// fillable is the share of the segment that may be in use. When a vector grows, VPP allocates a new
-	// vector of 1.5 times the size while the old vector still exists. The directory takes nearly all of the
-	// segment. When it grows, it needs 1 + 1.5 times its size.
-	fillable = 0.45
-)
-
-// Memory describes the size and the use of the segment.
-type Memory struct {
-	BootMS      int64  // ms since the Unix epoch
-	Total, Used uint64 // bytes; VPP updates Used every update-interval, by default 10 s
-	Threads     int    // number of threads that keep counters
-	Slots       int    // number of slots for interfaces, including the slots of deleted interfaces
-}
-
-// FreeInterfaces returns the number of interfaces that certainly fit into the segment in addition to the live
-// interfaces. The result is never negative. VPP reuses the slots of deleted interfaces. VPP's figure for the
-// used memory may be old. So FreeInterfaces also calculates the used memory, and uses the larger of the two
-// values.
-func (m Memory) FreeInterfaces(live int) int {
-	each := float64(perInterface + perThread*m.Threads)
-	used := max(float64(m.Used), bare+each*float64(m.Slots))
-	return max(0, m.Slots-live) + int(max(0, fillable*float64(m.Total)-used)/each)
-}
-
-// FreeInterfaces returns the number of interfaces that fit into the segment of the VPP that started at
-// bootMS, in addition to the live interfaces. If VPP does not report the size of the segment, it returns
-// math.MaxInt. If the segment cannot be read, it returns math.MaxInt and an error.
-func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
-	var memory Memory
-	err := r.readFrom(bootMS, func(s *Segment) (int64, error) {
-		var err error
-		memory, err = s.Memory()
-		return memory.BootMS, err
-	})
-	if err != nil || memory.Total == 0 {
-		return math.MaxInt, err
-	}
-	return memory.FreeInterfaces(live), nil
-}
-
-// Fullness returns the memory use of the stats segment of the VPP behind the socket. It opens and closes its
-// own mapping, so it can run concurrently with all other reads.
-func Fullness(socket string) (Memory, error) {
-	segment, err := Open(socket, noWait)
-	if err != nil {
-		return Memory{}, err
-	}
-	defer segment.Close()
-	return segment.Memory()
-}
-
-// Memory reads the memory use of the segment. Total and Used are 0 if VPP does not report them.
-func (s *Segment) Memory() (Memory, error) {
-	entries, err := s.entries(memoryEntry, "/if/rx", bootEntry)
-	if err != nil {
-		return Memory{}, fmt.Errorf("read stats segment: %w", err)
-	}
-	var m Memory
-	for _, entry := range entries {
-		switch data := entry.Data.(type) {
-		case adapter.ScalarStat:
-			m.BootMS = int64(float64(data) * 1000)
-		case adapter.SimpleCounterStat:
-			if len(data) > 0 && len(data[0]) >= 2 {
-				m.Total, m.Used = uint64(data[0][0]), uint64(data[0][1])
-			}
-		case adapter.CombinedCounterStat:
-			m.Threads = len(data)
-			for _, thread := range data {
-				m.Slots = max(m.Slots, len(thread))
-			}
-		}
-	}
-	return m, nil
 }
