@@ -32,11 +32,7 @@ func (s *Server) decode(body []byte) (*intent.Intent, *problem) {
 	return in, nil
 }
 
-func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, s.decode, func(in *intent.Intent) { s.accept(w, r, in) })
-}
-
-func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Intent) {
+func (s *Server) putIntent(r *http.Request, in *intent.Intent) (any, *problem) {
 	ids := requestIDs(r.Header)
 	// Log the request IDs before the work begins, because all changes in VPP from here on belong to these
 	// requests.
@@ -47,34 +43,30 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 	reused, isReused := errors.AsType[*intent.GenerationReusedError](err)
 	switch {
 	case refusal != nil:
-		refusal.write(w)
+		return nil, refusal
 	case isOld:
-		problem{Type: "old-generation", Title: "An older generation", Status: http.StatusConflict,
-			Detail: fmt.Sprintf("generation %d is stored", old.Stored), Stored: old.Stored, Generation: old.Generation}.write(w)
+		return nil, &problem{Type: "old-generation", Title: "An older generation", Status: http.StatusConflict,
+			Detail: fmt.Sprintf("generation %d is stored", old.Stored), Stored: old.Stored, Generation: old.Generation}
 	case isReused:
-		problem{Type: "generation-reused", Title: "A generation used twice", Status: http.StatusConflict,
+		return nil, &problem{Type: "generation-reused", Title: "A generation used twice", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("generation %d is stored with other content", reused.Generation),
-			Stored: reused.Generation, Generation: reused.Generation}.write(w)
+			Stored: reused.Generation, Generation: reused.Generation}
 	case errors.Is(err, converge.ErrStopping):
-		unavailable(err).write(w)
+		return nil, unavailable(err)
 	case err != nil:
 		s.log.Error("intent not stored", "error", err)
-		internalError("storage", "The intent could not be stored", "nothing was changed: "+err.Error()).write(w)
-	default:
-		writeJSON(w, appliedOf(s.router, outcome))
+		return nil, internalError("storage", "The intent could not be stored", "nothing was changed: "+err.Error())
 	}
+	return appliedOf(s.router, outcome), nil
 }
 
-func (s *Server) postPlan(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, s.decode, func(in *intent.Intent) {
-		s.log.Info("plan", "generation", in.Generation, "request_ids", requestIDs(r.Header))
-		todo, _, err := s.engine.Plan(r.Context(), in)
-		if err != nil {
-			unavailable(err).write(w)
-			return
-		}
-		writeJSON(w, planOf(in, todo))
-	})
+func (s *Server) plan(r *http.Request, in *intent.Intent) (any, *problem) {
+	s.log.Info("plan", "generation", in.Generation, "request_ids", requestIDs(r.Header))
+	todo, _, err := s.engine.Plan(r.Context(), in)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return planOf(in, todo), nil
 }
 
 // maxRequestIDs is the largest number of request IDs that the agent logs. It limits the length of a line in

@@ -53,27 +53,26 @@ type DecidedBody struct {
 	Relabelled []RelabelledBody `json:"relabelled"` // the interfaces as they were before the decision
 }
 
-// claimOrRelease handles a claim or a release, which the engine carries out.
-func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.EndInterface, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
-			end, name := requested.Key, requested.Interface
-			found, err := do(r.Context(), end, name)
-			refusal := conflictOf(err, frozen,
-				conflictBy[*converge.NotRelabelledError]("not-relabelled", "Nothing to decide"),
-				conflictBy[*converge.NotClaimedError]("vpp-refused", "VPP did not do it"))
-			switch {
-			case refusal != nil:
-				refusal.write(w)
-			case errors.Is(err, converge.ErrNoVPP), errors.Is(err, converge.ErrStopping):
-				unavailable(err).write(w)
-			case err != nil:
-				s.log.Error("not decided", "end", end.String(), "interface", name, "error", err)
-				internalError("not-done", "It was not done to its end", err.Error()).write(w)
-			default:
-				writeJSON(w, DecidedBody{1, s.router, relabelledOf(found)})
-			}
-		})
+// claimOrRelease serves a claim or a release, which the function do of the engine carries out.
+func (s *Server) claimOrRelease(
+	do func(context.Context, intent.Key, string) ([]*plan.EndInterface, error),
+) func(*http.Request, *claimOrReleaseBody) (any, *problem) {
+	return func(r *http.Request, requested *claimOrReleaseBody) (any, *problem) {
+		end, name := requested.Key, requested.Interface
+		found, err := do(r.Context(), end, name)
+		refusal := conflictOf(err, frozen,
+			conflictBy[*converge.NotRelabelledError]("not-relabelled", "Nothing to decide"),
+			conflictBy[*converge.NotClaimedError]("vpp-refused", "VPP did not do it"))
+		switch {
+		case refusal != nil:
+			return nil, refusal
+		case errors.Is(err, converge.ErrNoVPP), errors.Is(err, converge.ErrStopping):
+			return nil, unavailable(err)
+		case err != nil:
+			s.log.Error("not decided", "end", end.String(), "interface", name, "error", err)
+			return nil, internalError("not-done", "It was not done to its end", err.Error())
+		}
+		return DecidedBody{1, s.router, relabelledOf(found)}, nil
 	}
 }
 
@@ -98,25 +97,22 @@ type RebuildBody struct {
 	intent.Key
 }
 
-// postRebuild requests that the sub-interface of an end is deleted and created again. The response confirms
-// the request. An event in the reports to the portal shows when the rebuild is done.
-func (s *Server) postRebuild(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
-		end := requested.Key
-		err := s.engine.RebuildVLAN(end)
-		refusal := conflictOf(err,
-			conflictIf(report.ErrNoSuchVLAN, "nothing-to-rebuild", "Nothing to rebuild"),
-			conflictIf(converge.ErrNotRepaired, "frozen", "The router is frozen"))
-		switch {
-		case refusal != nil:
-			refusal.write(w)
-		case err != nil:
-			s.log.Error("not rebuilt", "end", end.String(), "error", err)
-			internalError("not-done", "It was not done", err.Error()).write(w)
-		default:
-			writeJSON(w, RebuildBody{1, s.router, end})
-		}
-	})
+// rebuild requests that the sub-interface of an end is deleted and created again. The response confirms the
+// request. An event in the reports to the portal shows when the rebuild is done.
+func (s *Server) rebuild(_ *http.Request, requested *claimOrReleaseBody) (any, *problem) {
+	end := requested.Key
+	err := s.engine.RebuildVLAN(end)
+	refusal := conflictOf(err,
+		conflictIf(report.ErrNoSuchVLAN, "nothing-to-rebuild", "Nothing to rebuild"),
+		conflictIf(converge.ErrNotRepaired, "frozen", "The router is frozen"))
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case err != nil:
+		s.log.Error("not rebuilt", "end", end.String(), "error", err)
+		return nil, internalError("not-done", "It was not done", err.Error())
+	}
+	return RebuildBody{1, s.router, end}, nil
 }
 
 // longestReason is the length of the longest reason for a freeze (bytes).
@@ -127,15 +123,12 @@ type freezeRequest struct {
 	Seconds int64  `json:"seconds"`
 }
 
-func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeFreeze, func(requested *freezeRequest) {
-		begun, err := s.engine.FreezeHere(requested.Reason, time.Now().Add(time.Duration(requested.Seconds)*time.Second))
-		if err != nil {
-			notFrozen(err).write(w)
-			return
-		}
-		writeJSON(w, begun.Shown(time.Now()))
-	})
+func (s *Server) freeze(_ *http.Request, requested *freezeRequest) (any, *problem) {
+	begun, err := s.engine.FreezeHere(requested.Reason, time.Now().Add(time.Duration(requested.Seconds)*time.Second))
+	if err != nil {
+		return nil, notFrozen(err)
+	}
+	return begun.Shown(time.Now()), nil
 }
 
 func decodeFreeze(body []byte) (*freezeRequest, *problem) {
@@ -149,25 +142,23 @@ func decodeFreeze(body []byte) (*freezeRequest, *problem) {
 	return &requested, nil
 }
 
-func (s *Server) postUnfreeze(w http.ResponseWriter, r *http.Request) {
-	anything := func([]byte) (*struct{}, *problem) { return &struct{}{}, nil }
-	takeRequest(s, w, r, anything, func(*struct{}) {
-		if err := s.engine.Unfreeze(); err != nil {
-			notFrozen(err).write(w)
-			return
-		}
-		writeJSON(w, s.engine.Status().Freeze.Shown(time.Now()))
-	})
+func ignoreBody([]byte) (*struct{}, *problem) { return &struct{}{}, nil }
+
+func (s *Server) unfreeze(*http.Request, *struct{}) (any, *problem) {
+	if err := s.engine.Unfreeze(); err != nil {
+		return nil, notFrozen(err)
+	}
+	return s.engine.Status().Freeze.Shown(time.Now()), nil
 }
 
-func notFrozen(err error) problem {
+func notFrozen(err error) *problem {
 	refusal := conflictOf(err,
 		conflictBy[*converge.TestUnderWayError]("test-under-way", "A line is being tested"),
 		conflictBy[*freeze.OtherError]("frozen", "This router is frozen already"),
 		conflictIf(freeze.ErrNone, "not-frozen", "There is no freeze"))
 	switch {
 	case refusal != nil:
-		return *refusal
+		return refusal
 	case errors.Is(err, converge.ErrStopping):
 		return unavailable(err)
 	}
@@ -199,19 +190,16 @@ type CalibrationBody struct {
 	Missing      []missingBody        `json:"missing"`
 }
 
-func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeCalibration, func(requested *calibrationRequest) {
-		found, err := s.engine.Calibrate(r.Context(), requested.WithLines)
-		if err != nil {
-			s.log.Warn("not calibrated", "error", err)
-			problemOf(err, frozen, vppRefused,
-				conflictBy[*converge.InServiceError]("in-service", "The router is in service, and nothing was done"),
-				conflictBy[*calibration.CannotError]("cannot-calibrate", "Nothing can be measured here"),
-				conflictBy[*calibration.DisturbedError]("disturbed", "Other frames disturbed the measurement")).write(w)
-			return
-		}
-		writeJSON(w, s.calibrationOf(found))
-	})
+func (s *Server) calibrate(r *http.Request, requested *calibrationRequest) (any, *problem) {
+	found, err := s.engine.Calibrate(r.Context(), requested.WithLines)
+	if err != nil {
+		s.log.Warn("not calibrated", "error", err)
+		return nil, problemOf(err, frozen, vppRefused,
+			conflictBy[*converge.InServiceError]("in-service", "The router is in service, and nothing was done"),
+			conflictBy[*calibration.CannotError]("cannot-calibrate", "Nothing can be measured here"),
+			conflictBy[*calibration.DisturbedError]("disturbed", "Other frames disturbed the measurement"))
+	}
+	return s.calibrationOf(found), nil
 }
 
 func decodeCalibration(body []byte) (*calibrationRequest, *problem) {
@@ -257,26 +245,22 @@ type TraceBody struct {
 	Packets  []packettrace.Packet `json:"packets"`
 }
 
-func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeTrace, func(requested *traceRequest) {
-		named, unnamed := s.lineNamed(r.Context(), requested.Of)
-		if unnamed != nil {
-			unnamed.write(w)
-			return
-		}
-		found, err := s.engine.Trace(r.Context(), named.vll, requested.Packets, time.Duration(requested.Seconds)*time.Second)
-		if err != nil {
-			s.log.Warn("no trace", "error", err)
-			problemOf(err, // a refusal by VPP counts as unavailable here
-				conflictIf(converge.ErrTracing, "tracer-in-use", "The tracer is in use"),
-				conflictBy[*packettrace.InUseError]("tracer-in-use", "The tracer is in use"),
-				conflictBy[*packettrace.CannotError]("cannot-trace", "Nothing can be traced here"),
-				conflictBy[*packettrace.LeftError]("trace-left", "Something is left in VPP's tracer"),
-				conflictBy[*converge.NotTestingError]("not-traced", "Nothing was traced")).write(w)
-			return
-		}
-		writeJSON(w, TraceBody{1, s.router, named.vll, found.Examined, found.Packets})
-	})
+func (s *Server) trace(r *http.Request, requested *traceRequest) (any, *problem) {
+	named, unnamed := s.lineNamed(r.Context(), requested.Of)
+	if unnamed != nil {
+		return nil, unnamed
+	}
+	found, err := s.engine.Trace(r.Context(), named.vll, requested.Packets, time.Duration(requested.Seconds)*time.Second)
+	if err != nil {
+		s.log.Warn("no trace", "error", err)
+		return nil, problemOf(err, // a refusal by VPP counts as unavailable here
+			conflictIf(converge.ErrTracing, "tracer-in-use", "The tracer is in use"),
+			conflictBy[*packettrace.InUseError]("tracer-in-use", "The tracer is in use"),
+			conflictBy[*packettrace.CannotError]("cannot-trace", "Nothing can be traced here"),
+			conflictBy[*packettrace.LeftError]("trace-left", "Something is left in VPP's tracer"),
+			conflictBy[*converge.NotTestingError]("not-traced", "Nothing was traced"))
+	}
+	return TraceBody{1, s.router, named.vll, found.Examined, found.Packets}, nil
 }
 
 func decodeTrace(body []byte) (*traceRequest, *problem) {
@@ -314,47 +298,42 @@ type testFramesBody struct {
 	AgentVersion string           `json:"agent_version"`
 }
 
-func (s *Server) postTestFrames(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, testDecoder(intent.DecodeTestFrames), func(requested *intent.TestFrames) { s.sendTestFrames(w, r, requested) })
-}
-
 // testDecoder returns a decoder that turns the errors of decode into responses.
 func testDecoder[T any](decode func([]byte) (*T, error)) func([]byte) (*T, *problem) {
 	return func(body []byte) (*T, *problem) {
 		requested, err := decode(body)
 		if err != nil {
-			return nil, new(invalidTest(err))
+			return nil, invalidTest(err)
 		}
 		return requested, nil
 	}
 }
 
-func invalidTest(err error) problem {
+func invalidTest(err error) *problem {
 	refusal := unprocessable("invalid-test", "The test is not valid", "nothing was sent")
 	if malformed, is := errors.AsType[*intent.MalformedError](err); is {
 		refusal.Errors = []intent.Error{{Code: "malformed_json", Detail: malformed.Detail}}
 	} else if invalid, is := errors.AsType[*intent.InvalidError](err); is {
 		refusal.Errors = invalid.Errors
 	}
-	return *refusal
+	return refusal
 }
 
-func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, requested *intent.TestFrames) {
+func (s *Server) sendTestFrames(r *http.Request, requested *intent.TestFrames) (any, *problem) {
 	s.log.Info("test frames", "end", requested.Key.String(), "revision", requested.Revision, "frame", requested.Frame, "count", requested.Count,
 		"request_ids", requestIDs(r.Header))
 	result, err := s.engine.SendTestFrames(r.Context(), requested)
 	if err != nil {
-		failedTest(err).write(w)
-		return
+		return nil, failedTest(err)
 	}
 	c := result.Counters
-	writeJSON(w, testFramesBody{
+	return testFramesBody{
 		1, s.router, requested.Key, requested.Revision, result.Sent,
 		testCountersBody{result.AtMS, c.Rx, c.Tx, c.Fragmented, c.Reassembled}, result.VPP.Version, s.version,
-	})
+	}, nil
 }
 
-func failedTest(err error) problem {
+func failedTest(err error) *problem {
 	if _, tooLong := errors.AsType[*converge.FrameTooLongError](err); tooLong {
 		return invalidTest(&intent.InvalidError{Errors: []intent.Error{{Pointer: "/frame", Code: "out_of_range", Detail: err.Error()}}})
 	}
@@ -376,18 +355,13 @@ type roundTripsBody struct {
 	MaxUS    int64 `json:"max_us"`
 }
 
-func (s *Server) postRoundTrips(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, testDecoder(intent.DecodeRoundTrip), func(requested *intent.RoundTrip) { s.measureRoundTrip(w, r, requested) })
-}
-
-func (s *Server) measureRoundTrip(w http.ResponseWriter, r *http.Request, requested *intent.RoundTrip) {
+func (s *Server) measureRoundTrip(r *http.Request, requested *intent.RoundTrip) (any, *problem) {
 	times, err := s.engine.MeasureRoundTrip(r.Context(), requested)
 	if err != nil {
-		failedTest(err).write(w)
-		return
+		return nil, failedTest(err)
 	}
-	writeJSON(w, roundTripsBody{
+	return roundTripsBody{
 		1, s.router, requested.Key, requested.Revision, times.Sent, times.Received,
 		times.Min.Microseconds(), times.Avg.Microseconds(), times.Max.Microseconds(),
-	})
+	}, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,11 +48,8 @@ var (
 
 // problemOf returns the response to a request that could not be carried out: one of the conflicts, or the response
 // to an unavailable VPP.
-func problemOf(err error, conflicts ...conflict) problem {
-	if refusal := conflictOf(err, conflicts...); refusal != nil {
-		return *refusal
-	}
-	return unavailable(err)
+func problemOf(err error, conflicts ...conflict) *problem {
+	return cmp.Or(conflictOf(err, conflicts...), unavailable(err))
 }
 
 // conflictOf returns the response of the first conflict that err means. It returns nil if err means none of them.
@@ -70,14 +68,14 @@ func unprocessable(code, title, detail string) *problem {
 }
 
 // internalError returns the response to an error of the router itself, for example of its disk.
-func internalError(code, title, detail string) problem {
-	return problem{Type: code, Title: title, Status: http.StatusInternalServerError, Detail: detail}
+func internalError(code, title, detail string) *problem {
+	return &problem{Type: code, Title: title, Status: http.StatusInternalServerError, Detail: detail}
 }
 
 // unavailable returns the response to a request that cannot be served because VPP is not available or the
 // agent is stopping. The client can repeat the request later.
-func unavailable(err error) problem {
-	p := problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
+func unavailable(err error) *problem {
+	p := &problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
 	if errors.Is(err, converge.ErrStopping) {
 		p.Type, p.Title = "stopping", "The agent is stopping"
 	}
@@ -101,24 +99,38 @@ func writeJSON(w http.ResponseWriter, body any) {
 // MaxBody is the size of the largest accepted body (bytes).
 const MaxBody = 32 << 20
 
-// maxBodies is the largest number of bodies in memory. Further requests wait. takeRequest releases a body
+// maxBodies is the largest number of bodies in memory. Further requests wait. The handler of takes releases a body
 // before the requested work begins, because a trace or a calibration may take a minute and must not delay an
 // intent.
 const maxBodies = 2
 
-// takeRequest reads and decodes the body, releases it, and then serves the request. If one of these steps
-// fails, it responds with the reason.
-func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decode func([]byte) (*T, *problem), serve func(*T)) {
-	var requested *T
-	s.takeBody(w, r, func(body []byte) {
-		var refusal *problem
-		if requested, refusal = decode(body); refusal != nil {
+// responds returns a handler that writes the result of the function serve: the body of the response, or the reason
+// why there is none.
+func responds(serve func(*http.Request) (any, *problem)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if body, refusal := serve(r); refusal != nil {
 			refusal.write(w)
-			requested = nil
+		} else {
+			writeJSON(w, body)
 		}
-	})
-	if requested != nil {
-		serve(requested)
+	}
+}
+
+// takes returns a handler that reads and decodes the body, releases it, and then responds with the result of the
+// function serve. If the body cannot be read or decoded, the handler responds with the reason.
+func takes[T any](s *Server, decode func([]byte) (*T, *problem), serve func(*http.Request, *T) (any, *problem)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var requested *T
+		s.takeBody(w, r, func(body []byte) {
+			var refusal *problem
+			if requested, refusal = decode(body); refusal != nil {
+				refusal.write(w)
+				requested = nil
+			}
+		})
+		if requested != nil {
+			responds(func(r *http.Request) (any, *problem) { return serve(r, requested) })(w, r)
+		}
 	}
 }
 

@@ -85,10 +85,10 @@ func New(router, version string, engine Engine, metrics prometheus.Gatherer, log
 // Handler serves all endpoints of the portal, after checking the client's role.
 func (s *Server) Handler() http.Handler {
 	mux := s.readingRoutes()
-	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
-	mux.Handle("/v1/test-frames", only(http.MethodPost, s.postTestFrames))
-	mux.Handle("/v1/round-trips", only(http.MethodPost, s.postRoundTrips))
-	mux.Handle("/v1/rebuild", only(http.MethodPost, s.postRebuild))
+	mux.Handle("/v1/intent", only(http.MethodPut, takes(s, s.decode, s.putIntent)))
+	mux.Handle("/v1/test-frames", only(http.MethodPost, takes(s, testDecoder(intent.DecodeTestFrames), s.sendTestFrames)))
+	mux.Handle("/v1/round-trips", only(http.MethodPost, takes(s, testDecoder(intent.DecodeRoundTrip), s.measureRoundTrip)))
+	mux.Handle("/v1/rebuild", only(http.MethodPost, takes(s, decodeDecision, s.rebuild)))
 	return s.portalOnly(mux)
 }
 
@@ -97,15 +97,15 @@ func (s *Server) Handler() http.Handler {
 // calibration, a trace, a rebuild, and the start or end of a freeze.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
-	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
-	mux.Handle("/v1/release", only(http.MethodPost, s.claimOrRelease(s.engine.Release)))
-	mux.Handle("/v1/calibration", only(http.MethodPost, s.postCalibration))
-	mux.Handle("/v1/rebuild", only(http.MethodPost, s.postRebuild))
-	mux.Handle("/v1/line", only(http.MethodGet, s.getLine))
-	mux.Handle("/v1/vppcfg", only(http.MethodGet, s.getVppcfg))
-	mux.Handle("/v1/trace", only(http.MethodPost, s.postTrace))
-	mux.Handle("/v1/freeze", only(http.MethodPost, s.postFreeze))
-	mux.Handle("/v1/unfreeze", only(http.MethodPost, s.postUnfreeze))
+	mux.Handle("/v1/claim", only(http.MethodPost, takes(s, decodeDecision, s.claimOrRelease(s.engine.Claim))))
+	mux.Handle("/v1/release", only(http.MethodPost, takes(s, decodeDecision, s.claimOrRelease(s.engine.Release))))
+	mux.Handle("/v1/calibration", only(http.MethodPost, takes(s, decodeCalibration, s.calibrate)))
+	mux.Handle("/v1/rebuild", only(http.MethodPost, takes(s, decodeDecision, s.rebuild)))
+	mux.Handle("/v1/line", only(http.MethodGet, responds(s.line)))
+	mux.Handle("/v1/vppcfg", only(http.MethodGet, responds(s.vppcfg)))
+	mux.Handle("/v1/trace", only(http.MethodPost, takes(s, decodeTrace, s.trace)))
+	mux.Handle("/v1/freeze", only(http.MethodPost, takes(s, decodeFreeze, s.freeze)))
+	mux.Handle("/v1/unfreeze", only(http.MethodPost, takes(s, ignoreBody, s.unfreeze)))
 	return mux
 }
 
@@ -114,7 +114,7 @@ func (s *Server) MetricsHandler() http.Handler { return s.healthRoutes() }
 
 func (s *Server) readingRoutes() *http.ServeMux {
 	mux := s.healthRoutes()
-	mux.Handle("/v1/plan", only(http.MethodPost, s.postPlan))
+	mux.Handle("/v1/plan", only(http.MethodPost, takes(s, s.decode, s.plan)))
 	mux.Handle("/v1/state", only(http.MethodGet, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, s.stateOf(r.Context())) }))
 	return mux
 }

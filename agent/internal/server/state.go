@@ -148,16 +148,14 @@ type vppcfgBody struct {
 	*vppcfg.Part
 }
 
-// getVppcfg responds with the entries that a vppcfg file needs for the agent's interfaces in the current
-// state of VPP.
-func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
+// vppcfg returns the entries that a vppcfg file needs for the agent's interfaces in the current state of VPP.
+func (s *Server) vppcfg(r *http.Request) (any, *problem) {
 	stored := cmp.Or(s.engine.Status().Intent, &intent.Intent{Router: s.router})
 	todo, snapshot, err := s.engine.Plan(r.Context(), stored)
 	if err != nil {
-		unavailable(err).write(w)
-		return
+		return nil, unavailable(err)
 	}
-	writeJSON(w, vppcfgBody{1, s.router, vppcfg.Of(snapshot, todo, stored)})
+	return vppcfgBody{1, s.router, vppcfg.Of(snapshot, todo, stored)}, nil
 }
 
 const (
@@ -261,18 +259,17 @@ func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unk
 	return named, nil
 }
 
-// getLine returns the state of the line that ?of= names.
-func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
+// line returns the state of the line that ?of= names.
+func (s *Server) line(r *http.Request) (any, *problem) {
 	named, unknown := s.lineNamed(r.Context(), r.URL.Query().Get("of"))
 	if unknown != nil {
-		unknown.write(w)
-		return
+		return nil, unknown
 	}
 	body := LineBody{
 		Schema: 1, Router: s.router, VLL: named.vll, Ends: []lineEndBody{}, Portal: named.portal, PortalError: named.portalError,
 	}
 	s.fillLine(r.Context(), &body)
-	writeJSON(w, body)
+	return body, nil
 }
 
 // storedWith returns the IDs in the stored intent that begin with the text. It returns none if the text has
