@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -73,7 +74,7 @@ func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
 	if *intentPath == "" {
 		return &usageError{"plan needs -intent FILE"}
 	}
-	document, err := readInput(*intentPath)
+	document, err := readInput(*intentPath, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -84,12 +85,15 @@ func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
 	return show(stdout, answer, *flags.asJSON, printPlan)
 }
 
-func runState(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := newCommand()
-	if err := parse(flags.FlagSet, args); err != nil {
-		return err
+// requesting returns a command that sends a request and has no options of its own.
+func requesting[T any](path string, body any, print func(io.Writer, *T)) runner {
+	return func(ctx context.Context, args []string, stdout io.Writer) error {
+		flags := newCommand()
+		if err := parse(flags.FlagSet, args); err != nil {
+			return err
+		}
+		return call(ctx, flags, path, body, stdout, print)
 	}
-	return call(ctx, flags, "/v1/state", nil, stdout, printState)
 }
 
 func runHealth(ctx context.Context, args []string, stdout io.Writer) error {
@@ -190,21 +194,17 @@ func refusal(status int, answer []byte) error {
 // standardInput is the path of standard input, for the options -intent, -token-file and -with.
 const standardInput = "/dev/stdin"
 
-// openInput opens the file of a command-line option. For standard input, it returns os.Stdin and does not
-// open the path. The terminal may belong to the user who ran sudo or runuser. The agent's user can
-// then read from the terminal, but cannot open it.
-func openInput(path string) (io.ReadCloser, error) {
-	if path == standardInput {
-		return io.NopCloser(os.Stdin), nil
+// readInput reads the file of a command-line option, up to the given number of bytes. For standard input, it reads
+// os.Stdin and does not open the path. The terminal may belong to the user who ran sudo or runuser. The agent's
+// user can then read from the terminal, but cannot open it.
+func readInput(path string, most int64) ([]byte, error) {
+	file := os.Stdin
+	if path != standardInput {
+		var err error
+		if file, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		defer file.Close()
 	}
-	return os.Open(path)
-}
-
-func readInput(path string) ([]byte, error) {
-	file, err := openInput(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(file)
+	return io.ReadAll(io.LimitReader(file, most))
 }

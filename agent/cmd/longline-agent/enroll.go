@@ -77,12 +77,7 @@ func checkEnroll(portal, tokenFile string, trust enroll.Trust) error {
 // readToken reads the token from a file. The token is not a command-line argument, because all users can see
 // arguments with ps(1).
 func readToken(path string) (string, error) {
-	file, err := openInput(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxToken))
+	text, err := readInput(path, maxToken)
 	if err != nil {
 		return "", err
 	}

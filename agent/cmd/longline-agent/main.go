@@ -33,8 +33,7 @@ func main() {
 	debug.SetGCPercent(memory.GCPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		os.Exit(explain(err))
 	}
 }
@@ -61,17 +60,18 @@ func (e *usageError) Error() string { return e.text }
 
 type loggedError struct{ error }
 
-var commands = map[string]func(ctx context.Context, args []string, stdout io.Writer) error{
-	"plan": runPlan, "state": runState, "line": runLine, "trace": runTrace, "claim": runClaim, "release": runRelease, "rebuild": runRebuild,
-	"calibrate": runCalibrate, "freeze": runFreeze, "unfreeze": runUnfreeze, "vppcfg": runVppcfg, "health": runHealth, "enroll": runEnroll,
+// runner runs a command.
+type runner func(ctx context.Context, args []string, stdout io.Writer) error
+
+var commands = map[string]runner{
+	"plan": runPlan, "state": requesting("/v1/state", nil, printState), "line": runLine, "trace": runTrace,
+	"claim": deciding("claim", printClaimed), "release": deciding("release", printReleased), "rebuild": runRebuild, "calibrate": runCalibrate,
+	"freeze": runFreeze, "unfreeze": requesting("/v1/unfreeze", struct{}{}, printFreeze),
+	"vppcfg": runVppcfg, "health": runHealth, "enroll": runEnroll,
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if slices.ContainsFunc(args, isHelpFlag) {
-		printHelp(stdout)
-		return nil
-	}
-	if len(args) > 0 && args[0] == "help" {
+	if slices.ContainsFunc(args, isHelpFlag) || len(args) > 0 && args[0] == "help" {
 		printHelp(stdout)
 		return nil
 	}

@@ -18,28 +18,22 @@ func endFlags(flags command) (vll, end *string) {
 
 func isEnd(vll, end string) bool { return vll != "" && (end == "a" || end == "z") }
 
-func runClaim(ctx context.Context, args []string, stdout io.Writer) error {
-	return decide(ctx, "claim", args, stdout, printClaimed)
-}
-
-func runRelease(ctx context.Context, args []string, stdout io.Writer) error {
-	return decide(ctx, "release", args, stdout, printReleased)
-}
-
-// decide sends an operator's decision to the agent. The decision (claim or release) is about interfaces whose tags
-// another user has changed.
-func decide(ctx context.Context, decision string, args []string, stdout io.Writer, print func(io.Writer, *server.DecidedBody)) error {
-	flags := newCommand()
-	vll, end := endFlags(flags)
-	name := flags.String("interface", "", "")
-	if err := parse(flags.FlagSet, args); err != nil {
-		return err
+// deciding returns a command that sends an operator's decision to the agent. The decision (claim or release) is
+// about interfaces whose tags another user has changed.
+func deciding(decision string, print func(io.Writer, *server.DecidedBody)) runner {
+	return func(ctx context.Context, args []string, stdout io.Writer) error {
+		flags := newCommand()
+		vll, end := endFlags(flags)
+		name := flags.String("interface", "", "")
+		if err := parse(flags.FlagSet, args); err != nil {
+			return err
+		}
+		if !isEnd(*vll, *end) {
+			return &usageError{decision + " needs -vll UUID and -end a or z"}
+		}
+		body := map[string]string{"vll": *vll, "end": *end, "interface": *name}
+		return call(ctx, flags, "/v1/"+decision, body, stdout, print)
 	}
-	if !isEnd(*vll, *end) {
-		return &usageError{decision + " needs -vll UUID and -end a or z"}
-	}
-	body := map[string]string{"vll": *vll, "end": *end, "interface": *name}
-	return call(ctx, flags, "/v1/"+decision, body, stdout, print)
 }
 
 func printClaimed(w io.Writer, d *server.DecidedBody) {
@@ -81,14 +75,6 @@ func runFreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	body := map[string]any{"reason": *reason, "seconds": int64(*lasting / time.Second)}
 	return call(ctx, flags, "/v1/freeze", body, stdout, printFreeze)
-}
-
-func runUnfreeze(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := newCommand()
-	if err := parse(flags.FlagSet, args); err != nil {
-		return err
-	}
-	return call(ctx, flags, "/v1/unfreeze", struct{}{}, stdout, printFreeze)
 }
 
 func printFreeze(w io.Writer, f *freeze.Shown) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -264,7 +265,7 @@ func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 	var file []byte
 	if *with != "" {
 		var err error
-		if file, err = readInput(*with); err != nil {
+		if file, err = readInput(*with, math.MaxInt64); err != nil {
 			return err
 		}
 	}
