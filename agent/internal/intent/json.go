@@ -64,7 +64,8 @@ func (r *reader) value() (any, error) {
 		if r.inPresent && r.StackDepth() == 2 {
 			return r.entry()
 		}
-		return r.object()
+		members, err := r.members()
+		return object{members: members}, err
 	case '[':
 		return r.array()
 	case '0':
@@ -98,11 +99,6 @@ func (r *reader) entry() (any, error) {
 	r.inner.Reset(bytes.NewBufferString(o.text))
 	o.members, err = r.inner.members()
 	return o, err
-}
-
-func (r *reader) object() (any, error) {
-	members, err := r.members()
-	return object{members: members}, err
 }
 
 func (r *reader) begin() error {
@@ -218,12 +214,10 @@ func (f *fields) fail(name, code, format string, args ...any) {
 	*f.errors = append(*f.errors, Error{Pointer: f.at(name), Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
-func (f *fields) at(name string) string { return f.pointer + "/" + escape(name) }
-
+// escaper turns a name into a reference token (RFC 6901).
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// escape writes a name as an RFC 6901 reference token.
-func escape(name string) string { return escaper.Replace(name) }
+func (f *fields) at(name string) string { return f.pointer + "/" + escaper.Replace(name) }
 
 // optional returns a member. It returns null as nil. If the member is absent, it returns false.
 func (f *fields) optional(name string) (any, bool) {
@@ -276,17 +270,16 @@ func (f *fields) asInteger(name string, value any, low, high int64) (int64, bool
 	return n, true
 }
 
-func (f *fields) boolean(name string) (bool, bool) {
-	value, ok := f.get(name)
-	if !ok {
-		return false, false
+// typed reads a member whose value has the type T. want describes this type.
+func typed[T any](f *fields, name, want string) (value T, ok bool) {
+	raw, found := f.get(name)
+	if value, ok = raw.(T); found && !ok {
+		f.wrongType(name, want)
 	}
-	b, ok := value.(bool)
-	if !ok {
-		f.wrongType(name, "true or false")
-	}
-	return b, ok
+	return value, ok
 }
+
+func (f *fields) boolean(name string) (bool, bool) { return typed[bool](f, name, "true or false") }
 
 // optionalBoolean reads a boolean member. If the member is absent, its value is false.
 func (f *fields) optionalBoolean(name string) bool {
@@ -297,13 +290,7 @@ func (f *fields) optionalBoolean(name string) bool {
 	return b
 }
 
-func (f *fields) text(name string) (string, bool) {
-	value, ok := f.get(name)
-	if !ok {
-		return "", false
-	}
-	return f.asText(name, value)
-}
+func (f *fields) text(name string) (string, bool) { return typed[string](f, name, "a string") }
 
 func (f *fields) asText(name string, value any) (string, bool) {
 	s, ok := value.(string)
@@ -357,32 +344,17 @@ func (f *fields) needed(name string, wanted bool, why string) (value any, ok boo
 }
 
 func (f *fields) child(name string) (*fields, bool) {
-	value, ok := f.get(name)
-	if !ok {
-		return nil, false
-	}
-	members, ok := value.(object)
-	if !ok {
-		f.wrongType(name, "an object")
-		return nil, false
-	}
-	return &fields{object: members, pointer: f.at(name), errors: f.errors}, true
+	members, ok := typed[object](f, name, "an object")
+	return &fields{object: members, pointer: f.at(name), errors: f.errors}, ok
 }
 
 // each reads an array of objects and calls read for each of them.
 func (f *fields) each(name string, read func(element *fields)) {
-	value, ok := f.get(name)
-	if !ok {
-		return
-	}
-	array, ok := value.([]any)
-	if !ok {
-		f.wrongType(name, "an array")
-		return
-	}
+	array, _ := typed[[]any](f, name, "an array")
 	at := f.at(name)
 	for i, value := range array {
 		element := &fields{pointer: at + "/" + strconv.Itoa(i), errors: f.errors}
+		var ok bool
 		if element.object, ok = value.(object); !ok {
 			*f.errors = append(*f.errors, Error{element.pointer, "type", "must be an object"})
 			continue
