@@ -266,7 +266,7 @@ func (v *vpp) announce(i *iface, deleted bool) {
 	}
 }
 
-// This file simulates a defect of VPP: VPP can overlook the end of a client. VPP considers a read of 0 bytes an
+// The code below simulates a defect of VPP: VPP can overlook the end of a client. VPP considers a read of 0 bytes an
 // error and then reads errno, but a read of 0 bytes does not set errno (vl_socket_read_ready in
 // vlibmemory/socket_api.c). If errno of the main thread is still EAGAIN because of another call, VPP does
 // nothing: the client stays listed, and its descriptor stays ready.

@@ -15,7 +15,6 @@ import (
 	"go.fd.io/govpp/binapi/pg"
 	"go.fd.io/govpp/binapi/vlib"
 	"go.fd.io/govpp/binapi/vpe"
-	"go.fd.io/govpp/binapi/vpe_types"
 )
 
 func (v *vpp) sockclntCreate(c *call, m *memclnt.SockclntCreate) {
@@ -32,16 +31,8 @@ func (v *vpp) controlPing(c *call, _ *memclnt.ControlPing) {
 	c.reply(&memclnt.ControlPingReply{ClientIndex: c.client.index, VpePID: v.pid})
 }
 
-func (v *vpp) apiVersions(_ *memclnt.APIVersions, reply *memclnt.APIVersionsReply) {
-	reply.APIVersions = []memclnt.ModuleVersion{{Major: 2, Minor: 1, Name: "memclnt.api"}}
-}
-
 func (v *vpp) showVersion(_ *vpe.ShowVersion, reply *vpe.ShowVersionReply) {
 	reply.Program, reply.Version, reply.BuildDate = "vpe", v.config.Version, "vppsim"
-}
-
-func (v *vpp) showSystemTime(_ *vpe.ShowVpeSystemTime, reply *vpe.ShowVpeSystemTimeReply) {
-	reply.VpeSystemTime = vpe_types.Timestamp(float64(v.config.Clock().UnixNano()) / 1e9)
 }
 
 func (v *vpp) showThreads(_ *vlib.ShowThreads, reply *vlib.ShowThreadsReply) {

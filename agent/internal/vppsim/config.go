@@ -161,5 +161,5 @@ func (c *Config) absentMessages() []string {
 	if len(c.LCPPairs) > 0 {
 		return c.WithoutMessages
 	}
-	return append([]string{"lcp_itf_pair_get", "lcp_itf_pair_get_v2", "lcp_itf_pair_details"}, c.WithoutMessages...)
+	return append([]string{"lcp_itf_pair_get", "lcp_itf_pair_details"}, c.WithoutMessages...)
 }

@@ -19,8 +19,7 @@ func operations() []operation {
 		on((*vpp).sockclntCreate, &memclnt.SockclntCreateReply{}),
 		on((*vpp).sockclntDelete, &memclnt.SockclntDeleteReply{}),
 		on((*vpp).controlPing, &memclnt.ControlPingReply{}),
-		answer((*vpp).apiVersions), answer((*vpp).showVersion), answer((*vpp).showSystemTime), answer((*vpp).showThreads),
-		answer((*vpp).cliInband),
+		answer((*vpp).showVersion), answer((*vpp).showThreads), answer((*vpp).cliInband),
 
 		dump((*vpp).interfaceDump), changeInterface((*vpp).setFlags), changeInterface((*vpp).setMTU), changeInterface((*vpp).setTag),
 		answer((*vpp).createLoopback), changeInterface((*vpp).deleteLoopback),
@@ -32,7 +31,6 @@ func operations() []operation {
 		answer((*vpp).bondCreate), changeInterface((*vpp).bondAddMember), change((*vpp).bondDetach),
 		dump((*vpp).bondDump), dump((*vpp).memberDump),
 		on((*vpp).lcpPairs, &lcp.LcpItfPairDetails{}, &lcp.LcpItfPairGetReply{}),
-		on((*vpp).lcpPairsV2, &lcp.LcpItfPairDetails{}, &lcp.LcpItfPairGetV2Reply{}),
 
 		changeInterface((*vpp).addressAddDel), dump((*vpp).addressDump), change((*vpp).setUnnumbered), dump((*vpp).unnumberedDump),
 		change((*vpp).tableAddDel), changeInterface((*vpp).setTable), answer((*vpp).getTable),

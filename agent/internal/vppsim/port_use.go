@@ -149,24 +149,13 @@ type LCPPair struct {
 }
 
 func (v *vpp) lcpPairs(c *call, _ *lcp.LcpItfPairGet) {
-	v.sendLCPPairs(c, everyIndex)
-	c.reply(&lcp.LcpItfPairGetReply{Cursor: none})
-}
-
-func (v *vpp) lcpPairsV2(c *call, m *lcp.LcpItfPairGetV2) {
-	v.sendLCPPairs(c, m.SwIfIndex)
-	c.reply(&lcp.LcpItfPairGetV2Reply{Cursor: none})
-}
-
-func (v *vpp) sendLCPPairs(c *call, wanted interface_types.InterfaceIndex) {
 	for n, pair := range v.config.LCPPairs {
-		i := v.named(pair.Interface)
-		if i == nil || wanted != everyIndex && uint32(wanted) != i.index {
-			continue
+		if i := v.named(pair.Interface); i != nil {
+			c.reply(&lcp.LcpItfPairDetails{
+				PhySwIfIndex: interface_types.InterfaceIndex(i.index), HostSwIfIndex: everyIndex,
+				VifIndex: uint32(n + 1), HostIfName: pair.Host,
+			})
 		}
-		c.reply(&lcp.LcpItfPairDetails{
-			PhySwIfIndex: interface_types.InterfaceIndex(i.index), HostSwIfIndex: everyIndex,
-			VifIndex: uint32(n + 1), HostIfName: pair.Host,
-		})
 	}
+	c.reply(&lcp.LcpItfPairGetReply{Cursor: none})
 }

@@ -351,14 +351,17 @@ func (s *segment) useBuffers(used uint64) {
 	s.set(s.places[poolAvailable], buffers-used)
 }
 
-// drop counts received frames that are not forwarded. If they belong to a sub-interface, drop also counts
-// them on the port.
-func (v *vpp) drop(i *iface, packets uint64) {
-	v.segment.add("/if/drops", i.index, packets)
+// countOn adds packets and, if the counter has them, bytes to a counter of an interface. If it is a sub-interface,
+// countOn also adds them to the counter of the port.
+func (v *vpp) countOn(counter string, i *iface, amounts ...uint64) {
+	v.segment.add(counter, i.index, amounts...)
 	if i.isSub() {
-		v.segment.add("/if/drops", i.sup, packets)
+		v.segment.add(counter, i.sup, amounts...)
 	}
 }
+
+// drop counts received frames that are not forwarded.
+func (v *vpp) drop(i *iface, packets uint64) { v.countOn("/if/drops", i, packets) }
 
 // Lose makes an interface lose frames. counter is "drops", "rx-miss", "rx-error", "rx-no-buf" or
 // "tx-error".

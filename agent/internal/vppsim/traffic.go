@@ -95,9 +95,9 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	if !v.receives(p.far) {
 		out = 0
 	}
-	v.countSent(p.access, out)
+	v.countBytes(sent, p.access, out)
 	if v.receives(p.access) {
-		v.countReceived(p.access, in)
+		v.countBytes(received, p.access, in)
 	} else {
 		v.countUnknown(p.access, in)
 		in = 0
@@ -106,9 +106,9 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	if p.tunnel == nil {
 		return // the far interface is an access interface, which has its own path
 	}
-	v.countReceived(p.far, out)
+	v.countBytes(received, p.far, out)
 	if p.tunnel.of.countsSent {
-		v.countSent(p.far, in)
+		v.countBytes(sent, p.far, in)
 	}
 }
 
@@ -138,23 +138,14 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 // (ethernet-input).
 func (v *vpp) countUnknown(i *iface, bytes uint64) {
 	packets, port := bytes/v.config.Traffic.FrameBytes, v.port(i)
-	v.countReceived(port, bytes)
+	v.countBytes(received, port, bytes)
 	v.drop(port, packets)
 	v.segment.countError(unknownVLAN, packets)
 }
 
-func (v *vpp) countReceived(i *iface, bytes uint64) {
-	v.segment.add(received, i.index, bytes/v.config.Traffic.FrameBytes, bytes)
-	if i.isSub() {
-		v.segment.add(received, i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
-	}
-}
-
-func (v *vpp) countSent(i *iface, bytes uint64) {
-	v.segment.add(sent, i.index, bytes/v.config.Traffic.FrameBytes, bytes)
-	if i.isSub() {
-		v.segment.add(sent, i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
-	}
+// countBytes adds whole frames of the synthetic traffic to a counter of an interface.
+func (v *vpp) countBytes(counter string, i *iface, bytes uint64) {
+	v.countOn(counter, i, bytes/v.config.Traffic.FrameBytes, bytes)
 }
 
 // flows returns the names of two flows: from the customer, and to the customer. The far router derives the

@@ -74,32 +74,26 @@ func newTunnels(kind tunnels) *tunnels {
 	return &kind
 }
 
-func newVXLANs() *tunnels {
-	return newTunnels(tunnels{
+var (
+	vxlanKind = tunnels{
 		encapsulation: "vxlan", overhead: 16, decapNexts: 2, exists: retvalTunnelExists, up: true, countsSent: true,
 		template: iface{
 			name: "vxlan_tunnel%d", device: "VXLAN", ethernet: true, mac: ethernet_types.MacAddress{2, 0xfe},
 			mtu: [4]uint32{defaultMTU}, linkMTU: defaultMTU, carrier: true,
 		},
-	})
-}
-
-func newGENEVEs() *tunnels {
-	return newTunnels(tunnels{
+	}
+	geneveKind = tunnels{
 		encapsulation: "geneve", overhead: 16, decapNexts: 4, exists: retvalTunnelExists, up: true, countsSent: true, leavesL2First: true,
 		template: iface{name: "geneve_tunnel%d", device: "GENEVE", carrier: true},
-	})
-}
-
-func newGREs() *tunnels {
-	return newTunnels(tunnels{
+	}
+	greKind = tunnels{
 		encapsulation: "gre", overhead: 4, decapNexts: decapL2 + 1, exists: retvalInterfaceExists, leavesL2First: true,
 		template: iface{
 			name: "gre%d", device: "GRE tunnel device", mac: ethernet_types.MacAddress{2, 0xfe},
 			mtu: [4]uint32{defaultMTU}, linkMTU: greLinkMTU, carrier: true,
 		},
-	})
-}
+	}
+)
 
 // changeTunnel creates the tunnel with its interface, or deletes the tunnel with the same key. instance may be
 // none: the instance is then the number of the tunnel's slot.

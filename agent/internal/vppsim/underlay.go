@@ -358,10 +358,7 @@ func (v *vpp) receiveFrames(port *iface, count, size int, frame []byte) {
 	if p, index := v.l2Policer(to); p != nil {
 		count = v.policeBurst(to, p, index, count, size)
 	}
-	v.segment.add(sent, far.index, uint64(count), uint64(count*size))
-	if far.isSub() {
-		v.segment.add(sent, far.sup, uint64(count), uint64(count*size))
-	}
+	v.countOn(sent, far, uint64(count), uint64(count*size))
 }
 
 func (v *vpp) countFrames(i *iface, count, size int) {
