@@ -238,9 +238,7 @@ func (e *Engine) rebuild(ctx context.Context, stored *intent.Intent, withheld ma
 	if len(rebuilt) == 0 {
 		return false
 	}
-	journal := e.journal.Of(early.snapshot.Boot)
-	todo := plan.DiffRebuild(e.asThisRouterWants(stored), early.snapshot, journal, withheld, rebuilt)
-	todo = e.withinInterfaceLimit(todo, e.asThisRouterWants(stored), early.snapshot, journal, withheld)
+	todo := e.planBy(plan.DiffRebuild(rebuilt), stored, early.snapshot, e.journal.Of(early.snapshot.Boot), withheld)
 	if len(todo.Ops) == 0 {
 		return false
 	}

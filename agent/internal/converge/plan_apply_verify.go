@@ -60,7 +60,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 		if all {
 			todo = e.diff(in, snapshot, journal, withheld)
 		} else {
-			todo = e.diffReplan(todo, in, snapshot, journal, withheld)
+			todo = e.planBy(todo.Replan, in, snapshot, journal, withheld)
 		}
 	}
 	e.noteTagged(snapshot, todo)
@@ -265,12 +265,9 @@ func (a *earlyPlan) wait() (Session, *observe.Snapshot, *plan.Plan, error) {
 	return a.session, a.snapshot, a.todo, a.err
 }
 
-// diff returns the result of plan.Diff with the settings of this router. It withholds ends that
-// need more new interfaces than VPP has room for. If there were too many interfaces, VPP would
-// abort and all VLLs would fail.
+// diff returns the result of plan.Diff with the settings and limits of this router.
 func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
-	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
-	return e.withinInterfaceLimit(plan.Diff(in, s, journal, withheld), in, s, journal, withheld)
+	return e.planBy(plan.Diff, in, s, journal, withheld)
 }
 
 // asThisRouterWants returns the intent with the settings of the agent's configuration file.
@@ -283,15 +280,6 @@ func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
 	return &local
 }
 
-// diffReplan plans again (plan.Plan.Replan) after the plan in the argument done was carried out. It
-// uses the same settings and limits as diff.
-func (e *Engine) diffReplan(
-	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
-) *plan.Plan {
-	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
-	return e.withinInterfaceLimit(done.Replan(in, s, journal, withheld), in, s, journal, withheld)
-}
-
 // diffFor returns the result of diff. If the last complete plan through this session left nothing
 // to do, the result is for the given VLLs only, otherwise for all VLLs.
 func (e *Engine) diffFor(
@@ -301,13 +289,17 @@ func (e *Engine) diffFor(
 	if e.lastClean.plan == nil || e.lastClean.session != session {
 		return e.diff(in, s, journal, withheld)
 	}
-	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
-	return e.withinInterfaceLimit(e.lastClean.plan.ReplanFor(vlls, in, s, journal, withheld), in, s, journal, withheld)
+	return e.planBy(e.lastClean.plan.ReplanFor(vlls), in, s, journal, withheld)
 }
 
-func (e *Engine) withinInterfaceLimit(
-	todo *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
+// planBy plans with the function do, which is plan.Diff or plans again after another plan. It uses the settings of
+// this router. It withholds ends that need more new interfaces than VPP has room for. If there were too many
+// interfaces, VPP would abort and all VLLs would fail.
+func (e *Engine) planBy(
+	do plan.Planner, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
+	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
+	todo := do(in, s, journal, withheld)
 	if e.options.FreeInterfaces == nil || len(todo.CreationClaims) == 0 {
 		return todo
 	}

@@ -41,7 +41,7 @@ func BenchmarkDiffForOneOfAThousandEnds(b *testing.B) {
 	m.carryOut(m.diff(in).Ops)
 	clean, journal := m.diff(in), ownership.Journal{Boot: m.s.Boot}
 	for b.Loop() {
-		clean.ReplanFor(map[string]bool{id(7): true}, in, m.s, journal, nil)
+		clean.ReplanFor(map[string]bool{id(7): true})(in, m.s, journal, nil)
 	}
 }
 

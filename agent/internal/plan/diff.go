@@ -76,13 +76,16 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, wit
 	return diff(in, s, journal, withheld, nil, nil)
 }
 
-// DiffRebuild returns the plan of Diff. In addition, the plan deletes and creates again every sub-interface
-// that has an index in rebuilt and serves an end. This is needed if a sub-interface is missing in VPP's table
-// of VLANs, because no observation of VPP shows this.
-func DiffRebuild(
-	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, rebuilt map[uint32]bool,
-) *Plan {
-	return diff(in, s, journal, withheld, nil, rebuilt)
+// Planner is Diff, or a function that plans with the same arguments.
+type Planner = func(*intent.Intent, *observe.Snapshot, ownership.Journal, map[intent.Key]*Reason) *Plan
+
+// DiffRebuild returns a function that returns the plan of Diff. In addition, the plan deletes and creates again every
+// sub-interface that has an index in rebuilt and serves an end. This is needed if a sub-interface is missing in VPP's
+// table of VLANs, because no observation of VPP shows this.
+func DiffRebuild(rebuilt map[uint32]bool) Planner {
+	return func(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
+		return diff(in, s, journal, withheld, nil, rebuilt)
+	}
 }
 
 // Replan plans again after p was carried out. It plans only for the VLLs for which p had operations (see
@@ -92,25 +95,25 @@ func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.
 	for _, op := range p.Ops {
 		touched[op.End.VLL] = true
 	}
-	return p.ReplanFor(touched, in, s, journal, withheld)
+	return p.ReplanFor(touched)(in, s, journal, withheld)
 }
 
-// ReplanFor plans for these VLLs after p was carried out. It assumes that p has brought all other VLLs to
-// their intended state, so that only conflicts can have appeared since. This assumption is wrong if p blocked
-// an end or an end is withheld now. ReplanFor then plans for all VLLs.
-func (p *Plan) ReplanFor(
-	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason,
-) *Plan {
-	if len(p.Blocked) > 0 || len(withheld) > 0 {
-		return Diff(in, s, journal, withheld)
-	}
-	next := diff(in, s, journal, nil, vlls, nil)
-	for end := range p.Policed {
-		if !vlls[end.VLL] && next.Blocked[end] == nil {
-			next.Policed[end] = true
+// ReplanFor returns a function that plans for these VLLs after p was carried out. The function assumes that p has
+// brought all other VLLs to their intended state, so that only conflicts can have appeared since. This assumption is
+// wrong if p blocked an end or an end is withheld now. The function then plans for all VLLs.
+func (p *Plan) ReplanFor(vlls map[string]bool) Planner {
+	return func(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
+		if len(p.Blocked) > 0 || len(withheld) > 0 {
+			return Diff(in, s, journal, withheld)
 		}
+		next := diff(in, s, journal, nil, vlls, nil)
+		for end := range p.Policed {
+			if !vlls[end.VLL] && next.Blocked[end] == nil {
+				next.Policed[end] = true
+			}
+		}
+		return next
 	}
-	return next
 }
 
 func diff(

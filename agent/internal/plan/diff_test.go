@@ -535,7 +535,7 @@ func TestAPlanForAFewLinesBlocksTheSameEndsAsAPlanForAll(t *testing.T) {
 			if (name == "nothing happened") != (len(all) == 0) {
 				t.Fatalf("a plan for all blocks %v", all)
 			}
-			few := clean.ReplanFor(map[string]bool{end(3).VLL: true}, in, m.s, ownership.Journal{Boot: m.s.Boot}, nil)
+			few := clean.ReplanFor(map[string]bool{end(3).VLL: true})(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil)
 			if !reflect.DeepEqual(few.Blocked, all) {
 				t.Errorf("blocks %v, and a plan for all %v", few.Blocked, all)
 			}
@@ -551,7 +551,7 @@ func TestASubInterfaceIsRebuiltWithAllItsSettings(t *testing.T) {
 	rebuilt := map[uint32]bool{m.port("cust0.101").Index: true, m.port("cust1").Index: true, m.s.Tunnels[0].Index: true}
 	tunnel := m.s.ByIndex(m.s.Connects[m.port("cust0.101").Index]).Name
 	policer := "policer input name " + ownership.PolicerName(end(1).Key)
-	p := DiffRebuild(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil, rebuilt)
+	p := DiffRebuild(rebuilt)(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil)
 	wanted := []string{
 		"detach: " + policer + " unapply cust0.101",
 		"detach: set interface l3 " + tunnel,

@@ -36,7 +36,7 @@ func TestAnySequenceOfIntentsNextToAnyForeignConfiguration(t *testing.T) {
 				before := m.picture(foreign)
 				p := Diff(in, m.s, journal, nil)
 				if clean != nil {
-					if few := clean.ReplanFor(differing(stored, in), in, m.s, journal, nil); !reflect.DeepEqual(few, p) {
+					if few := clean.ReplanFor(differing(stored, in))(in, m.s, journal, nil); !reflect.DeepEqual(few, p) {
 						t.Fatalf("planned for what differs: %+v\nwant %+v", few, p)
 					}
 				}
