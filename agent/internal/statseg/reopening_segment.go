@@ -19,12 +19,11 @@ func NewReopeningSegment(socket string) *ReopeningSegment { return &ReopeningSeg
 
 // Read reads the segment of the VPP that started at bootMS. The mapping of an earlier VPP stays readable, but
 // its values no longer change. So Read opens the segment again if the boot time differs.
-func (r *ReopeningSegment) Read(bootMS int64) (reading Reading, err error) {
-	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
-		reading, err = s.Read()
-		return reading.BootMS, err
+func (r *ReopeningSegment) Read(bootMS int64) (Reading, error) {
+	return readFrom(r, bootMS, func(s *Segment) (Reading, int64, error) {
+		reading, err := s.Read()
+		return reading, reading.BootMS, err
 	})
-	return reading, err
 }
 
 // Reread reads the mapping that is already open, even if another VPP has started since. It does not open a
@@ -36,33 +35,30 @@ func (r *ReopeningSegment) Reread() (Reading, error) {
 	return r.segment.Read()
 }
 
-// readFrom reads from the segment of the VPP that started at bootMS. The function read returns the boot
+// readFrom reads from the segment of the VPP that started at bootMS. The function read also returns the boot
 // time of the VPP that it read.
-func (r *ReopeningSegment) readFrom(bootMS int64, read func(*Segment) (int64, error)) error {
-	for attempt := 0; ; attempt++ {
-		found, err := r.attempt(read)
+func readFrom[T any](r *ReopeningSegment, bootMS int64, read func(*Segment) (T, int64, error)) (value T, err error) {
+	for range 2 {
+		var found int64
+		if err = r.open(); err == nil {
+			value, found, err = read(r.segment)
+		}
 		if err == nil && found == bootMS {
-			return nil
+			return value, nil
 		}
 		r.Close()
-		if attempt == 1 {
-			if err == nil {
-				err = fmt.Errorf("read stats segment: it belongs to the VPP started at %d and not at %d ms", found, bootMS)
-			}
-			return err
+		if err == nil {
+			err = fmt.Errorf("read stats segment: it belongs to the VPP started at %d and not at %d ms", found, bootMS)
 		}
 	}
+	return value, err
 }
 
-func (r *ReopeningSegment) attempt(read func(*Segment) (int64, error)) (int64, error) {
+func (r *ReopeningSegment) open() (err error) {
 	if r.segment == nil {
-		segment, err := Open(r.socket, noWait)
-		if err != nil {
-			return 0, err
-		}
-		r.segment = segment
+		r.segment, err = Open(r.socket, noWait)
 	}
-	return read(r.segment)
+	return err
 }
 
 // Close removes the mapping, if one is open.
@@ -85,20 +81,15 @@ func (r *ReopeningSegment) Close() {
 // The epoch does not show changes of the tunnels of some other plugins. These plugins only hide the interface
 // of a deleted tunnel, and later reuse the interface with the same index.
 func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
-	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
-		var found int64
-		epoch, found, err = s.epoch()
-		return found, err
-	})
-	return epoch, err
+	return readFrom(r, bootMS, (*Segment).epoch)
 }
 
 // Interfaces returns the number of interface indices that the VPP that started at bootMS has assigned, and
 // the epoch. All interfaces have indices below this number. Some of these indices may be free.
 func (r *ReopeningSegment) Interfaces(bootMS int64) (indices int, epoch int64, err error) {
-	err = r.readFrom(bootMS, func(s *Segment) (found int64, err error) {
+	indices, err = readFrom(r, bootMS, func(s *Segment) (indices int, found int64, err error) {
 		indices, epoch, found, err = s.interfaces()
-		return found, err
+		return indices, found, err
 	})
 	return indices, epoch, err
 }
@@ -181,11 +172,9 @@ func (m Memory) FreeInterfaces(live int) int {
 // bootMS, in addition to the live interfaces. If VPP does not report the size of the segment, it returns
 // math.MaxInt. If the segment cannot be read, it returns math.MaxInt and an error.
 func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
-	var memory Memory
-	err := r.readFrom(bootMS, func(s *Segment) (int64, error) {
-		var err error
-		memory, err = s.Memory()
-		return memory.BootMS, err
+	memory, err := readFrom(r, bootMS, func(s *Segment) (Memory, int64, error) {
+		memory, err := s.Memory()
+		return memory, memory.BootMS, err
 	})
 	if err != nil || memory.Total == 0 {
 		return math.MaxInt, err

@@ -181,23 +181,22 @@ type TunnelCounters struct {
 
 // TunnelCounters returns the counters of the tunnel with this index and name in the VPP that started at
 // bootMS.
-func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name string) (counters TunnelCounters, err error) {
-	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
+func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name string) (TunnelCounters, error) {
+	return readFrom(r, bootMS, func(s *Segment) (counters TunnelCounters, boot int64, err error) {
 		reading, err := s.Read()
 		if err != nil {
-			return 0, err
+			return counters, 0, err
 		}
 		m := int(index)
 		if m >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) || reading.Names[m] != name {
-			return 0, fmt.Errorf("read stats segment: it does not count for %s (sw_if_index %d)", name, index)
+			return counters, 0, fmt.Errorf("read stats segment: it does not count for %s (sw_if_index %d)", name, index)
 		}
 		counters = TunnelCounters{
 			Rx: reading.Rx[m].Packets, Tx: reading.Tx[m].Packets,
 			Fragmented: orZero(reading.Errors.FragmentsSent), Reassembled: orZero(reading.Errors.Reassembled),
 		}
-		return reading.BootMS, nil
+		return counters, reading.BootMS, nil
 	})
-	return counters, err
 }
 
 // orZero returns the value of a counter. It returns 0 for a counter that VPP does not have, because the
