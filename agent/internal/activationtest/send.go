@@ -49,7 +49,7 @@ const (
 // number of frames that were sent. It takes at most the time that the count and the rate require,
 // plus grace. It returns *CannotError, *vpp.RefusedError, or an error of the connection. Some
 // frames may have been sent before the error.
-func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
+func Send(ctx context.Context, session vpp.Reader, frames Frames) (sent int, err error) {
 	if missing := Missing(session.Has); missing != "" {
 		return 0, &CannotError{"this VPP has no message " + missing + ", without which it sends no test frames; VPP 25.10 and later have all"}
 	}
@@ -90,7 +90,7 @@ func isOneWord(name string) bool {
 
 // await waits until all frames have left or the time is over, and returns the number of frames that have
 // left.
-func await(ctx context.Context, session Session, f Frames) (int, error) {
+func await(ctx context.Context, session vpp.Reader, f Frames) (int, error) {
 	pause := time.Duration(f.Count) * time.Second / time.Duration(f.Rate)
 	deadline := time.Now().Add(pause + grace)
 	for {
@@ -137,15 +137,6 @@ const (
 	streamName    = "longline-test"
 )
 
-// Session has the methods of a connection to VPP that are needed to send test frames.
-type Session interface {
-	Has(api.Message) bool
-	Call(ctx context.Context, req api.Message) (api.Message, error)
-	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
-}
-
-var _ Session = (*vpp.Session)(nil)
-
 // needed lists the messages that are needed to send test frames.
 var needed = []api.Message{&vlib.CliInband{}, &pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{}}
 
@@ -163,7 +154,7 @@ func IsGenerator(m *interfaces.SwInterfaceDetails) bool {
 // Tidy deletes the agent's stream and generator if they exist. Call it after a test and on a new connection,
 // because an earlier test may have been interrupted. It returns *CannotError if another user's interface has
 // the generator's name, *vpp.RefusedError, or an error of the connection.
-func Tidy(ctx context.Context, session Session) error {
+func Tidy(ctx context.Context, session vpp.Reader) error {
 	if Missing(session.Has) != "" {
 		return nil // without these messages, no test could start
 	}
@@ -180,7 +171,7 @@ func Tidy(ctx context.Context, session Session) error {
 	return err
 }
 
-func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails, error) {
+func find(ctx context.Context, session vpp.Reader) (*interfaces.SwInterfaceDetails, error) {
 	var found *interfaces.SwInterfaceDetails
 	named := &interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0), NameFilterValid: true, NameFilter: generatorName}
 	err := session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
@@ -197,7 +188,7 @@ func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails,
 	return found, nil
 }
 
-func makeGenerator(ctx context.Context, session Session) error {
+func makeGenerator(ctx context.Context, session vpp.Reader) error {
 	reply, err := vpp.Do(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: generatorID})
 	if err != nil {
 		return err

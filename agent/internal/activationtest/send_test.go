@@ -169,7 +169,7 @@ func TestSendRefusesAForeignInterfaceWithTheGeneratorsName(t *testing.T) {
 // cut is a connection that breaks after that many requests. Either the next request is lost, or only its
 // reply.
 type cut struct {
-	Session
+	vpp.Reader
 	left     int
 	received bool
 	broken   bool
@@ -186,18 +186,18 @@ func (c *cut) breaks() bool {
 func (c *cut) Call(ctx context.Context, request api.Message) (api.Message, error) {
 	if was := c.broken; c.breaks() {
 		if c.received && !was {
-			_, _ = c.Session.Call(ctx, request)
+			_, _ = c.Reader.Call(ctx, request)
 		}
 		return nil, errCut
 	}
-	return c.Session.Call(ctx, request)
+	return c.Reader.Call(ctx, request)
 }
 
 func (c *cut) Dump(ctx context.Context, requests []api.Message, each func(api.Message)) error {
 	if c.breaks() {
 		return errCut
 	}
-	return c.Session.Dump(ctx, requests, each)
+	return c.Reader.Dump(ctx, requests, each)
 }
 
 // TestSendCleansUpAfterAnInterruptionAtAnyMessage simulates that the agent is killed, or that VPP stops
@@ -209,7 +209,7 @@ func TestSendCleansUpAfterAnInterruptionAtAnyMessage(t *testing.T) {
 		for _, received := range []bool{false, true} {
 			through := false
 			for after := 0; !through; after++ {
-				session := &cut{Session: a.session, left: after, received: received}
+				session := &cut{Reader: a.session, left: after, received: received}
 				sent, err := Send(t.Context(), session, Frames{Tunnel: near.name, Size: 100, Count: 5, Rate: 1000})
 				if through = err == nil; !through && !errors.Is(err, errCut) || through && sent != 5 {
 					t.Fatalf("after %d messages: sent %d, %v", after, sent, err)
@@ -237,7 +237,7 @@ func TestSendCleansUpAfterAnInterruptionAtAnyMessage(t *testing.T) {
 
 // cutWhenSending is a connection that breaks as soon as the first frames have left.
 type cutWhenSending struct {
-	Session
+	vpp.Reader
 	sending bool
 }
 
@@ -247,7 +247,7 @@ func (c *cutWhenSending) Call(ctx context.Context, request api.Message) (api.Mes
 	}
 	line, isCLI := request.(*vlib.CliInband)
 	c.sending = isCLI && strings.Contains(line.Cmd, "enable-stream")
-	return c.Session.Call(ctx, request)
+	return c.Reader.Call(ctx, request)
 }
 
 func TestTidyStopsARunningStream(t *testing.T) {
@@ -255,7 +255,7 @@ func TestTidyStopsARunningStream(t *testing.T) {
 		near, far := a.tunnelTo(z, intent.VXLAN, 6), z.tunnelTo(a, intent.VXLAN, 6)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // of one second
 		defer cancel()
-		_, err := Send(ctx, &cutWhenSending{Session: a.session}, Frames{Tunnel: near.name, Size: 100, Count: 1000, Rate: 1000})
+		_, err := Send(ctx, &cutWhenSending{Reader: a.session}, Frames{Tunnel: near.name, Size: 100, Count: 1000, Rate: 1000})
 		if err == nil {
 			t.Fatal("no error")
 		}
@@ -324,14 +324,14 @@ func TestSendNamesTheMissingMessageAndChangesNothing(t *testing.T) {
 
 // slow is a VPP that reports the progress of its streams in several steps.
 type slow struct {
-	Session
+	vpp.Reader
 	says []string
 }
 
 func (s *slow) Call(ctx context.Context, request api.Message) (api.Message, error) {
 	line, isCLI := request.(*vlib.CliInband)
 	if !isCLI || line.Cmd != "show packet-generator" {
-		return s.Session.Call(ctx, request)
+		return s.Reader.Call(ctx, request)
 	}
 	said := s.says[0]
 	if len(s.says) > 1 {

@@ -64,15 +64,6 @@ var (
 // farMAC is locally administered.
 var farMAC = ethernet_types.MacAddress{0x02, 0x4c, 0x4c, 0, 0, 0x02}
 
-// Session is the part of a connection to VPP that calibration needs.
-type Session interface {
-	Has(api.Message) bool
-	Call(ctx context.Context, req api.Message) (api.Message, error)
-	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
-}
-
-var _ Session = (*vpp.Session)(nil)
-
 // needed lists the messages that every calibration needs.
 var needed = []api.Message{
 	&vlib.CliInband{}, &pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{}, &ip.IPTableAddDel{}, &ip.IPTableDump{},
@@ -80,14 +71,14 @@ var needed = []api.Message{
 }
 
 type loop struct {
-	session                Session
+	session                vpp.Reader
 	source, port, underlay interface_types.InterfaceIndex
 	tunnels                map[Transport]interface_types.InterfaceIndex
 	connected              interface_types.InterfaceIndex // to the source; 0 for none
 }
 
 // build creates the loop, with the tunnels for which this VPP has messages.
-func build(ctx context.Context, session Session) (*loop, error) {
+func build(ctx context.Context, session vpp.Reader) (*loop, error) {
 	l := &loop{session: session, tunnels: make(map[Transport]interface_types.InterfaceIndex)}
 	for _, each := range []struct {
 		generator
@@ -193,7 +184,7 @@ func sink(transport Transport) generator {
 // on a new connection, because an earlier calibration may have been interrupted. The generators are created
 // first and deleted last, so without a generator there is nothing to delete. Tidy returns *CannotError if
 // another user has one of the names, *vpp.RefusedError, or an error of the connection.
-func Tidy(ctx context.Context, session Session) error {
+func Tidy(ctx context.Context, session vpp.Reader) error {
 	if vpp.Missing(session.Has, needed...) != "" {
 		return nil // without these messages, no calibration could start
 	}
@@ -240,7 +231,7 @@ func Tidy(ctx context.Context, session Session) error {
 
 // leaveTable removes an interface from the agent's tables, and deletes the tables. Static neighbors
 // would still exist after the deletion of the interface, so leaveTable deletes them too.
-func leaveTable(ctx context.Context, session Session, index interface_types.InterfaceIndex, tables []ip.IPTable) error {
+func leaveTable(ctx context.Context, session vpp.Reader, index interface_types.InterfaceIndex, tables []ip.IPTable) error {
 	for family := range far {
 		for _, undo := range []api.Message{
 			&ip_neighbor.IPNeighborAddDel{Neighbor: neighbor(index, family)},
@@ -264,7 +255,7 @@ func leaveTable(ctx context.Context, session Session, index interface_types.Inte
 }
 
 // find returns the agent's generators by name. A new generator may have no tag yet.
-func find(ctx context.Context, session Session) (map[string]interface_types.InterfaceIndex, error) {
+func find(ctx context.Context, session vpp.Reader) (map[string]interface_types.InterfaceIndex, error) {
 	found := make(map[string]interface_types.InterfaceIndex)
 	var foreign error
 	named := &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(none), NameFilterValid: true, NameFilter: generators}
@@ -286,7 +277,7 @@ func find(ctx context.Context, session Session) (map[string]interface_types.Inte
 }
 
 // ownTables returns the agent's tables. They have the constant mark as their name.
-func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
+func ownTables(ctx context.Context, session vpp.Reader) ([]ip.IPTable, error) {
 	var own []ip.IPTable
 	var foreign error
 	err := session.Dump(ctx, []api.Message{&ip.IPTableDump{}}, func(msg api.Message) {
@@ -330,7 +321,7 @@ func tunnelOf(transport Transport, has func(api.Message) bool) intent.Tunnel {
 }
 
 // makeTunnel creates the tunnel of a transport in the agent's table.
-func makeTunnel(ctx context.Context, session Session, transport Transport) (interface_types.InterfaceIndex, error) {
+func makeTunnel(ctx context.Context, session vpp.Reader, transport Transport) (interface_types.InterfaceIndex, error) {
 	wanted := tunnelOf(transport, session.Has)
 	kind := wanted.Kind()
 	if !kind.TableByCLI {
@@ -360,7 +351,7 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 	return index, err
 }
 
-func deleteTunnel(ctx context.Context, session Session, t intent.Tunnel) error {
+func deleteTunnel(ctx context.Context, session vpp.Reader, t intent.Tunnel) error {
 	if kind := t.Kind(); kind.TableByCLI {
 		return vpp.Order(ctx, session, kind.CLI(t, " del"))
 	}
@@ -369,7 +360,7 @@ func deleteTunnel(ctx context.Context, session Session, t intent.Tunnel) error {
 }
 
 // ownTunnels returns the existing tunnels in the agent's table. Only the agent has tunnels in this table.
-func ownTunnels(ctx context.Context, session Session) (existing []intent.Tunnel, err error) {
+func ownTunnels(ctx context.Context, session vpp.Reader) (existing []intent.Tunnel, err error) {
 	err = session.Dump(ctx, tunnel.Dumps(session.Has, interface_types.InterfaceIndex(none)), func(msg api.Message) {
 		if found := tunnel.FoundIn(msg); found != nil && found.Table == tableID {
 			existing = append(existing, found.Tunnel)

@@ -121,7 +121,7 @@ const (
 // Measure builds the loop, measures the cost of the transports in turn, and removes the loop. It clears
 // VPP's runtime counters many times. It returns *CannotError, *vpp.RefusedError, *DisturbedError, or an
 // error of the connection.
-func Measure(ctx context.Context, session Session, options Options) (result *Result, err error) {
+func Measure(ctx context.Context, session vpp.Reader, options Options) (result *Result, err error) {
 	if message := vpp.Missing(session.Has, needed...); message != "" {
 		return nil, &CannotError{"this VPP has no message " + message + "; calibrating needs VPP 25.10 or later"}
 	}
@@ -309,7 +309,7 @@ var (
 )
 
 // machine returns the rate of VPP's clock, and the name of the processor.
-func machine(ctx context.Context, session Session) (rate float64, cpu string, err error) {
+func machine(ctx context.Context, session vpp.Reader) (rate float64, cpu string, err error) {
 	text, _, err := vpp.RunCLI(ctx, session, "show clock verbose")
 	if err != nil {
 		return 0, "", err

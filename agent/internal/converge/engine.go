@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"longline.dev/agent/internal/apply"
 	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
@@ -35,8 +34,6 @@ var ErrStopping = errors.New("converge: the agent is stopping; nothing was chang
 // Session has the methods of a connection to VPP that the engine needs.
 type Session interface {
 	observe.Session
-	apply.Session
-	Info() vpp.Info
 	Err() error
 }
 

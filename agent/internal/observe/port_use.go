@@ -46,13 +46,6 @@ func (s *Snapshot) note(port, object uint32, how string, args ...any) {
 	}
 }
 
-func (s *Snapshot) nameOf(index uint32) string {
-	if i := s.ByIndex(index); i != nil {
-		return i.Name
-	}
-	return fmt.Sprintf("sw_if_index %d", index)
-}
-
 func (s *Snapshot) readUnnumbered(ctx context.Context, session Session, ports []*Interface) error {
 	if !session.Has(&ip.IPUnnumberedDump{}) {
 		return nil
@@ -63,7 +56,7 @@ func (s *Snapshot) readUnnumbered(ctx context.Context, session Session, ports []
 	}
 	return session.Dump(ctx, dumps, func(msg api.Message) {
 		if m, ok := msg.(*ip.IPUnnumberedDetails); ok {
-			s.note(uint32(m.SwIfIndex), uint32(m.SwIfIndex), "is unnumbered and uses the addresses of %s", s.nameOf(uint32(m.IPSwIfIndex)))
+			s.note(uint32(m.SwIfIndex), uint32(m.SwIfIndex), "is unnumbered and uses the addresses of %s", s.NameOf(uint32(m.IPSwIfIndex)))
 		}
 	})
 }

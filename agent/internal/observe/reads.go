@@ -23,11 +23,9 @@ import (
 
 // Session has the methods of a connection to VPP that observation needs.
 type Session interface {
+	vpp.Reader
 	Info() vpp.Info
-	Has(api.Message) bool
 	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
-	Call(ctx context.Context, req api.Message) (api.Message, error)
-	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
 	DumpEach(ctx context.Context, reqs []api.Message, each func(request int, answer api.Message)) error
 }
 

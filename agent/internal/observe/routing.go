@@ -7,11 +7,9 @@ import (
 	"slices"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/fib_types"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
-	"go.fd.io/govpp/binapi/ip_types"
 
 	"longline.dev/agent/internal/vpp"
 )
@@ -88,9 +86,7 @@ func (d Destination) Compare(o Destination) int {
 func Reachable(ctx context.Context, session Caller, destinations []Destination, defaultRoutes bool) (map[Destination]bool, error) {
 	var lookups []api.Message
 	for _, to := range destinations {
-		lookups = append(lookups, &ip.IPRouteLookup{
-			TableID: to.Table, Prefix: ip_types.Prefix{Address: vpp.IPAddress(to.Address), Len: uint8(to.Address.BitLen())},
-		})
+		lookups = append(lookups, vpp.RouteLookup(to.Table, to.Address))
 	}
 	replies, err := session.Calls(ctx, lookups)
 	if err != nil {
@@ -99,21 +95,7 @@ func Reachable(ctx context.Context, session Caller, destinations []Destination, 
 	reachable := make(map[Destination]bool, len(destinations))
 	for n, to := range destinations {
 		reply := replies[n].(*ip.IPRouteLookupReply)
-		reachable[to] = leadsSomewhere(reply) && (defaultRoutes || reply.Route.Prefix.Len > 0)
+		reachable[to] = reply.Retval == 0 && vpp.Leads(reply.Route) && (defaultRoutes || reply.Route.Prefix.Len > 0)
 	}
 	return reachable, nil
-}
-
-func leadsSomewhere(reply *ip.IPRouteLookupReply) bool {
-	if reply.Retval != 0 {
-		return false
-	}
-	for _, path := range reply.Route.Paths {
-		switch path.Type {
-		case fib_types.FIB_API_PATH_TYPE_DROP, fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT:
-		default:
-			return true
-		}
-	}
-	return false
 }

@@ -3,6 +3,7 @@ package observe
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -204,6 +205,14 @@ func (s *Snapshot) indexAddresses() *Snapshot {
 
 // ByIndex returns the interface with this index, or nil if there is none.
 func (s *Snapshot) ByIndex(index uint32) *Interface { return s.byIndex[index] }
+
+// NameOf returns the name of the interface with this index, or its index if there is no such interface.
+func (s *Snapshot) NameOf(index uint32) string {
+	if i := s.ByIndex(index); i != nil {
+		return i.Name
+	}
+	return fmt.Sprintf("sw_if_index %d", index)
+}
 
 // TunnelAt returns the tunnel of the interface with this index, or nil if the interface is not a tunnel.
 func (s *Snapshot) TunnelAt(index uint32) *Tunnel {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
-	"go.fd.io/govpp/binapi/ip_types"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/vpp"
@@ -27,10 +25,8 @@ const multihop = ^interface_types.InterfaceIndex(0)
 
 // Caller has the methods of a connection to VPP that monitoring needs.
 type Caller interface {
-	Has(api.Message) bool
-	Call(ctx context.Context, req api.Message) (api.Message, error)
+	vpp.Reader
 	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
-	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
 }
 
 // Supported reports whether this VPP has multihop BFD with all messages that the agent needs (VPP 25.02 and
@@ -214,7 +210,7 @@ func Misrouted(ctx context.Context, session Caller, wanted Wanted, existing map[
 	for _, path := range wanted.Paths {
 		if table := wanted.Tables[path]; table != 0 {
 			paths = append(paths, path)
-			lookups = append(lookups, lookup(0, path.Remote), lookup(table, path.Remote))
+			lookups = append(lookups, vpp.RouteLookup(0, path.Remote), vpp.RouteLookup(table, path.Remote))
 		}
 	}
 	if len(paths) == 0 {
@@ -238,10 +234,6 @@ func Misrouted(ctx context.Context, session Caller, wanted Wanted, existing map[
 	return misrouted, nil
 }
 
-func lookup(table uint32, to netip.Addr) api.Message {
-	return &ip.IPRouteLookup{TableID: table, Prefix: ip_types.Prefix{Address: vpp.IPAddress(to), Len: uint8(to.BitLen())}}
-}
-
 // sameRoute reports whether table 0 (BFD packets) and the given table (tunnel packets) lead to the same next
 // hops.
 func sameRoute(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
@@ -260,13 +252,7 @@ func sameRoute(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
 
 // leadsNowhere reports whether VPP drops packets to this destination.
 func leadsNowhere(found *ip.IPRouteLookupReply) bool {
-	return found.Retval == 0 && !slices.ContainsFunc(found.Route.Paths, func(path fib_types.FibPath) bool {
-		switch path.Type {
-		case fib_types.FIB_API_PATH_TYPE_DROP, fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT:
-			return false
-		}
-		return true
-	})
+	return found.Retval == 0 && !vpp.Leads(found.Route)
 }
 
 // hop is the destination of a path of a route.

@@ -72,7 +72,7 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 	}
 	if bond, isMember := d.Bonds.Of[port.Index]; isMember {
 		return conflict("port_in_use", d.describe(bond), "%s is a member of %s, which gets all frames received on it: order the line on %s",
-			name, d.describe(bond), d.nameOf(bond))
+			name, d.describe(bond), d.NameOf(bond))
 	}
 	owner := d.byIndex[port.Index]
 	if owner != nil && owner.End != end.Key && d.leaving[port.Index] == nil {
@@ -323,9 +323,9 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 	}
 	switch {
 	case isMember:
-		lost := Drift{Object: Describe(existing), Field: "bond", Desired: "", Actual: d.nameOf(bond)}
+		lost := Drift{Object: Describe(existing), Field: "bond", Desired: "", Actual: d.NameOf(bond)}
 		return missing(lost, "%s, which has the address %s, is a member of %s, which gets all frames received on it: move the address there",
-			existing.Name, t.Local, d.nameOf(bond))
+			existing.Name, t.Local, d.NameOf(bond))
 	case existing != nil && existing.AdminUp:
 		return nil
 	case existing != nil:

@@ -86,7 +86,7 @@ func (b *operationBuilder) connect(end intent.End, from, to Ref) {
 			if existing == to.Index {
 				return
 			}
-			actual = b.nameOf(existing)
+			actual = b.NameOf(existing)
 		}
 	}
 	b.add(end.Key, Connect, 0, SetConnect{from, to}, Drift{Field: "xconnect", Desired: to.Name, Actual: actual},

@@ -159,7 +159,7 @@ func (b *operationBuilder) giveBack(h *EndInterface) {
 
 func (b *operationBuilder) detach(h *EndInterface, why string) {
 	to := b.Connects[h.Interface.Index]
-	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.nameOf(to)}, why)
+	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.NameOf(to)}, why)
 }
 
 // leaveL2 takes an interface out of L2. This removes the interface's cross-connect, or takes the interface
@@ -180,18 +180,11 @@ func (b *operationBuilder) isolate(end intent.Key, refs ...Ref) {
 	const why = "the tunnel is tested before the customer is joined to it"
 	for _, ref := range refs {
 		if to, connected := b.Connects[ref.Index]; connected {
-			b.leaveL2(end, b.ByIndex(ref.Index), Ref{Index: to, Name: b.nameOf(to)}, why)
+			b.leaveL2(end, b.ByIndex(ref.Index), Ref{Index: to, Name: b.NameOf(to)}, why)
 		} else if bridge, bridged := b.Bridged[ref.Index]; bridged {
 			b.leaveL2(end, b.ByIndex(ref.Index), Ref{Index: observe.NoIndex, Name: fmt.Sprintf("bridge domain %d", bridge)}, why)
 		}
 	}
-}
-
-func (d *differ) nameOf(index uint32) string {
-	if i := d.ByIndex(index); i != nil {
-		return i.Name
-	}
-	return fmt.Sprintf("sw_if_index %d", index)
 }
 
 // access returns the end's access, and plans its creation if it is missing. It is called for all ends before

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/vlib"
@@ -234,6 +237,15 @@ type Caller interface {
 	Call(ctx context.Context, request api.Message) (api.Message, error)
 }
 
+// Reader also reads lists, and knows which messages VPP has.
+type Reader interface {
+	Caller
+	Has(api.Message) bool
+	Dump(ctx context.Context, requests []api.Message, each func(api.Message)) error
+}
+
+var _ Reader = (*Session)(nil)
+
 // Missing returns the name of the first message that this VPP lacks, or "" if it has all of them. has reports
 // whether VPP has a message.
 func Missing(has func(api.Message) bool, messages ...api.Message) string {
@@ -282,6 +294,22 @@ func Order(ctx context.Context, session Caller, line string) error {
 		err = &RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q answered %q", line, output)}
 	}
 	return err
+}
+
+// RouteLookup returns the request for the best route to an address in a table.
+func RouteLookup(table uint32, to netip.Addr) api.Message {
+	return &ip.IPRouteLookup{TableID: table, Prefix: ip_types.Prefix{Address: IPAddress(to), Len: uint8(to.BitLen())}}
+}
+
+// Leads reports whether at least one path of a route does not drop packets.
+func Leads(route ip.IPRoute) bool {
+	return slices.ContainsFunc(route.Paths, func(path fib_types.FibPath) bool {
+		switch path.Type {
+		case fib_types.FIB_API_PATH_TYPE_DROP, fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT:
+			return false
+		}
+		return true
+	})
 }
 
 // Text returns a field of fixed length up to its first NUL.
