@@ -2,9 +2,12 @@ package converge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
@@ -43,6 +46,10 @@ func (e *TestUnderWayError) Error() string {
 // FreezeHere freezes VPP until the given time, at the request of an operator on the router. It first waits
 // for running work. It returns *TestUnderWayError, ErrStopping, or errors of freeze.File.Begin.
 func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, error) {
+	return e.freeze(uuid.NewString(), freeze.ByRouter, reason, until)
+}
+
+func (e *Engine) freeze(id, by, reason string, until time.Time) (*freeze.Freeze, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
@@ -50,7 +57,7 @@ func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, err
 	if err := e.testUnderWay(); err != nil {
 		return nil, err
 	}
-	begun, err := e.options.Frozen.BeginHere(reason, until)
+	begun, err := e.options.Frozen.Begin(id, by, reason, until)
 	if err != nil {
 		return nil, err
 	}
@@ -95,27 +102,11 @@ func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
 		current != nil && current.ID == id && (over || current.UntilMS == until.UnixMilli() && current.Reason == reason):
 		return
 	default:
-		err = e.portalFreezes(id, reason, until)
+		_, err = e.freeze(id, freeze.ByPortal, reason, until)
 	}
-	if err != nil {
+	if _, delayed := errors.AsType[*TestUnderWayError](err); err != nil && !delayed {
 		e.log.Error("the portal's freeze cannot be applied", "error", err)
 	}
-}
-
-func (e *Engine) portalFreezes(id, reason string, until time.Time) error {
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.busy.Unlock()
-	if e.testUnderWay() != nil {
-		return nil
-	}
-	if _, err := e.options.Frozen.Begin(id, freeze.ByPortal, reason, until); err != nil {
-		return err
-	}
-	e.log.Warn("frozen", "by", freeze.ByPortal, "reason", reason, "until", until.UTC())
-	e.notify()
-	return nil
 }
 
 // testUnderWay returns *TestUnderWayError while an activation test may interrupt a line in service. The

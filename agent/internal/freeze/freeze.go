@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"longline.dev/agent/internal/durable"
 )
 
@@ -128,11 +126,6 @@ func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 		return begun, nil
 	}
 	return begun, f.replace(begun)
-}
-
-// BeginHere is Begin for an operator on the router.
-func (f *File) BeginHere(reason string, until time.Time) (*Freeze, error) {
-	return f.Begin(uuid.NewString(), ByRouter, reason, until)
 }
 
 // End ends the freeze early. A freeze that is over stays unchanged. End returns ErrNone or an error of the

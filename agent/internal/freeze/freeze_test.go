@@ -23,7 +23,7 @@ func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 	if f.Current() != nil || !errors.Is(f.End(), ErrNone) {
 		t.Fatal("frozen without a word")
 	}
-	begun, err := f.BeginHere("line cards", now.Add(time.Hour))
+	begun, err := f.Begin("1", ByRouter, "line cards", now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 	if current := f.Current(); !current.Over(now) {
 		t.Fatalf("not over: %+v", current)
 	}
-	later, err := f.BeginHere("again", now.Add(time.Hour))
+	later, err := f.Begin("2", ByRouter, "again", now.Add(time.Hour))
 	if err != nil || later.SinceMS != begun.SinceMS {
 		t.Fatalf("%+v, %v: not acknowledged since %d", later, err, begun.SinceMS)
 	}
@@ -63,7 +63,7 @@ func TestAFreezeByThePortalReplacesItsPreviousOneButNotAnOperators(t *testing.T)
 	if err := errors.Join(f.End(), f.Forget()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.BeginHere("hands off", now.Add(time.Hour)); err != nil {
+	if _, err := f.Begin("router", ByRouter, "hands off", now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	var other *OtherError

@@ -88,13 +88,18 @@ func (r *rebuilds) of(key intent.Key) *rebuild {
 // begin records a rebuild on disk before the rebuild is carried out. If begin returns an error of the disk,
 // the rebuild must not be carried out.
 func (r *rebuilds) begin(begun rebuild) error {
+	return r.keep(rebuildsFile{append(r.without(begun.key()), begun), r.kept.TracingBootMS})
+}
+
+// keep replaces the records on disk and in memory, or neither.
+func (r *rebuilds) keep(records rebuildsFile) error {
 	before := r.kept
-	r.kept.Ends = append(r.without(begun.key()), begun)
-	if err := r.write(); err != nil {
+	r.kept = records
+	err := r.write()
+	if err != nil {
 		r.kept = before
-		return err
 	}
-	return nil
+	return err
 }
 
 // replace records the result of a rebuild. If the result cannot be written to disk, it is kept in memory
@@ -121,15 +126,7 @@ func (r *rebuilds) keepOnly(wanted []intent.End) {
 }
 
 // tracing records TracingBootMS on disk.
-func (r *rebuilds) tracing(bootMS int64) error {
-	before := r.kept.TracingBootMS
-	r.kept.TracingBootMS = bootMS
-	if err := r.write(); err != nil {
-		r.kept.TracingBootMS = before
-		return err
-	}
-	return nil
-}
+func (r *rebuilds) tracing(bootMS int64) error { return r.keep(rebuildsFile{r.kept.Ends, bootMS}) }
 
 func (r *rebuilds) without(key intent.Key) []rebuild {
 	return slices.DeleteFunc(slices.Clone(r.kept.Ends), func(each rebuild) bool { return each.key() == key })

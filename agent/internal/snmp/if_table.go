@@ -145,7 +145,7 @@ var columns = []column{
 	{name: "ifMtu", oid: mib2Interfaces(2, 1, 4), cell: of(mtu)},
 	{name: "ifSpeed", oid: mib2Interfaces(2, 1, 5), cell: of(func(r *row) cell { return gauge(min(r.port.SpeedBPS, math.MaxUint32)) })},
 	{name: "ifPhysAddress", oid: mib2Interfaces(2, 1, 6), cell: of(physAddress)},
-	{name: "ifAdminStatus", oid: mib2Interfaces(2, 1, 7), cell: of(adminStatus)},
+	{name: "ifAdminStatus", oid: mib2Interfaces(2, 1, 7), cell: of(func(r *row) cell { return oneOrTwo(r.AdminUp) })},
 	{name: "ifOperStatus", oid: mib2Interfaces(2, 1, 8), cell: of(func(r *row) cell { return integer(int32(r.oper)) })},
 	{name: "ifInOctets", oid: mib2Interfaces(2, 1, 10), cell: counted(func(c *counts) cell { return counter32(c.in.Bytes) })},
 	{name: "ifInUcastPkts", oid: mib2Interfaces(2, 1, 11), cell: counted(func(c *counts) cell { return counter32(c.in.Packets) })},
@@ -206,13 +206,6 @@ func physAddress(r *row) cell {
 	return text(string(r.port.MAC[:]))
 }
 
-func adminStatus(r *row) cell {
-	if r.AdminUp {
-		return integer(1)
-	}
-	return integer(2)
-}
-
 // highSpeed returns the speed in Mbit/s, rounded.
 func highSpeed(r *row) cell { return gauge(min((r.port.SpeedBPS+500_000)/1_000_000, math.MaxUint32)) }
 
@@ -221,10 +214,7 @@ var virtual = []string{"memif", "tap", "tun", "virtio", "pipe", "bvi"}
 
 // connectorPresent returns true (1) for a device that can be a network card, and false (2) for other devices.
 func connectorPresent(r *row) cell {
-	if r.kind == ethernetCsmacd && !slices.Contains(virtual, r.Device) {
-		return integer(1)
-	}
-	return integer(2)
+	return oneOrTwo(r.kind == ethernetCsmacd && !slices.Contains(virtual, r.Device))
 }
 
 // discontinuity returns the value of sysUpTime at the beginning of the time in which the counters are
@@ -240,6 +230,14 @@ func discontinuity(t *Table, r *row) cell {
 const timeTicksWrap = (1 << 32) * 10 * time.Millisecond
 
 func variable(kind pdu.VariableType, v any) cell { return &pdu.Variable{Type: kind, Value: v} }
+
+// oneOrTwo returns 1 (true, up) or 2 (false, down).
+func oneOrTwo(one bool) cell {
+	if one {
+		return integer(1)
+	}
+	return integer(2)
+}
 
 func integer(n int32) cell    { return variable(pdu.VariableTypeInteger, n) }
 func text(s string) cell      { return variable(pdu.VariableTypeOctetString, s) }
