@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -45,9 +44,8 @@ type bench struct {
 	reports bool // also sample and report during the measurement
 }
 
-func (b *bench) median(name string) float64 {
-	sorted := slices.Sorted(slices.Values(b.samples[name]))
-	return sorted[len(sorted)/2]
+func median(samples []float64) float64 {
+	return slices.Sorted(slices.Values(samples))[len(samples)/2]
 }
 
 // additions is the number of single VLLs that a round adds.
@@ -68,12 +66,10 @@ func (b *bench) round(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	store := intent.OpenStore(folder, router)
-	journal, err := ownership.OpenJournal(folder)
+	engine, err := newEngine(folder, b.stats)
 	if err != nil {
 		return err
 	}
-	engine := newEngine(store, journal, b.stats)
 	if b.reports {
 		stop := b.startReports(ctx, engine, folder)
 		defer stop()
@@ -124,11 +120,12 @@ func (b *bench) round(ctx context.Context) error {
 }
 
 // newEngine returns an engine that works as in the agent, but logs nothing. statsSocket is VPP's stats socket.
-func newEngine(store *intent.Store, journal *ownership.JournalFile, statsSocket string) *converge.Engine {
+func newEngine(folder, statsSocket string) (*converge.Engine, error) {
+	journal, err := ownership.OpenJournal(folder)
 	stats := statseg.NewReopeningSegment(statsSocket)
-	return converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now, converge.Options{
+	return converge.New(intent.OpenStore(folder, router), journal, slog.New(slog.DiscardHandler), time.Now, converge.Options{
 		FullObservation: time.Hour, FreeInterfaces: stats.FreeInterfaces, Epoch: stats.Epoch,
-	})
+	}), err
 }
 
 // reapply restarts VPP and converges again. It measures from the moment when the restarted VPP accepts a

@@ -104,7 +104,7 @@ func timed(ctx context.Context, used measuredVPP, vlls, rounds int, names []stri
 		if len(b.samples[name]) == 0 {
 			continue // agentbench does not restart the VPP of -api-socket
 		}
-		fmt.Fprintf(stdout, "bench agent_%s_ms %.1f ms %s\n", fmt.Sprintf(name, vlls), b.median(name), b.version)
+		fmt.Fprintf(stdout, "bench agent_%s_ms %.1f ms %s\n", fmt.Sprintf(name, vlls), median(b.samples[name]), b.version)
 	}
 	return nil
 }

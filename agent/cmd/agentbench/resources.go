@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -24,7 +23,6 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/memory"
-	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/report"
@@ -48,11 +46,10 @@ func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, 
 		return err
 	}
 	defer os.RemoveAll(folder)
-	journal, err := ownership.OpenJournal(folder)
+	engine, err := newEngine(folder, used.stats)
 	if err != nil {
 		return err
 	}
-	engine := newEngine(intent.OpenStore(folder, router), journal, used.stats)
 	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64)}
 	session, err := b.connect(ctx, engine)
 	if err != nil {
@@ -116,8 +113,7 @@ func slowestReplies(ctx context.Context, session *vpp.Session, rounds int, read 
 		}
 		slowest = append(slowest, float64(most.Microseconds())/1000)
 	}
-	slices.Sort(slowest)
-	return slowest[len(slowest)/2], nil
+	return median(slowest), nil
 }
 
 // memoryOfAProcess measures in a new process of this program, so that the memory of vppsim and of earlier
@@ -208,7 +204,7 @@ type reported struct {
 // startReports starts to sample and report, ten times as often as the agent does. The caller must call
 // stop.
 func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func()) {
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	unwatched := converge.NewPathWatcher(pathwatch.NoFile(), nil, log, time.Now, true)
 	reporter := report.New(report.Options{
 		Engine: reported{engine, unwatched, converge.NewTracer(engine)}, Client: portal{time.Now().Add(portalAway)}, Folder: folder,
