@@ -82,7 +82,7 @@ func Run(
 			if err != nil {
 				return r.Result, err
 			}
-			batch = r.recheck(batch, now)
+			batch = r.verified(batch, plan.NewCreateCheck(now).Verify)
 		}
 		if stage != plan.Delete && stage != plan.Create { // the stages Delete and Create change the epoch themselves
 			if err := r.readAhead(ctx, batch); err != nil {
@@ -148,7 +148,8 @@ func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
 		if err != nil {
 			return err
 		}
-		if err := r.send(ctx, r.unchanged(this)); err != nil {
+		unchanged := r.verified(this.ops, func(op plan.Op) *plan.Reason { return r.guard.Verify(op, r.Made, this.epoch, this.now) })
+		if err := r.send(ctx, r.onlyDue(unchanged)); err != nil {
 			return err
 		}
 		batch = batch[len(this.ops):]
@@ -175,18 +176,18 @@ func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err 
 	return this, err
 }
 
-// unchanged returns those operations of a round whose named objects are all still as planned.
-func (r *applying) unchanged(this *round) []plan.Op {
-	same := make([]plan.Op, 0, len(this.ops))
-	for _, op := range this.ops {
-		if reason := r.guard.Verify(op, r.Made, this.epoch, this.now); reason != nil {
+// verified returns the operations for which the function verify returns no reason.
+func (r *applying) verified(ops []plan.Op, verify func(plan.Op) *plan.Reason) []plan.Op {
+	same := make([]plan.Op, 0, len(ops))
+	for _, op := range ops {
+		if reason := verify(op); reason != nil {
 			r.fail(op, reason)
 			delete(r.Untagged, op.Action.Target().Made) // the created interface no longer exists
 			continue
 		}
 		same = append(same, op)
 	}
-	return r.onlyDue(same)
+	return same
 }
 
 // rereadBeforeCreates reads the objects that the checks before creations need. If this plan has deleted
@@ -223,19 +224,6 @@ func (r *applying) isDue(op plan.Op) bool {
 	}
 	_, made := r.Made[op.Action.Target().Made]
 	return made && op.Stage == plan.Tag
-}
-
-func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
-	check := plan.NewCreateCheck(now)
-	var still []plan.Op
-	for _, op := range batch {
-		if reason := check.Verify(op); reason != nil {
-			r.fail(op, reason)
-			continue
-		}
-		still = append(still, op)
-	}
-	return still
 }
 
 func (r *applying) send(ctx context.Context, batch []plan.Op) error {

@@ -119,12 +119,6 @@ func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 
 func kbps(bps int64) uint32 { return uint32((bps + 999) / 1000) }
 
-// takePolicers reads the agent's policers, and finds out on which of these interfaces a policer works. known
-// has the policers of an earlier observation, with their indices.
-func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
-	return s.takePolicersBy(ctx, session, []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}, known, of)
-}
-
 // takeKnownPolicers does the same as takePolicers if the agent has created no policer since known was read.
 // If there are many policers, it reads them by index, in portions.
 func (s *Snapshot) takeKnownPolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
@@ -137,31 +131,32 @@ func (s *Snapshot) takeKnownPolicers(ctx context.Context, session Session, known
 	if len(requests) <= wholePolicers || len(requests) < len(known) {
 		return s.takePolicers(ctx, session, known, of)
 	}
-	return s.takePolicersBy(ctx, session, requests, known, of)
+	return s.takePolicers(ctx, session, known, of, requests...)
 }
 
-func dumpPolicers(ctx context.Context, session Session, requests []api.Message, each func(*policer.PolicerDetails)) error {
-	answers, err := inPortions(ctx, session, requests)
-	for _, answer := range answers {
-		if m, is := answer.(*policer.PolicerDetails); is {
-			each(m)
-		}
-	}
-	return err
-}
-
-func (s *Snapshot) takePolicersBy(
-	ctx context.Context, session Session, requests []api.Message, known map[string]*Policer, of []*Interface,
+// takePolicers reads the agent's policers, and finds out on which of these interfaces a policer works. known
+// has the policers of an earlier observation, with their indices. Without requests for single policers, takePolicers
+// requests all.
+func (s *Snapshot) takePolicers(
+	ctx context.Context, session Session, known map[string]*Policer, of []*Interface, requests ...api.Message,
 ) error {
 	if s.Policing == NoPolicing {
 		return nil
 	}
+	if len(requests) == 0 {
+		requests = []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}
+	}
 	missing := 0
-	err := dumpPolicers(ctx, session, requests, func(m *policer.PolicerDetails) {
+	answers, err := inPortions(ctx, session, requests)
+	for _, answer := range answers {
+		m, is := answer.(*policer.PolicerDetails)
+		if !is {
+			continue
+		}
 		name := vpp.Text(m.Name)
 		end, ours := ownership.ParsePolicerName(name)
 		if !ours {
-			return
+			continue
 		}
 		p := &Policer{End: end, Index: NoIndex, Config: configOf(m)}
 		if before := known[name]; before != nil && before.Index != NoIndex {
@@ -170,7 +165,7 @@ func (s *Snapshot) takePolicersBy(
 			missing++
 		}
 		s.Policers[name] = p
-	})
+	}
 	if err == nil {
 		err = s.numberPolicers(ctx, session, missing)
 	}

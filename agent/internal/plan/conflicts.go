@@ -448,8 +448,6 @@ func (d *differ) otherEnd(end intent.End) intent.End {
 	return intent.End{}
 }
 
-// mayChange reports whether the plan may change the end's interfaces.
-func (d *differ) mayChange(key intent.Key) bool {
-	_, present := d.present[key]
-	return (present || d.removed[key]) && d.blocked[key] == nil
-}
+// mayChange reports whether the plan may change the end's interfaces: the intent names the end as present or removed,
+// and the end is not blocked.
+func (d *differ) mayChange(key intent.Key) bool { return d.named(key) && d.blocked[key] == nil }

@@ -183,12 +183,6 @@ type differ struct {
 	leaving  map[uint32]*EndInterface // by interface index: interfaces to delete, and ports to release
 }
 
-// isCarriedOut reports whether the intent names the end as present or removed, and the end is not blocked.
-func (d *differ) isCarriedOut(end intent.Key) bool {
-	_, present := d.present[end]
-	return d.blocked[end] == nil && (present || d.removed[end])
-}
-
 // planned reports whether this plan covers the end's VLL, and the end is not blocked.
 func (d *differ) planned(end intent.Key) bool {
 	return (d.vlls == nil || d.vlls[end.VLL]) && d.blocked[end] == nil

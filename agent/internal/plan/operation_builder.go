@@ -28,7 +28,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 		}
 	}
 	for _, h := range d.endInterfaces {
-		if !d.isCarriedOut(h.End) && !d.wantsDown(h.End) {
+		if !d.mayChange(h.End) && !d.wantsDown(h.End) {
 			b.endLinkLoss(h)
 		}
 	}
