@@ -137,7 +137,9 @@ type observedBody struct {
 	Policing          string   `json:"policing"`
 	ActivationTests   bool     `json:"line_tests"`
 	GREKeys           bool     `json:"gre_keys"`
-	capabilities
+	Freezes           bool     `json:"freezes"`
+	// LinkLossForwarding means that this agent can shut a port down because of the far end's link.
+	LinkLossForwarding bool `json:"link_loss_forwarding"`
 	// UnderlayTables means that this agent creates tunnels in the table that the portal names.
 	UnderlayTables bool   `json:"underlay_tables"`
 	Probes         bool   `json:"probes"`
@@ -158,16 +160,6 @@ type observedBody struct {
 	// Freeze is null if the router is not frozen.
 	Freeze *freeze.Shown `json:"freeze"`
 }
-
-// capabilities are the abilities of this agent that depend neither on VPP nor on the configuration. The portal
-// requests these things only of agents that report them.
-type capabilities struct {
-	Freezes bool `json:"freezes"`
-	// LinkLossForwarding means that the agent can shut a port down because of the far end's link.
-	LinkLossForwarding bool `json:"link_loss_forwarding"`
-}
-
-var ofThisAgent = capabilities{Freezes: true, LinkLossForwarding: true}
 
 func setAsideOf(status converge.Status) []durable.SetAsideFile {
 	files := []durable.SetAsideFile{}

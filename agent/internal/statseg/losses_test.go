@@ -104,7 +104,7 @@ func TestMissingEntriesAreSearchedAgainOnlyInAnotherEpoch(t *testing.T) {
 	defer segment.Close()
 	const name = "/err/none/at all"
 	search := func() {
-		if _, err := segment.entries(name, bootEntry); err != nil {
+		if _, err := segment.directory(name, bootEntry); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -195,12 +195,12 @@ func Fullness(socket string) (Memory, error) {
 
 // Memory reads the memory use of the segment. Total and Used are 0 if VPP does not report them.
 func (s *Segment) Memory() (Memory, error) {
-	entries, err := s.entries(memoryEntry, "/if/rx", bootEntry)
+	dir, err := s.directory(memoryEntry, "/if/rx", bootEntry)
 	if err != nil {
 		return Memory{}, fmt.Errorf("read stats segment: %w", err)
 	}
 	var m Memory
-	for _, entry := range entries {
+	for _, entry := range dir.Entries {
 		switch data := entry.Data.(type) {
 		case adapter.ScalarStat:
 			m.BootMS = int64(float64(data) * 1000)

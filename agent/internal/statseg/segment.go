@@ -224,16 +224,7 @@ type directoryIndex struct {
 	epoch   int64                // epoch at the last search; while the epoch is the same, VPP has added no entry
 }
 
-// entries returns the named entries and omits names without an entry.
-func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
-	dir, err := s.directory(names...)
-	if err != nil {
-		return nil, err
-	}
-	return dir.Entries, nil
-}
-
-// directory returns the named entries and the epoch of the directory.
+// directory returns the named entries and the epoch of the directory. It omits names without an entry.
 func (s *Segment) directory(names ...string) (*adapter.StatDir, error) {
 	if err := s.findIndices(names); err != nil {
 		return nil, err

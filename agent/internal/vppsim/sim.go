@@ -180,7 +180,7 @@ func (s *Sim) Forwarding(name string) error {
 		if i == nil {
 			return fmt.Errorf("%s does not exist", name)
 		}
-		if _, ok := v.whole(i, v.fib()); ok {
+		if p, ok := v.outward(i, v.fib()); ok && v.receives(i) && v.receives(p.far) {
 			return nil
 		}
 		far := v.connected(i)

@@ -16,13 +16,6 @@ type path struct {
 	tunnel      *tunnel // nil for a local cross-connect
 }
 
-// whole returns the path of an access interface. It returns true if the path forwards frames in both
-// directions.
-func (v *vpp) whole(access *iface, routes *fib) (path, bool) {
-	p, ok := v.outward(access, routes)
-	return p, ok && v.receives(access) && v.receives(p.far)
-}
-
 // outward returns the path of an access interface. It returns true if the path would forward frames while
 // VPP's table of VLANs has both interfaces.
 func (v *vpp) outward(access *iface, routes *fib) (path, bool) {
