@@ -232,6 +232,30 @@ func TestAdoptionNeedsThePermissionOfTheAgentsFile(t *testing.T) {
 	})
 }
 
+func TestARebuildOfAnotherLineAdoptsNothingWithoutThePermission(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		made, other := []intent.End{vxlanEnd(1, r.ports[0])}, vxlanEnd(2, r.ports[0])
+		r.put(made).mustAllBe(t, "verified")
+		access := r.accessName(made[0])
+		r.put(nil, released(made, "somebody's", "")...).mustAllBe(t, "removed")
+		r.options.Adoption = false
+		if e := r.put(append(adopted(made, 3), other)).of(t, other.Key); e.Status != "verified" {
+			t.Fatalf("got %+v %+v", e, e.Reason)
+		}
+		writes, rebuilt := r.writes(), r.accessName(other)
+		if err := r.Rebuild(uint32(r.index(rebuilt)), rebuilt, true); err != nil {
+			t.Fatal(err)
+		}
+		r.CheckDrift(t.Context())
+		if r.writes() == writes || r.accessName(other) == "" {
+			t.Error("the other line was not rebuilt")
+		}
+		if tag := r.tags()[access]; tag != "somebody's" {
+			t.Errorf("%s has the tag %q", access, tag)
+		}
+	})
+}
+
 func TestLineOfAnotherVLLIsNotAdopted(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		made := []intent.End{vxlanEnd(1, r.ports[0])}
