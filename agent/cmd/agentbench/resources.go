@@ -23,7 +23,6 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/memory"
-	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/statseg"
@@ -194,20 +193,12 @@ func (p portal) Post(_ context.Context, _ string, body, _ any) error {
 	return nil
 }
 
-// reported has the parts of the agent that the reporter reads.
-type reported struct {
-	*converge.Engine
-	*converge.PathWatcher
-	*converge.Tracer
-}
-
 // startReports starts to sample and report, ten times as often as the agent does. The caller must call
 // stop.
 func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func()) {
 	log := slog.New(slog.DiscardHandler)
-	unwatched := converge.NewPathWatcher(pathwatch.NoFile(), nil, log, time.Now, true)
 	reporter := report.New(report.Options{
-		Engine: reported{engine, unwatched, converge.NewTracer(engine)}, Client: portal{time.Now().Add(portalAway)}, Folder: folder,
+		Engine: engine.Parts(), Client: portal{time.Now().Add(portalAway)}, Folder: folder,
 		StoreLimit: 512 << 20, StatsSocket: b.stats, Interval: time.Second, Router: router, Log: log, Now: time.Now,
 	})
 	ctx, cancel := context.WithCancel(ctx)

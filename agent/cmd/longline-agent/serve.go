@@ -70,17 +70,10 @@ func listen(ctx context.Context, c *config.Config) (l listeners, err error) {
 	return l, nil
 }
 
-// reported has the parts of the agent that the reporter reads.
-type reported struct {
-	*converge.Engine
-	*converge.PathWatcher
-	*converge.Tracer
-}
-
 // served has the parts of the agent that the server calls. It triggers a report after each intent that the engine
 // accepts, even if the intent changes nothing in VPP.
 type served struct {
-	reported
+	converge.Parts
 	*converge.Calibrator
 	reporter *report.Reporter
 }
@@ -192,7 +185,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		Adoption: c.Adoption == "allowed", PortMTUs: c.VPP.Vppcfg == "present",
 		SetAside: func() []durable.SetAsideFile { return aside() },
 	})
-	parts := reported{engine, paths, converge.NewTracer(engine)}
+	parts := engine.Parts()
 	options := report.Options{
 		IgnoreDefaultRoutes: c.VPP.DefaultRoutes == "ignored",
 		Engine:              parts, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,

@@ -147,6 +147,16 @@ func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, 
 	}
 }
 
+// Parts has the parts of the agent that package report reads.
+type Parts struct {
+	*Engine
+	*PathWatcher
+	*Tracer
+}
+
+// Parts returns the engine with its path watcher and a tracer.
+func (e *Engine) Parts() Parts { return Parts{e, e.options.Paths, &Tracer{engine: e}} }
+
 // Changed returns a channel that receives a token after a possible change in VPP.
 func (e *Engine) Changed() <-chan struct{} { return e.changed }
 

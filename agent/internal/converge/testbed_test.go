@@ -191,7 +191,7 @@ func (r *router) open() {
 	r.Engine = New(store, journal, log, time.Now, Options{
 		Frozen: frozen, Paths: r.paths, FullObservation: time.Hour, Adoption: true, TunnelCounters: counters.TunnelCounters,
 	})
-	r.tracer = NewTracer(r.Engine)
+	r.tracer = r.Engine.Parts().Tracer
 	if session != nil {
 		r.Attach(session)
 	}

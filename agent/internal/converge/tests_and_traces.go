@@ -237,9 +237,6 @@ type Tracer struct {
 	tracing sync.Mutex
 }
 
-// NewTracer returns a tracer for the engine's VPP.
-func NewTracer(engine *Engine) *Tracer { return &Tracer{engine: engine} }
-
 // begin prevents other traces until the trace calls end. The engine's FinishWork ends the context working, and
 // waits for the call of end. begin returns ErrTracing, ErrNoVPP or an error of the connection.
 func (t *Tracer) begin(ctx context.Context) (session Session, working context.Context, end func(), err error) {

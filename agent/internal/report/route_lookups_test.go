@@ -13,7 +13,6 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
-	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
@@ -35,22 +34,13 @@ func (s *lookups) Calls(ctx context.Context, requests []api.Message) ([]api.Mess
 	return s.Session.Calls(ctx, requests)
 }
 
-// parts are the parts of the agent that the reporter reads.
-type parts struct {
-	*converge.Engine
-	*converge.PathWatcher
-	*converge.Tracer
-}
-
-func newEngine(store *intent.Store, journal *ownership.JournalFile, now func() time.Time) parts {
-	paths := converge.NewPathWatcher(pathwatch.NoFile(), journal, quiet, now, false)
-	engine := converge.New(store, journal, quiet, now, converge.Options{Paths: paths})
-	return parts{engine, paths, converge.NewTracer(engine)}
+func newEngine(store *intent.Store, journal *ownership.JournalFile, now func() time.Time) converge.Parts {
+	return converge.New(store, journal, quiet, now, converge.Options{}).Parts()
 }
 
 // eventful is an engine whose paths and interfaces change when a test says so.
 type eventful struct {
-	parts
+	converge.Parts
 	paths, changes chan struct{}
 }
 
