@@ -5,6 +5,7 @@ package arraylength
 import (
 	"encoding/binary"
 	"fmt"
+	"reflect"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/classify"
@@ -13,21 +14,15 @@ import (
 // Check returns an error if the last member of a message is an array with fewer elements than its length
 // field says. header is the number of bytes before the message's members: 10 for a request, 6 for a reply.
 func Check(data []byte, header int, msg api.Message) error {
-	fixed, element := 0, 1
+	element := 1
 	switch msg.(type) {
-	case *classify.ClassifyAddDelTable:
-		fixed = new(classify.ClassifyAddDelTable).Size()
-	case *classify.ClassifyAddDelSession:
-		fixed = new(classify.ClassifyAddDelSession).Size()
-	case *classify.ClassifyTableInfoReply:
-		fixed = new(classify.ClassifyTableInfoReply).Size()
-	case *classify.ClassifySessionDetails:
-		fixed = new(classify.ClassifySessionDetails).Size()
+	case *classify.ClassifyAddDelTable, *classify.ClassifyAddDelSession, *classify.ClassifyTableInfoReply, *classify.ClassifySessionDetails:
 	case *classify.ClassifyTableIdsReply:
-		fixed, element = new(classify.ClassifyTableIdsReply).Size(), 4
+		element = 4
 	default:
 		return nil
 	}
+	fixed := reflect.New(reflect.TypeOf(msg).Elem()).Interface().(interface{ Size() int }).Size() // with an empty array
 	available := len(data) - header - fixed
 	if available < 0 {
 		return fmt.Errorf("%s is cut off", msg.GetMessageName())

@@ -425,8 +425,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, 
 	e.mu.Lock()
 	e.statistics.Converges++
 	e.statistics.Writes += uint64(writes)
-	e.statistics.LastDuration = e.now().Sub(started)
-	e.statistics.Durations.add(e.statistics.LastDuration)
+	e.statistics.Durations.add(e.now().Sub(started))
 	if outcome.Applied {
 		e.applied = &Applied{Generation: in.Generation, AtMS: e.now().UnixMilli()}
 	}

@@ -114,7 +114,6 @@ func (o *Outcome) counts() map[string]int {
 type Statistics struct {
 	Converges, Writes, Repairs                               uint64
 	FullObservations, QuickObservations, PartialObservations uint64
-	LastDuration                                             time.Duration
 	Durations                                                Durations
 	Operations                                               map[Operation]uint64
 }
