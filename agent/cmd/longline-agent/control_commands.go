@@ -85,7 +85,7 @@ func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
 	return show(stdout, answer, *flags.asJSON, printPlan)
 }
 
-// requesting returns a command that sends a request and has no options of its own.
+// requesting returns a command that sends a request and has only the common options.
 func requesting[T any](path string, body any, print func(io.Writer, *T)) runner {
 	return func(ctx context.Context, args []string, stdout io.Writer) error {
 		flags := newCommand()
