@@ -532,7 +532,7 @@ LONGLINE_WEBHOOK_LOG_DAYS = env.int("LONGLINE_WEBHOOK_LOG_DAYS", default=30)
 # requests and tasks.
 LONGLINE_METRICS_DIR = env.str("LONGLINE_METRICS_DIR", default="")
 
-# A file that a worker, beat or the relay touches every few seconds while it works. Health checks use it.
+# A file that a worker or beat touches every few seconds while it works. Health checks use it.
 LONGLINE_ALIVE_FILE = env.str("LONGLINE_ALIVE_FILE", default="")
 
 # Paths from links in mails. The part of such a path after the prefix is a secret, which no log contains.

@@ -149,7 +149,16 @@ def broker_client(*, patience_s: float) -> AbstractContextManager[redis.Redis]:
 
     A command raises redis.RedisError if connecting or a response takes longer than ``patience_s`` seconds.
     """
-    return read_redis_url(settings.REDIS_URL, variable="REDIS_URL").client(patience_s=patience_s)
+    return _broker().client(patience_s=patience_s)
+
+
+def broker_pool(*, patience_s: float) -> redis.ConnectionPool:
+    """Return a new pool of connections to the broker; see ``RedisUrl.pool``."""
+    return _broker().pool(patience_s=patience_s)
+
+
+def _broker() -> RedisUrl:
+    return read_redis_url(settings.REDIS_URL, variable="REDIS_URL")
 
 
 def in_short(error: redis.RedisError) -> str:

@@ -11,12 +11,11 @@ from typing import Any
 
 import redis
 from celery.beat import PersistentScheduler
-from django.conf import settings
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock
 
 from portal.core.process_health import beat
-from portal.core.redis_servers import in_short, read_redis_url
+from portal.core.redis_servers import broker_pool, in_short
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +68,7 @@ class SingleBeat(PersistentScheduler):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        address = read_redis_url(settings.REDIS_URL, variable="REDIS_URL")
-        self._turn = Turn(redis.Redis(connection_pool=address.pool(patience_s=_PATIENCE_S)))
+        self._turn = Turn(redis.Redis(connection_pool=broker_pool(patience_s=_PATIENCE_S)))
         self._logged = ""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
