@@ -22,7 +22,6 @@ from portal.vll.operations.activation_test_on_demand import (
     scheduled_activation_tests_begin,
 )
 from portal.vll.operations.line_removal import coolings_off_end, dead_routers_settle
-from portal.vll.operations.order_approval import plans_resend
 from portal.vll.operations.order_progress import orders_overdue_alarm
 from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
 from portal.vll.router_operations.actions import rebuilds_resend
@@ -51,7 +50,6 @@ def sweep(*, now: datetime) -> None:
         scheduled_activation_tests_begin,
         routers_resend,
         reconciliations_resend,
-        plans_resend,
         rebuilds_resend,
         behind_agents_announce,
         cooled_down_leases_free,

@@ -14,7 +14,7 @@ from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.tunnel_leases import usable_gre_addresses
 from portal.celery_tasks import PLAN_ORDER
 from portal.core.db.statements import rows_of
-from portal.events.task_requests import resend_tasks, send_task
+from portal.events.task_requests import send_task
 from portal.vll.convergence.requests import converge_routers_of
 from portal.vll.errors import (
     GreKeysGone,
@@ -34,10 +34,9 @@ from portal.vll.quote import Quote, quote
 from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction, OrderState
 
 # This is longer than queries to two silent routers take. A plan that is not finished after this time was
-# lost.
+# lost: the page then asks the user to request it again. No sweep does so, because a sweep cannot know whether
+# a worker is still making the plan.
 GIVEN_UP = timedelta(seconds=90)
-# A plan of routers that respond is finished within this time. After it, the message may be lost.
-_RESENT_AFTER = timedelta(seconds=10)
 
 
 class PlanState(models.TextChoices):
@@ -66,13 +65,6 @@ def plan_request(*, user: User, order: Order, now: datetime) -> PlanResult:
     plan = PlanResult.objects.create(order=order, requested_by=user.username, requested_at=now)
     send_task(PLAN_ORDER, str(plan.pk))
     return plan
-
-
-def plans_resend(*, now: datetime) -> None:
-    """Request unfinished plans again, for the sweep."""
-    unfinished = PlanResult.objects.filter(order__state=OrderState.PENDING_APPROVAL, finished_at__isnull=True)
-    lost = unfinished.filter(requested_at__gt=now - GIVEN_UP, requested_at__lt=now - _RESENT_AFTER)
-    resend_tasks(PLAN_ORDER, [(str(plan),) for plan in lost.order_by("pk").values_list("pk", flat=True)])
 
 
 def plan_finish(

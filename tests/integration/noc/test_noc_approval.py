@@ -1,7 +1,6 @@
 """Approval of a pending order: the NOC reads the plan of both routers and approves exactly that plan."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -21,7 +20,6 @@ from portal.vll.operations.order_approval import (
     order_approve,
     order_reject,
     plan_request,
-    plans_resend,
     state_of,
 )
 from provisioning.plan_preview import plan_make
@@ -29,7 +27,7 @@ from tests.integration.api.test_api_v1 import client
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
-from tests.integration.requested_tasks import forget_requests, requested
+from tests.integration.requested_tasks import requested
 from tests.integration.router_answers import activate
 from tests.integration.stand_in_agent import StandInAgent, serving
 from tests.integration.web_pages.browser import signed_in, text
@@ -176,9 +174,6 @@ def test_requested_plan_is_made_by_a_worker_and_shown(pending: Order, nora: User
     page, address = signed_in(nora), f"/noc/orders/{pending.pk}/"
     assert page.post(f"{address}plan/").status_code == 302
     assert [task for task, _ in requested()] == ["provisioning.plan_order"]
-    forget_requests()
-    plans_resend(now=clock.now() + timedelta(seconds=11))
-    assert [task for task, _ in requested()] == ["provisioning.plan_order"], "the first message was lost"
     assert page.get(f"{address}plan/").status_code == 204
     plan_make(PlanResult.objects.get().pk)
     shown = text(page.get(f"{address}plan/"))
