@@ -35,7 +35,6 @@ def generation_adopt_request(*, router: Router, user: User, now: datetime) -> No
     send_task(ADOPT_GENERATION, router.pk, user.username, now.isoformat())
 
 
-@transaction.atomic
 def reconciliations_resend(*, now: datetime) -> int:
     """Send a task again for each reconciliation that is still pending; return how many.
 

@@ -31,6 +31,7 @@ from portal.allocation.cpu_core_bookings import cores_revalue, cores_suffice
 from portal.allocation.models import CoreBooking
 from portal.allocation.packet_capacity import Weights, weights_of
 from portal.celery_tasks import REBUILD_END
+from portal.core.background_work import each_row
 from portal.core.network.encapsulations import Transport
 from portal.events.announcements import announce
 from portal.events.task_requests import resend_tasks, send_task
@@ -209,15 +210,19 @@ def rebuild_begin(end: VllEnd, *, requested_at: datetime) -> bool:
     return bool(waiting.update(rebuild_requested_at=None))
 
 
-@transaction.atomic
 def rebuilds_resend(*, now: datetime) -> None:
     """Send the tasks of waiting requests again. A request that has waited too long fails."""
     waiting = VllEnd.objects.filter(rebuild_requested_at__isnull=False)
-    for end in waiting.filter(rebuild_requested_at__lt=now - _REBUILD_WITHIN).select_related("port"):
-        if waiting.filter(pk=end.pk).update(rebuild_requested_at=None):
-            end_rebuild_failed(end=end, why="no worker has begun the rebuild in time", now=now)
+    late = waiting.filter(rebuild_requested_at__lt=now - _REBUILD_WITHIN).select_related("port")
+    each_row(late, lambda end: _rebuild_give_up(end, now), what="giving up a rebuild")
     rows = waiting.order_by("rebuild_requested_at").values_list("vll", "side", "rebuild_requested_at")
     resend_tasks(REBUILD_END, [(str(vll), side, at.isoformat()) for vll, side, at in rows if at])
+
+
+@transaction.atomic
+def _rebuild_give_up(end: VllEnd, now: datetime) -> None:
+    if end.rebuild_requested_at and rebuild_begin(end, requested_at=end.rebuild_requested_at):
+        end_rebuild_failed(end=end, why="no worker has begun the rebuild in time", now=now)
 
 
 @transaction.atomic
