@@ -60,10 +60,11 @@ MAX_RATE_BPS = 10**12
 class Check:
     """The refusals so far, in the order of the rules, and the ports by side that the user may see.
 
-    ``collects``: whether the check continues after a refusal. Otherwise the refusal is raised.
+    ``lock``: whether the caller is about to lease. The check then locks the ports and raises the first
+    refusal. Otherwise it collects all refusals.
     """
 
-    collects: bool
+    lock: bool
     refusals: list[DomainError] = field(default_factory=list)
     ports: dict[str, Port] = field(default_factory=dict)
     customer: Customer | None = None
@@ -71,7 +72,7 @@ class Check:
     def refuse(self, refusals: Iterable[DomainError]) -> None:
         """Collect these refusals, or raise the first one."""
         for refusal in refusals:
-            if not self.collects:
+            if self.lock:
                 raise refusal
             self.refusals.append(refusal)
 
@@ -81,7 +82,7 @@ class Check:
         try:
             yield
         except DomainError as refusal:
-            if not self.collects:
+            if self.lock:
                 raise
             also = refusal.also if isinstance(refusal, TransportRefused) else ()
             self.refusals += [refusal, *also]
@@ -109,16 +110,14 @@ def check_ports(
     user: User,
     ends: Mapping[str, EndSpec],
     cir_bps: int,
-    lock: bool,
     owner: Customer | None = None,
     more_ports: Iterable[int] = (),
     booked_bps: int | None = None,
 ) -> None:
     """Check only the rules of the two ends and of the rate (bit/s). A reservation needs no other rules.
 
-    ``lock``: lock the ports and ``more_ports``, for a caller who is about to lease. ``owner``: the customer
-    of an existing line. ``booked_bps``: its rate, which the line may keep even if the minimum rate is higher
-    now.
+    ``more_ports``: the ids of ports to lock, too. ``owner``: the customer of an existing line.
+    ``booked_bps``: its rate, which the line may keep even if the minimum rate is higher now.
     """
     least = settings.LONGLINE_MIN_CIR_BPS
     with check.noting():
@@ -127,7 +126,7 @@ def check_ports(
     for side, end in ends.items():
         with check.noting():
             _check_tags(end, side=side)
-    visible = ports_of(user, {*more_ports, *(end.port for end in ends.values())}, lock=lock)
+    visible = ports_of(user, {*more_ports, *(end.port for end in ends.values())}, lock=check.lock)
     for side, end in ends.items():
         with check.noting():
             if end.port not in visible:

@@ -5,15 +5,21 @@ ports, takes the first refusal, and then leases what the quote allocates, all in
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 from uuid import UUID
 
 from portal.accounts.models import Customer, User
-from portal.allocation.cpu_core_bookings import RouterCapacity, cores_book, cores_refusals, router_capacities
+from portal.allocation.cpu_core_bookings import (
+    EndLoad,
+    RouterCapacity,
+    cores_book,
+    cores_refusals,
+    router_capacities,
+)
 from portal.allocation.errors import RouterFull
 from portal.allocation.vlan_leases import foreign_frames, free_outer_vlans, vlans_taken
 from portal.core.network.encapsulations import AUTO_TUNNELS, Family, Transport
@@ -75,8 +81,8 @@ class Quote(Check):
     """The result of a check of ``spec``. Sizes in bytes, rates in bit/s.
 
     Without refusals, an order would be accepted. ``selected``: the transport, None if no transport fits.
-    ``passed_over``: the full router cores that made ``auto`` replace the line's transport. ``allocated``: the
-    ends with the VLANs that an order would get now. ``reservation``: the reservation that the order uses.
+    ``passed_over``: the full router cores that made ``auto`` replace the line's transport. ``reservation``:
+    the reservation that the order uses.
 
     The alternatives are read when they are used.
     """
@@ -88,7 +94,7 @@ class Quote(Check):
     reservation: Reservation | None = None
     selected: SelectedTransport | None = None
     passed_over: Iterable[RouterFull] = ()
-    allocated: Mapping[str, AllocatedEnd] | None = None
+    _cores_refusals: dict[Transport, list[RouterFull]] = field(init=False, default_factory=dict)
 
     @property
     def feasible(self) -> bool:
@@ -185,8 +191,17 @@ class Quote(Check):
 
     def cores_refusals(self, transport: Transport) -> list[RouterFull]:
         """Return the errors of a booking of the routers' cores for this transport."""
-        ends = core_loads(self.ports, cir_bps=self.spec.cir_bps, transport=transport)
-        return cores_refusals(ends=ends, transport=transport, own=self.current.owners if self.current else ())
+        if transport not in self._cores_refusals:
+            ends = self._loads(transport)
+            self._cores_refusals[transport] = cores_refusals(ends=ends, transport=transport, own=self._own)
+        return self._cores_refusals[transport]
+
+    def _loads(self, transport: Transport) -> dict[str, EndLoad]:
+        return core_loads(self.ports, cir_bps=self.spec.cir_bps, transport=transport)
+
+    @property
+    def _own(self) -> Collection[UUID]:
+        return self.current.owners if self.current else ()
 
     # What an order leases.
 
@@ -223,10 +238,7 @@ class Quote(Check):
     def cores_lease(self, owner: UUID) -> None:
         """Book the routers' cores for ``owner``. Raises RouterFull. Call it after all other leases."""
         transport = self.chosen.transport
-        ends = core_loads(self.ports, cir_bps=self.spec.cir_bps, transport=transport)
-        cores_book(
-            ends=ends, transport=transport, owner=owner, own=self.current.owners if self.current else ()
-        )
+        cores_book(ends=self._loads(transport), transport=transport, owner=owner, own=self._own)
 
     def content(self, ends: Mapping[str, AllocatedEnd], tunnel: LeasedTunnel) -> LineRevision:
         """Return the specification and its allocations as the content of a revision."""
@@ -314,8 +326,7 @@ class Quote(Check):
         """Return the free capacity of the routers' cores."""
         if not self.can_end:
             return []
-        loads = core_loads(self.ports, cir_bps=self.spec.cir_bps, transport=self.transport)
-        return router_capacities(ends=loads, transport=self.transport)
+        return router_capacities(ends=self._loads(self.transport), transport=self.transport)
 
     @property
     def assumptions(self) -> list[Assumption]:
@@ -345,12 +356,12 @@ def quote(
     refusals, and the first one is the error that the order would raise. ``reservation``: the reservation
     whose leases a new line would take over.
     """
-    found = Quote(collects=not lock, spec=spec, current=current, user=user, now=now)
+    found = Quote(lock=lock, spec=spec, current=current, user=user, now=now)
     if reservation is not None:
         with found.noting():
             found.reservation = reservation_find(user, reservation, now=now, lock=lock)
             found.current = reserved(found.reservation)
-    _check(found, lock=lock)
+    _check(found)
     return found
 
 
@@ -380,7 +391,7 @@ def quote_change(
         preferred=before.allocated_transport if "transport" not in changes else None,
         unchanged_path=_unchanged_path(before, spec),
     )
-    found = Quote(collects=not lock, spec=spec, current=current, user=user, now=now)
+    found = Quote(lock=lock, spec=spec, current=current, user=user, now=now)
     with found.noting():
         check_orderable(vll, user, expected_revision=expected_revision)
     with found.noting():
@@ -391,21 +402,20 @@ def quote_change(
         found.refuse([EndsSwapped()])
     known = list(found.refusals)
     if not (lock and found.changes_nothing):
-        _check(found, lock=lock)
+        _check(found)
     if swapped or found.changes_nothing:
         found.refusals = known
     return found
 
 
-def _check(found: Quote, *, lock: bool) -> None:
-    """Apply every rule whose prerequisites are met. Without ``lock``, check the leases, too."""
+def _check(found: Quote) -> None:
+    """Apply every rule whose prerequisites are met. Without a lock, check the leases, too."""
     spec, current, line = found.spec, found.current, found.line
     check_ports(
         found,
         user=found.user,
         ends=spec.ends,
         cir_bps=spec.cir_bps,
-        lock=lock,
         owner=current.customer if current else None,
         # The order settles the leases of its reservation on these ports.
         more_ports=[end.port for end in current.ends.values()] if current and line is None else (),
@@ -429,9 +439,9 @@ def _check(found: Quote, *, lock: bool) -> None:
     if current is not None and line is not None:
         with found.noting():
             check_tombstones(current.owner, line, found.ports)
-    if lock:
+    if found.lock:
         return
-    found.allocated = found.ends_lease(None, foreign=found.foreign)
+    found.ends_lease(None, foreign=found.foreign)
     if found.selected is not None:
         with found.noting():
             tunnel_lease(found.selected, found.ports, owner=None, line=line, now=found.now)

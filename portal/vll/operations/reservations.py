@@ -35,8 +35,8 @@ def reservation_make(
     RouterFull and TooManyReservations.
     """
     ends = {"a": a_end, "z": z_end}
-    check, pk = Check(collects=False), uuid.uuid4()
-    check_ports(check, user=user, ends=ends, cir_bps=cir_bps, lock=True)
+    check, pk = Check(lock=True), uuid.uuid4()
+    check_ports(check, user=user, ends=ends, cir_bps=cir_bps)
     contents = ends_lease(check, ends=ends, cir_bps=cir_bps, owner=pk, current=None, now=now)
     reservation = _in_a_free_slot(
         check.owner,
