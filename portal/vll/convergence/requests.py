@@ -105,7 +105,6 @@ def waits_for_query(router_id: int) -> bool:
     return RouterConvergence.objects.filter(router=router_id, next_query_at__isnull=False).exists()
 
 
-def pause_end(router_id: int, *, now: datetime) -> bool:
-    """End the pause of a router that is back. Return whether the router had a pause."""
-    waits = RouterConvergence.objects.filter(retry_at__gt=now, router=router_id)
-    return bool(waits.update(retry_at=None))
+def pause_end(router_id: int, *, now: datetime) -> None:
+    """End the pause of a router that is back."""
+    RouterConvergence.objects.filter(retry_at__gt=now, router=router_id).update(retry_at=None)

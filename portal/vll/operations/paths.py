@@ -11,14 +11,13 @@ from django.db.models import F, Q, QuerySet
 
 from portal.allocation.models import VniLease
 from portal.allocation.tunnel_leases import PROBE_VNI
-from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.events.announcements import announce
 from portal.events.models import Event
-from portal.events.task_requests import send_tasks
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Finding, Findings
+from portal.vll.convergence.requests import converge_routers
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.path_status import PathKey, lines_beyond, paths_in_use
@@ -60,9 +59,7 @@ def tunnel_paths_keep(*, now: datetime) -> None:
         for router in (path.a_router_id, path.z_router_id)
         if path.probe_revision > path.answer(path.side_of(router))[1]
     }
-    if pending:
-        with transaction.atomic():
-            send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(pending)])
+    converge_routers(pending)
 
 
 def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:

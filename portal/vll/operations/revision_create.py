@@ -3,11 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from portal.celery_tasks import CONVERGE_ROUTER
-from portal.events.task_requests import send_task
 from portal.inventory.models import Port
 from portal.vll.activation_test_rules import loses_no_frame
-from portal.vll.convergence.requests import converge_routers_of
+from portal.vll.convergence.requests import converge_routers, converge_routers_of
 from portal.vll.line_revision import AllocatedEnd, LineRevision, content_of
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.state_compare_and_swap import changed_in_place
@@ -65,8 +63,7 @@ def revise(vll: Vll, content: LineRevision, *, now: datetime) -> None:
     )
     vll.refresh_from_db()
     converge_routers_of(vll)
-    for router in sorted(left):
-        send_task(CONVERGE_ROUTER, router)
+    converge_routers(left)
 
 
 def _end_write(end: VllEnd, was: AllocatedEnd, wanted: AllocatedEnd, *, same_tunnel: bool) -> None:
