@@ -49,11 +49,17 @@ def code_of(revision: str) -> Path:
 
 
 def agent_of(code: Path) -> Path:
-    """Return the agent of the release in ``code``, which builds it once.
+    """Return the agent of the release in ``code``. The agent of an earlier release is built once, as a static
+    program.
 
     During an upgrade, the portal is upgraded before the agents.
     """
     program = code / "build" / "longline-agent"
     if code != ROOT and not program.exists():
-        subprocess.run(("make", "--silent", "agent"), cwd=code, check=True)
+        go = os.environ.get("GO") or shutil.which("go") or "/usr/local/go/bin/go"
+        program.parent.mkdir(exist_ok=True)
+        unfinished = program.with_name(f"longline-agent.{os.getpid()}")
+        build = (go, "build", "-trimpath", "-buildvcs=false", "-o", unfinished, "./cmd/longline-agent")
+        subprocess.run(build, cwd=code / "agent", check=True, env=os.environ | {"CGO_ENABLED": "0"})
+        unfinished.rename(program)
     return program
