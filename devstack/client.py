@@ -1,10 +1,8 @@
 """A small client of the REST API, to order lines, watch them and remove them."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -193,23 +191,6 @@ class Client:
             time.sleep(POLL_S)
         return True
 
-    def first_line(self, ports: dict[str, int], *, timeout_s: float) -> str:
-        """Order a line from Rhino to Hippo, and wait until the order has completed. Return the line's id.
-
-        ``ports``: the ids of ports, keyed by router and interface. Raises Refused or NotReached.
-        """
-        end = {"tagging": "dot1q", "outer_vlan": 100, "inner_vlan": None, "exact_match": True}
-        accepted = self.order(
-            description="Zurich-Basel",
-            a_end=end | {"port": ports["rhino/host-cust1"]},
-            z_end=end | {"port": ports["hippo/host-cust1"]},
-            svc_mtu=1500,
-            cir_bps=100_000_000,
-            transport="auto",
-        )
-        self.wait_completed(accepted.order, timeout_s=timeout_s)
-        return accepted.vll
-
     def _results(self, path: str) -> list[Json]:
         return list(self._call("GET", path)["results"])
 
@@ -227,25 +208,3 @@ def _order_id(body: Json) -> str:
 
 def _accepted(body: Json) -> Accepted:
     return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
-
-
-def private_write(path: Path, text: str) -> None:
-    """Replace the file. Only the current user can read it, because it may contain passwords."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(text)
-    fresh.replace(path)
-
-
-def facts_write(path: Path, facts: Json) -> None:
-    """Replace the file with these facts as JSON. Only the current user can read it."""
-    private_write(path, json.dumps(facts, indent=2) + "\n")
-
-
-def logins(facts: Json) -> list[str]:
-    """Return a sentence for each login of the demo."""
-    return [
-        f"log in as {login['username']} ({who}) with password {login['password']}"
-        for who in ("customer", "noc")
-        if (login := facts[f"{who}_login"])
-    ]

@@ -12,7 +12,8 @@ from typing import Any
 
 import django
 
-from devstack.client import Client, facts_write, logins, private_write
+from devstack.client import Client
+from devstack.demo_line import facts_write, first_line, logins, private_write
 from devstack.isp import Isp, Router, small_isp
 from devstack.routers.vpp_containers import router_script, startup_conf, world_script
 from devstack.routers.vppsim import config_of
@@ -59,7 +60,7 @@ def order() -> None:
     customer = Client(WEB, facts["customer_token"])
     if "vll" not in facts:
         _wait_for_reports(small_isp(), customer)
-        facts["vll"] = customer.first_line(facts["ports"], timeout_s=60)
+        facts["vll"] = first_line(customer, facts["ports"], timeout_s=60)
         facts_write(FACTS, facts)
 
     if not customer.wait(lambda: customer.carries_traffic(facts["vll"]), timeout_s=60):

@@ -14,9 +14,10 @@ from types import FrameType
 from typing import Any
 
 from devstack import stack
-from devstack.client import NotReached, Refused, facts_write, logins
+from devstack.client import NotReached, Refused
 from devstack.databases.postgres import PostgresMissing
 from devstack.databases.redis import RedisMissing
+from devstack.demo_line import facts_write, first_line, logins
 from devstack.folders import ROOT, RUN, VENV_BIN
 from devstack.isp import Isp, small_isp
 from devstack.process import Child, ChildFailed, Family
@@ -97,7 +98,7 @@ def _run(undo: ExitStack) -> None:
     stack.wait_for_reports(running)
     customer = running.client("customer")
     _print("ordering a VLL from Rhino to Hippo")
-    identity = customer.first_line(running.loaded["ports"], timeout_s=30)
+    identity = first_line(customer, running.loaded["ports"], timeout_s=30)
     if (lifecycle := customer.vll(identity)["lifecycle"]) != "active":
         raise NotReached(f"the order is complete, but VLL {identity} is {lifecycle}")
     if isinstance(dataplane, VppDataplane):
