@@ -23,7 +23,7 @@ _NOTIFIED_KINDS = (
 NOTIFIED_KINDS = frozenset(_NOTIFIED_KINDS.split())
 _ANNOUNCE_OF_LINES = """
 INSERT INTO events_event (at, kind, vll_id, actor, request_id, data, untold)
-SELECT at, %(kind)s, line, '', %(request_id)s, '{}', %(untold)s
+SELECT at, %(kind)s, line, '', %(request_id)s, '{}', %(pending)s
 FROM unnest(%(lines)s::uuid[], %(at)s::timestamptz[]) AS happened (line, at)
 """
 
@@ -68,6 +68,6 @@ def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
         "lines": list(at),
         "at": list(at.values()),
         "request_id": current_request_id.get(),
-        "untold": kind in NOTIFIED_KINDS,
+        "pending": kind in NOTIFIED_KINDS,
     }
     execute(_ANNOUNCE_OF_LINES, values)

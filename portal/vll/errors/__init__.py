@@ -5,4 +5,4 @@ Callers import from this package. It has no list of names, because each class wo
 
 from portal.vll.errors.line_requests import *  # noqa: F403
 from portal.vll.errors.orders import *  # noqa: F403
-from portal.vll.errors.routers import *  # noqa: F403  # noqa: F403
+from portal.vll.errors.routers import *  # noqa: F403
