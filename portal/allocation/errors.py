@@ -5,7 +5,7 @@ from uuid import UUID
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
-from portal.core.units import at_most_text, rate_text
+from portal.core.units import at_most_text
 
 
 class VlanTaken(Conflict):
@@ -33,7 +33,7 @@ class VlanTaken(Conflict):
             )
         else:
             text = _("VLAN {vlans} on {port} is used by another line. Choose another one, or let us choose.")
-        return text.format(port=self.port, vlans=self.vlans)
+        return self.filled(text)
 
 
 class VlanInForeignUse(Conflict):
@@ -60,7 +60,7 @@ class VlanInForeignUse(Conflict):
                 "VLAN {vlans} on {port} is used by {interface}, which this portal does not manage. Choose "
                 "another VLAN, or let us choose."
             )
-        return text.format(port=self.port, vlans=self.vlans, interface=self.interface)
+        return self.filled(text)
 
 
 class NoVlanFree(Conflict):
@@ -101,14 +101,7 @@ class PortFull(Conflict):
                 "{port} has {free} left of the {bookable} that can be booked on its {speed}, but this "
                 "takes {requested}. Order less, or choose another port."
             )
-        return text.format(
-            port=self.port,
-            free=rate_text(self.free_bps),
-            bookable=rate_text(self.bookable_bps),
-            speed=rate_text(self.speed_bps),
-            link=rate_text(self.link_bps or 0),
-            requested=rate_text(self.requested_bps),
-        )
+        return self.filled(text)
 
 
 class CoresBelowBooked(Conflict):

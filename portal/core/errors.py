@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 from django.db import IntegrityError, transaction
 
 from portal.core.reader_zone import moment_text
+from portal.core.units import rate_text
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -60,7 +61,13 @@ class DomainError(Exception):
     @property
     def sentence(self) -> str:
         """Return one or two sentences in the reader's language: the problem, its reason and its remedy."""
-        return self.text.format(**{name: _shown(getattr(self, name)) for name in self.fact_names()})
+        return self.filled(self.text)
+
+    def filled(self, text: "str | _StrPromise", **others: object) -> str:
+        """Return ``text`` with the facts and ``others`` in it. ``{free}`` is ``free_bps`` as a text."""
+        facts = {name: getattr(self, name) for name in self.fact_names()}
+        rates = {name[:-4]: rate_text(bps or 0) for name, bps in facts.items() if name.endswith("_bps")}
+        return text.format(**{name: _shown(value) for name, value in facts.items()} | rates | others)
 
 
 class Conflict(DomainError):
@@ -83,8 +90,7 @@ class TooSoon(DomainError):
     @property
     def sentence(self) -> str:
         # Round up to a full minute, so that a caller who waits until the named minute is never too early.
-        again = moment_text(self.again_at + timedelta(minutes=1))
-        return self.text.format(**{**self.facts, "again_at": again})
+        return self.filled(self.text, again_at=moment_text(self.again_at + timedelta(minutes=1)))
 
 
 def error_types(base: type[DomainError] = DomainError) -> Iterator[type[DomainError]]:
@@ -97,6 +103,8 @@ def error_types(base: type[DomainError] = DomainError) -> Iterator[type[DomainEr
 
 def _shown(value: Any) -> Any:
     """Return the value of a fact as text in a sentence."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     return moment_text(value) if isinstance(value, datetime) else _plain(value)
 
 

@@ -81,9 +81,8 @@ class QuantityAmbiguous(DomainError):
 
     @property
     def sentence(self) -> str:
-        first, second = self.readings
         text = _("“{value}” can be read in two ways. Enter {first} or {second}.")
-        return text.format(value=self.value, first=first, second=second)
+        return self.filled(text, first=self.readings[0], second=self.readings[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,12 +82,8 @@ class CellNotYesOrNo(CellUnreadable):
 class CellNotOneOf(CellUnreadable):
     """The value of the cell is not one of ``choices``."""
 
+    text = _("“{value}” is not possible here. Write one of these: {choices}.")
     choices: list[str]
-
-    @property
-    def sentence(self) -> str:
-        text = _("“{value}” is not possible here. Write one of these: {choices}.")
-        return text.format(value=self.value, choices=", ".join(self.choices))
 
 
 class CellNotAnAddress(CellUnreadable):

@@ -3,7 +3,6 @@
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
-from portal.core.units import rate_text
 
 # By the values of ``what``.
 _KINDS = {
@@ -30,7 +29,7 @@ class InUse(Conflict):
         users = ", ".join(self.used_by)
         if self.count > len(self.used_by):
             users = _("{users} and {more} more").format(users=users, more=self.count - len(self.used_by))
-        return _("{name} is in use by {users}. Remove these first.").format(name=self.name, users=users)
+        return self.filled(_("{name} is in use by {users}. Remove these first."), users=users)
 
 
 class LinkInService(Conflict):
@@ -50,9 +49,8 @@ class Retired(Conflict):
 
     @property
     def sentence(self) -> str:
-        return _("The {what} {name} is retired and kept for the record only. Choose another one.").format(
-            what=_KINDS[self.what], name=self.name
-        )
+        text = _("The {what} {name} is retired and kept for the record only. Choose another one.")
+        return self.filled(text, what=_KINDS[self.what])
 
 
 class ValueTaken(Conflict):
@@ -64,9 +62,8 @@ class ValueTaken(Conflict):
 
     @property
     def sentence(self) -> str:
-        return _("{value} already belongs to another {what}. Choose another one.").format(
-            value=self.value, what=_KINDS[self.what]
-        )
+        text = _("{value} already belongs to another {what}. Choose another one.")
+        return self.filled(text, what=_KINDS[self.what])
 
 
 class InterfaceTaken(Conflict):
@@ -119,9 +116,8 @@ class BookableBelowBooked(Conflict):
 
     @property
     def sentence(self) -> str:
-        return _("{booked} is booked on {port}, more than {bookable}. Remove lines from it first.").format(
-            booked=rate_text(self.booked_bps), port=self.port, bookable=rate_text(self.bookable_bps)
-        )
+        text = _("{booked} is booked on {port}, more than {bookable}. Remove lines from it first.")
+        return self.filled(text)
 
 
 class BookableTwice(DomainError):
@@ -134,13 +130,8 @@ class BookableTwice(DomainError):
 
     @property
     def sentence(self) -> str:
-        return _(
-            "{percent} % of {speed} is not {bookable}. Give one of the two and leave the other out."
-        ).format(
-            percent=self.oversubscription_percent,
-            speed=rate_text(self.speed_bps),
-            bookable=rate_text(self.bookable_bps),
-        )
+        text = _("{percent} % of {speed} is not {bookable}. Give one of the two and leave the other out.")
+        return self.filled(text, percent=self.oversubscription_percent)
 
 
 class OutOfRange(DomainError):

@@ -36,10 +36,7 @@ class TransportRefused(DomainError):
 
     @property
     def sentence(self) -> str:
-        if self.text:
-            return super().sentence
-        facts = {name: getattr(self, name) for name in self.fact_names()}
-        return f"{self.obstacle.format(**facts)} {self._alternatives()}"
+        return f"{self.filled(self.obstacle)} {self._alternatives()}" if self.obstacle else super().sentence
 
     def _alternatives(self) -> str:
         """Return the transports that fit, else the largest packet that any transport would carry."""
@@ -113,14 +110,11 @@ class PathMtuUnknown(TransportRefused):
     MTU.
     """
 
+    text = _(
+        "The IP MTU of {links} is not known, and it is never guessed. Ask the NOC: it must be "
+        "declared, or the silent agent must report again."
+    )
     links: tuple[Link, ...]
-
-    @property
-    def sentence(self) -> str:
-        return _(
-            "The IP MTU of {links} is not known, and it is never guessed. Ask the NOC: it must be "
-            "declared, or the silent agent must report again."
-        ).format(links=", ".join(link.name for link in self.links))
 
 
 class NoPath(TransportRefused):
@@ -139,15 +133,9 @@ class FamilyMissing(TransportRefused):
     was tried.
     """
 
+    obstacle = _("These routers have no IPv{family} loopback for the end of a tunnel: {routers}.")
     routers: tuple[Router, ...]
     family: Family
-
-    @property
-    def sentence(self) -> str:
-        text = _("These routers have no IPv{family} loopback for the end of a tunnel: {routers}.").format(
-            family=self.family.value, routers=", ".join(router.name for router in self.routers)
-        )
-        return f"{text} {self._alternatives()}"
 
 
 class LocalAcrossRouters(TransportRefused):
@@ -183,15 +171,12 @@ class TableUnknownToAgent(TransportRefused):
     Such an agent would create tunnels in table 0.
     """
 
+    text = _(
+        "The underlay of {router} is in table {table}, and its agent is of an earlier release that"
+        " creates tunnels only in table 0. Upgrade the agent."
+    )
     router: Router
     table: int
-
-    @property
-    def sentence(self) -> str:
-        return _(
-            "The underlay of {router} is in table {table}, and its agent is of an earlier release that"
-            " creates tunnels only in table 0. Upgrade the agent."
-        ).format(router=self.router.name, table=self.table)
 
 
 class TableUnreadable(TransportRefused):
@@ -224,8 +209,7 @@ class EndpointMissing(TransportRefused):
             text = _("{router} does not have its tunnel endpoint {address} in table {table} at the moment.")
         else:
             text = _("{router} does not have its tunnel endpoint {address} at the moment.")
-        missing = text.format(router=self.router.name, address=self.address, table=self.table)
-        return f"{missing} {self._alternatives()}"
+        return f"{self.filled(text)} {self._alternatives()}"
 
 
 class EndpointUnrouted(TransportRefused):

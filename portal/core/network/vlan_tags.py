@@ -50,9 +50,8 @@ class VlanOutOfRange(VlanRefused):
 
     @property
     def sentence(self) -> str:
-        return _("{value} cannot be {which}: enter a number from {minimum} to {maximum}.").format(
-            value=self.value, which=self.which, minimum=self.minimum, maximum=self.maximum
-        )
+        text = _("{value} cannot be {which}: enter a number from {minimum} to {maximum}.")
+        return self.filled(text, which=self.which)
 
 
 class VlanMissing(VlanRefused):
@@ -74,9 +73,8 @@ class VlanNotWanted(VlanRefused):
 
     @property
     def sentence(self) -> str:
-        return _("Leave out {which}: it has no meaning with the tagging {tagging}.").format(
-            which=self.which, tagging=self.tagging
-        )
+        text = _("Leave out {which}: it has no meaning with the tagging {tagging}.")
+        return self.filled(text, which=self.which)
 
 
 class WholePortIsExact(DomainError):

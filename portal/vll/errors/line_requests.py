@@ -147,7 +147,7 @@ class PeakAbovePort(DomainError):
             )
         else:
             text = _("{port} runs at {speed}; CIR and EIR together are {peak}. Order less excess.")
-        return text.format(port=self.port, speed=rate_text(self.speed_bps), peak=rate_text(self.peak_bps))
+        return self.filled(text)
 
 
 class BurstOutOfRange(DomainError):

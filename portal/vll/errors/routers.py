@@ -35,10 +35,11 @@ class LinesAffected(Conflict):
         lines = ", ".join(self.lines)
         if self.count > len(self.lines):
             lines = _("{lines} and {more} more").format(lines=lines, more=self.count - len(self.lines))
-        return _(
+        text = _(
             "With this change to {name}, the largest frames of these lines would be lost: {lines}. Keep"
             " the present value, or accept the loss: their customers are notified."
-        ).format(name=self.name, lines=lines)
+        )
+        return self.filled(text, lines=lines)
 
 
 class LoopbackInUse(Conflict):
