@@ -1,7 +1,7 @@
 """Install the packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test|drills|ha`.
 
 This module runs on the system's Python, before the virtual environment exists. It therefore only uses the
-standard library.
+standard library. It also finds promtool, Prometheus's check of metrics, rules and configurations.
 """
 
 import importlib.util
@@ -171,3 +171,32 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+class PromtoolMissing(Exception):
+    """No promtool was found.
+
+    `python3 -m devstack.packages test` unpacks it from Debian's package into build/tools.
+    """
+
+
+class Complaint(Exception):
+    """promtool has found an error. The text is promtool's output."""
+
+
+def promtool() -> str:
+    """Return the path of promtool. Raises PromtoolMissing."""
+    found = shutil.which("promtool", path=f"{TOOLS}{os.pathsep}{os.environ.get('PATH', '')}")
+    if found is None:
+        raise PromtoolMissing("promtool is not installed: python3 -m devstack.packages test")
+    return found
+
+
+def run_promtool(*arguments: str, stdin: str = "") -> None:
+    """Run a check, such as ``check config FILE``, or unit tests of rules (``test rules FILE``).
+
+    Raises Complaint and PromtoolMissing.
+    """
+    done = subprocess.run([promtool(), *arguments], input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Complaint(f"promtool {' '.join(arguments)}:\n{done.stdout}{done.stderr}")

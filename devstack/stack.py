@@ -16,8 +16,7 @@ from devstack.isp import Isp
 from devstack.portal import Portal
 from devstack.process import Family
 from devstack.release_code import agent_of
-from devstack.routers.agent import Agent
-from devstack.routers.dataplane import Dataplane, Sockets
+from devstack.routers.agent import Agent, Dataplane, Sockets
 from devstack.tcp_ports import free_ports
 
 

@@ -18,7 +18,7 @@ from celery.signals import (
 from django.conf import settings
 from django.db import close_old_connections
 
-from portal.core.process_health import QueueNotes, beat
+from portal.core.background_work import QueueNotes, beat
 from portal.processes.preloaded_objects import preloaded_objects_freeze
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")

@@ -13,8 +13,7 @@ import pghistory
 from csp.constants import NONE, SELF
 
 from portal.celery_tasks import EVERY_S, SYNC_NETBOX, TASK_QUEUES
-from portal.core.environment import Environment, read_database_url
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.environment import ActivationTestMode, Environment, read_database_url
 from portal.core.network.path_bfd import PathWatch
 from portal.core.provider import Provider
 from portal.core.redis_servers import KEEPALIVE, read_redis_url
@@ -80,9 +79,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "portal.core.http.addresses.ForwardedProtoMiddleware",
+    "portal.core.http.requests.ForwardedProtoMiddleware",
     "portal.metrics.requests_and_tasks.RequestMetricsMiddleware",
-    "portal.core.http.request_log.RequestIdMiddleware",
+    "portal.core.http.requests.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.web.page.middleware.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -540,7 +539,7 @@ SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/", "/accoun
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "portal.core.http.request_log.formatter"}},
+    "formatters": {"json": {"()": "portal.core.http.requests.formatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {

@@ -15,7 +15,7 @@ from portal.core.db.statements import rows_of
 from portal.events.task_requests import send_task
 from portal.inventory.models import Router
 from portal.vll.convergence.due import routers_behind_agent, routers_resend
-from portal.vll.convergence.reconciliation import reconciliations_resend
+from portal.vll.convergence.requests import reconciliations_resend
 from portal.vll.operations.activation_test_lifecycle import activation_tests_resend
 from portal.vll.operations.activation_test_on_demand import (
     activation_tests_give_up,

@@ -15,11 +15,10 @@ from portal.vll.operations.paths import CLAIM, ROUND_TRIPS_EVERY, paths_to_probe
 from portal.vll.operations.reservations import reservations_expire
 from provisioning import convergence
 from provisioning import lost_work_sweep as sweeper
-from provisioning.activation_tests import activation_test
 from provisioning.convergence import end_rebuild
-from provisioning.path_measurements import measuring_routers, path_probe, round_trips_measure
+from provisioning.frame_tests import activation_test, measuring_routers, path_probe, round_trips_measure
+from provisioning.intent_generations import generation_adopt_on_request
 from provisioning.plan_preview import plan_make
-from provisioning.reconciliation import generation_adopt_on_request
 
 
 @shared_task(name=celery_tasks.CONVERGE_ROUTER)

@@ -1,13 +1,32 @@
-"""The agent process of one router. It connects to one dataplane."""
+"""The agent process of one router, and the dataplane to which it connects: a VPP or the stand-in."""
 
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from devstack.folders import BUILD
+from devstack.isp import Router
 from devstack.process import Child, Family
-from devstack.routers.dataplane import Sockets
 from devstack.tcp_ports import LOOPBACK, accepts
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    api: Path
+    stats: Path
+    cli: Path
+
+
+class Dataplane(Protocol):
+    """A dataplane. `name` is "vpp <version>" or "vppsim". The version may be unknown until the first router
+    was started.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def start(self, router: Router) -> Sockets: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Self
 
 from devstack.folders import BUILD
 from devstack.process import Child, Family
-from devstack.routers.dataplane import Sockets
+from devstack.routers.agent import Sockets
 
 DEFAULT_PREFIXES = ("/opt/vpp", "/usr")
 # A successful command prints nothing or the name of the new interface.

@@ -13,7 +13,7 @@ from typing import Self
 from devstack.isp import BACKBONE_IP_MTU, Isp, Router, Side
 from devstack.process import Family
 from devstack.routers import netns
-from devstack.routers.dataplane import Sockets
+from devstack.routers.agent import Sockets
 from devstack.routers.vpp import Installation, Vpp
 from devstack.routers.vppsim import host_prefix
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from devstack.folders import BUILD
 from devstack.isp import BACKBONE_IP_MTU, Isp, Router
 from devstack.process import Child, Family
-from devstack.routers.dataplane import Sockets
+from devstack.routers.agent import Sockets
 
 TRAFFIC = {"rate_bps": 20_000_000, "frame_bytes": 700}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from devstack.client import NotReached
 from devstack.process import ChildFailed
 from devstack.release_code import code_here
-from devstack.routers import own_namespaces
+from devstack.routers import netns
 from drills.chaos.cables import HaproxyMissing
 from drills.chaos.plan import make_plan
 from drills.chaos.routers import CannotRun
@@ -21,7 +21,7 @@ SEEDS = Path(__file__).with_name("seeds.txt")
 
 
 def main(arguments: list[str]) -> int:
-    own_namespaces.enter("drills.chaos", arguments)
+    netns.enter("drills.chaos", arguments)
     if arguments == ["failed"]:
         return max((_alone(*seed) for seed in failed_once()), default=0)
     seed, seconds = int(arguments[0]), float(arguments[1])

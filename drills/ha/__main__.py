@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devstack.folders import ROOT, RUN
 from devstack.release_code import code_here, code_of
-from devstack.routers import own_namespaces
+from devstack.routers import netns
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running
 from drills.ha.cluster import PAIRS, Cluster, NotReady
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
     if os.geteuid() != 0:
         print("drills make machines of namespaces, which needs root", file=sys.stderr)
         return 2
-    own_namespaces.enter("drills.ha", arguments, "net")
+    netns.enter("drills.ha", arguments, "net")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     logs = RUN / "ha" / "log"
     shutil.rmtree(logs, ignore_errors=True)

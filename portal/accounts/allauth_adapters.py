@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.utils import translation
 
 from portal.accounts import secret_encryption
-from portal.accounts.account_creation import account_at
+from portal.accounts.invitations import account_at
 from portal.accounts.language import language_keep_first, language_of
 from portal.accounts.models import User
-from portal.core.http.addresses import client_address
+from portal.core.http.requests import client_address
 
 
 class AccountAdapter(DefaultAccountAdapter):

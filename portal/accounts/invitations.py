@@ -1,7 +1,7 @@
-"""Invitations by e-mail. The link contains only the signed id of the invitation. The invitation's row decides
-whether the link is valid.
+"""Invitations by e-mail, and the creation of accounts, with the same errors for taken names everywhere.
 
-The number of invitations is limited, because each one sends a mail to a person who did not request it.
+The link contains only the signed id of the invitation. The invitation's row decides whether the link is
+valid. The number of invitations is limited, because each one sends a mail to a person who did not request it.
 """
 
 from collections.abc import Collection
@@ -14,23 +14,55 @@ from django.db.models.functions import Lower
 from django.urls import reverse
 
 from portal.accounts import mail
-from portal.accounts.account_creation import account_at, account_make
 from portal.accounts.errors import (
     AccountNotClosed,
+    AddressTaken,
     AlreadyInvited,
     AlreadyMember,
     InvitationForSomebodyElse,
     InvitationUsed,
     InvitedTooOften,
     TooManyInvitations,
+    UsernameTaken,
 )
 from portal.accounts.language import writing_to
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.permissions import managed_customers, visible_customers
 from portal.accounts.tokens import maker_lock, tokens_end
 from portal.celery_tasks import SEND_INVITATION
-from portal.core.http.addresses import absolute_url
+from portal.core.errors import integrity_errors_as
+from portal.core.http.requests import absolute_url
 from portal.events.task_requests import send_task
+
+
+def account_make(
+    *, username: str, email: str, password: str | None, noc_role: str = User.NocRole.NONE
+) -> User:
+    """Create an account.
+
+    ``password``: a password that the caller has validated. If it is None, the user cannot sign in by password
+    before choosing one. Raises UsernameTaken or AddressTaken, also for a name or an address that differs only
+    in upper and lower case.
+    """
+    taken = {
+        "accounts_user_username_key": lambda: UsernameTaken(username=username),
+        "one_user_per_name": lambda: UsernameTaken(username=username),
+        "one_user_per_address": lambda: AddressTaken(email=email),
+    }
+    with integrity_errors_as(taken):
+        return User.objects.create_user(username, email=email, password=password, noc_role=noc_role)
+
+
+def account_at(email: str, *, among: QuerySet[User] | None = None) -> User | None:
+    """Return the user with that address; None if there is none. Upper and lower case are not distinguished.
+
+    Python compares the addresses again, because the database's comparison is not exact enough. The database
+    treats the letters ı (without a dot) and İ (with a dot) as I, and a domain with such a letter may belong
+    to somebody else.
+    """
+    found = (User.objects.all() if among is None else among).filter(email__iexact=email)
+    return next((user for user in found if user.email.lower() == email.lower()), None)
+
 
 WINDOW = timedelta(days=1)
 PER_CUSTOMER, PER_ADDRESS = 100, 3

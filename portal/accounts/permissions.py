@@ -9,7 +9,7 @@ from collections.abc import Collection
 from django.db.models import Q, QuerySet
 
 from portal.accounts.models import Customer, Membership, User
-from portal.core.db.compiled_query import CompiledQuery
+from portal.core.db.statements import CompiledQuery
 
 _ORDERING_ROLES = (Membership.Role.OPERATOR, Membership.Role.ADMIN)
 _ORDERING_MEMBERSHIPS = CompiledQuery[Membership](

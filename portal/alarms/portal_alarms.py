@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Min
 
 from portal.alarms.kinds import PORTAL, AlarmCondition, Kind
-from portal.core.process_health import unserved_queues
+from portal.core.background_work import unserved_queues
 from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook
 

@@ -1,6 +1,7 @@
-"""Settlement and release of bookings: amounts that owners have booked at ports or routers.
+"""Bookings of bandwidth on ports, and the settlement that bookings of routers' cores use too.
 
-The sum of the bookings at a place is stored next to them, and changes in the same transaction.
+The sum of the bookings at a place is stored next to them, and changes in the same transaction. A CHECK
+constraint limits the sum of each port.
 """
 
 from collections import defaultdict
@@ -8,6 +9,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+from django.db.models import BigIntegerField, F, Value
+
+from portal.allocation.errors import PortFull
+from portal.allocation.models import BandwidthBooking
+from portal.core.db.statements import execute
+from portal.inventory.interfaces import with_link_speed
+from portal.inventory.models import Port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +78,80 @@ class Bookings:
         for pk, side, router, place, amount in rows.values_list(*columns):
             if (side, router) not in kept_at and self.model.objects.filter(pk=pk).delete()[0]:
                 self.add(place, -amount)
+
+
+# One statement, to save round trips. The constraint port_bandwidth_is_never_overbooked limits the sum by the
+# agreed speed. While the link is slower than agreed, new bookings must fit its present speed. Existing
+# bookings stay.
+_BOOK = """
+WITH booked AS (
+    UPDATE inventory_port SET booked_bps = booked_bps + %(cir_bps)s
+    WHERE id = %(port)s AND booked_bps + %(cir_bps)s <= least(bookable_bps, %(bookable_now_bps)s)
+    RETURNING id
+)
+INSERT INTO allocation_bandwidthbooking (port_id, holder, side, cir_bps)
+SELECT id, %(owner)s, %(side)s, %(cir_bps)s FROM booked
+"""
+
+
+def bandwidth_book(
+    *, port: Port, owner: UUID | None, side: str, cir_bps: int, own_bps: int = 0, besides_bps: int = 0
+) -> None:
+    """Book ``cir_bps`` (bit/s) on a port, minus ``own_bps``, the line's present booking there.
+
+    Raises ``PortFull``. The caller has loaded the ports with the speed of their links. It has locked all
+    ports that it books, in id order to avoid deadlocks. ``owner`` None checks the booking and writes nothing;
+    ``besides_bps`` then count as booked, too.
+    """
+    if owner is None:
+        given_back = own_bps - port.booked_bps - besides_bps
+        if cir_bps > port.bookable_now_bps + given_back:
+            raise _full(port, side, cir_bps, given_back)
+        return
+    values: dict[str, Any] = {
+        "port": port.pk,
+        "owner": owner,
+        "side": side,
+        "cir_bps": cir_bps - own_bps,
+        "bookable_now_bps": port.bookable_now_bps,
+    }
+    booked = bool(execute(_BOOK, values))
+    if not booked:
+        found = with_link_speed(Port.objects.select_related("router")).get(pk=port.pk)
+        raise _full(found, side, cir_bps, own_bps - found.booked_bps)
+
+
+def bandwidth_forget(*, port: Port) -> None:
+    """Release all bookings on a port that nobody can book any more. The caller has locked the port."""
+    BandwidthBooking.objects.filter(port=port).delete()
+    Port.objects.filter(pk=port.pk).update(booked_bps=0)
+
+
+def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
+    """Return the error for a booking that does not fit.
+
+    ``given_back``: the line's bookings on the port minus the bookings of all lines there (bit/s).
+    """
+    return PortFull(
+        field=f"{side}_end.port",
+        port=str(port),
+        requested_bps=cir_bps,
+        free_bps=max(port.bookable_now_bps + given_back, 0),
+        link_bps=port.link_bps if port.is_slow else None,
+        bookable_bps=port.bookable_bps,
+        speed_bps=port.speed_bps,
+    )
+
+
+def _add(port: int, bps: int) -> None:
+    """Add to the sum of a port.
+
+    The SQL names the type, because a bare int is sent as 32 bits (portal.core.db.base).
+    """
+    bits = Value(bps, output_field=BigIntegerField())
+    Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)
+
+
+BANDWIDTH = Bookings(
+    model=BandwidthBooking, place="port_id", amount="cir_bps", router="port__router_id", add=_add
+)

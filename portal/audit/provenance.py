@@ -13,9 +13,8 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts.invitations import open_invitations
 from portal.accounts.models import ApiToken, Invitation, Membership, User
-from portal.accounts.people import account_close
+from portal.accounts.people import account_close, member_remove
 from portal.accounts.permissions import managed_customers
-from portal.accounts.team import member_remove
 from portal.accounts.tokens import lineage, token_revoke
 from portal.inventory.certificates import enrolment_end
 from portal.inventory.models import RouterEnrolment

@@ -6,7 +6,8 @@ The URL of a database is read as libpq does, also with several hosts. Timeouts t
 added. https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
 """
 
-from typing import Any
+from enum import StrEnum
+from typing import Any, Self
 
 import environ
 import psycopg
@@ -112,3 +113,25 @@ def _wrong(variable: str, why: str) -> ImproperlyConfigured:
     return ImproperlyConfigured(
         f"{variable} is not a PostgreSQL address: {why}. Write {_FORM}, with %XX for special characters."
     )
+
+
+class ActivationTestMode(StrEnum):
+    """Whether a line must pass an activation test before the portal hands it over.
+
+    ``required``: the line must pass. ``advisory``: the line is tested, but handed over even if the test
+    fails. ``off``: no test.
+    """
+
+    REQUIRED = "required"
+    ADVISORY = "advisory"
+    OFF = "off"
+
+    @classmethod
+    def read(cls, written: str) -> Self:
+        """Return the mode of this name. Raises ImproperlyConfigured."""
+        try:
+            return cls(written)
+        except ValueError as error:
+            raise ImproperlyConfigured(
+                f"LONGLINE_LINE_TEST is {written!r}: write one of {', '.join(cls)}"
+            ) from error

@@ -37,8 +37,8 @@ from django.db.models import (
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from portal.core.db.compiled_query import CompiledQuery
 from portal.core.db.row_conditions import is_one_of
+from portal.core.db.statements import CompiledQuery
 from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import is_path_down
 from portal.core.network.required_mtu import MtuPolicy, overhead

@@ -5,9 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from portal.core.db.compiled_insert import insert
-from portal.core.db.statements import execute
-from portal.core.http.request_log import current_request_id
+from portal.core.db.statements import execute, insert
+from portal.core.http.requests import current_request_id
 from portal.events.models import Event
 
 # The kinds of events that lead to webhooks or mails. portal.notifications defines the content of both.

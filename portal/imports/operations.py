@@ -21,10 +21,10 @@ from portal.accounts.models import Scope, User
 from portal.audit.actor import working
 from portal.celery_tasks import RUN_IMPORT
 from portal.core import clock
-from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.sessions import AdvisoryLock
 from portal.core.db.statements import rows_of
 from portal.core.errors import DomainError
-from portal.core.http.request_log import current_request_id
+from portal.core.http.requests import current_request_id
 from portal.events.task_requests import send_task
 from portal.imports.errors import (
     ImportIsOver,

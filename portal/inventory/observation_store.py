@@ -15,8 +15,8 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from portal.core.clock import to_time
-from portal.core.db.compiled_query import CompiledQuery
 from portal.core.db.sessions import pipelined
+from portal.core.db.statements import CompiledQuery
 from portal.inventory.models import (
     ObservedCircuit,
     ObservedInterface,

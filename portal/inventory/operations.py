@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import transaction
 
 from portal.accounts.models import Customer, User
-from portal.accounts.team import customer_lock, customer_reopen, customer_retire
+from portal.accounts.people import customer_lock, customer_reopen, customer_retire
 from portal.events.announcements import announce
 from portal.inventory.errors import (
     BookableBelowBooked,

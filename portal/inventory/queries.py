@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
-from portal.core.db.compiled_query import CompiledQuery
+from portal.core.db.statements import CompiledQuery
 from portal.inventory.models import (
     BackboneLink,
     ObservedInterface,

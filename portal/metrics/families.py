@@ -19,8 +19,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from portal.allocation.models import PortVlanLease
 from portal.allocation.pool_usage import pool_counts
+from portal.core.background_work import queue_names
 from portal.core.network.path_bfd import PathState
-from portal.core.process_health import queue_names
 from portal.core.redis_servers import broker_client, in_short
 from portal.inventory.models import FRESH, ObservedPath, Router, RouterSilence
 from portal.notifications.models import Delivery, Mail, Webhook

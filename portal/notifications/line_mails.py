@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Max, QuerySet
 
-from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.sessions import AdvisoryLock
 from portal.events.models import Event
 from portal.inventory.models import RouterSilence
 from portal.notifications.line_fault_causes import (

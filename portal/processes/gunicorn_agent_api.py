@@ -12,9 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from portal.processes.gunicorn_common import GunicornLog, open_files_raise
+from portal.processes.gunicorn_common import GunicornLog, TimeoutTlsSocket, open_files_raise
 from portal.processes.preloaded_objects import when_ready as when_ready
-from portal.processes.socket_timeouts import TimeoutTlsSocket
 from portal.settings import LONGLINE_PKI_DIR
 
 wsgi_app = "portal.processes.wsgi_agent_api"

@@ -8,9 +8,8 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
-from portal.processes.gunicorn_common import GunicornLog
+from portal.processes.gunicorn_common import GunicornLog, TimeoutSocket
 from portal.processes.preloaded_objects import when_ready as when_ready
-from portal.processes.socket_timeouts import TimeoutSocket
 
 
 class TimeoutWorker(ThreadWorker):

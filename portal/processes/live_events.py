@@ -23,8 +23,7 @@ from django.http import HttpResponse, HttpResponseBase
 
 from portal.core.quantities import whole_number
 from portal.metrics import live_stream_counts as metrics
-from portal.processes.live_changes import listen
-from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams
+from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams, listen
 from portal.web.page.live import Following
 
 log = logging.getLogger(__name__)

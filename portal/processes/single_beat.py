@@ -14,7 +14,7 @@ from celery.beat import PersistentScheduler
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock
 
-from portal.core.process_health import beat
+from portal.core.background_work import beat
 from portal.core.redis_servers import broker_pool, in_short
 
 log = logging.getLogger(__name__)

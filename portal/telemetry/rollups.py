@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.sessions import AdvisoryLock
 from portal.telemetry.partitioned_tables import FIVE_MINUTES, ROLLUPS, Table, partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
 
-from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.sessions import AdvisoryLock
 from portal.inventory.kinds import is_interface_name
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.buckets import starts_of

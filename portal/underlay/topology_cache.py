@@ -13,7 +13,7 @@ from portal.inventory import models
 from portal.inventory.models.link import link_name
 from portal.underlay.path_mtu import PathPolicy
 from portal.underlay.topology import Link, LinkSide, Router, Topology
-from portal.underlay.tunnel_endpoints import LineEnd
+from portal.underlay.transport_selection import LineEnd
 
 # After an agent has been silent or without a VPP for this time, the portal no longer trusts the MTUs that it
 # observed.

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.environment import ActivationTestMode
 from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_revision import LineRevision

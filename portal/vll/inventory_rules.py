@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from portal.accounts.models import Customer, User
-from portal.allocation.bandwidth_bookings import bandwidth_forget
+from portal.allocation.bookings import bandwidth_forget
 from portal.allocation.cpu_core_bookings import bookable_of, cores_suffice
 from portal.allocation.packet_capacity import weights_of
 from portal.events.announcements import announce

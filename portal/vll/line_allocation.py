@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from portal.accounts.models import Customer
-from portal.allocation.bandwidth_bookings import BANDWIDTH, bandwidth_book
+from portal.allocation.bookings import BANDWIDTH, bandwidth_book
 from portal.allocation.cpu_core_bookings import CORES, EndLoad
 from portal.allocation.errors import VlanTaken, VniPoolExhausted
 from portal.allocation.models import (
@@ -51,8 +51,7 @@ from portal.allocation.vlan_leases import (
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.vlan_tags import Frames
 from portal.inventory.models import Port
-from portal.underlay.transport_selection import SelectedTransport
-from portal.underlay.tunnel_endpoints import LineEnd
+from portal.underlay.transport_selection import LineEnd, SelectedTransport
 from portal.vll.errors import EndsAreTheSame, VlanCoolingOff
 from portal.vll.line_revision import AllocatedEnd, LineRevision
 from portal.vll.line_rules import Check

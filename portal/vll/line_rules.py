@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.allocation.vlan_leases import Keys, overlap, tag_keys
-from portal.core.db.compiled_query import CompiledQuery
+from portal.core.db.statements import CompiledQuery
 from portal.core.errors import DomainError
 from portal.core.network.bandwidth_profile import MAX_BURST
 from portal.core.network.required_mtu import uni_frame

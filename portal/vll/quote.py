@@ -28,8 +28,17 @@ from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.underlay.errors import TransportRefused
 from portal.underlay.topology_cache import current_topology, line_ends, path_policy
-from portal.underlay.transport_selection import Between, Option, SelectedTransport, options, select_transport
-from portal.underlay.tunnel_endpoints import Assumption, LineEnd, assumptions, barred
+from portal.underlay.transport_selection import (
+    Assumption,
+    Between,
+    LineEnd,
+    Option,
+    SelectedTransport,
+    assumptions,
+    barred,
+    options,
+    select_transport,
+)
 from portal.vll.errors import EndsSwapped, ReservationUnknown
 from portal.vll.line_allocation import (
     Current,

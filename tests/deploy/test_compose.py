@@ -12,7 +12,7 @@ import yaml
 from django.conf import settings
 
 from devstack.folders import ROOT
-from portal.core.process_health import queue_names
+from portal.core.background_work import queue_names
 
 COMPOSE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from devstack.folders import ROOT
-from portal.core.process_health import queue_names
+from portal.core.background_work import queue_names
 from tests.deploy.test_compose import (
     OF_NO_USE,
     SERVICES,

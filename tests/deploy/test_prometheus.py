@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devstack import prometheus
+from devstack import packages
 from devstack.folders import ROOT
 
 FOLDER = ROOT / "deploy" / "prometheus"
@@ -17,19 +17,19 @@ FOLDER = ROOT / "deploy" / "prometheus"
 def promtool() -> None:
     """Skip with a reason if promtool is missing; `make test` unpacks it if possible."""
     try:
-        prometheus.promtool()
-    except prometheus.PromtoolMissing as reason:
+        packages.promtool()
+    except packages.PromtoolMissing as reason:
         pytest.skip(str(reason))
 
 
 @pytest.mark.usefixtures("promtool")
 def test_the_configuration_and_its_rules_are_valid() -> None:
-    prometheus.run_promtool("check", "config", str(FOLDER / "prometheus.yml"))
+    packages.run_promtool("check", "config", str(FOLDER / "prometheus.yml"))
 
 
 @pytest.mark.usefixtures("promtool")
 def test_the_alerts_pass_their_own_tests() -> None:
-    prometheus.run_promtool("test", "rules", str(FOLDER / "alerts.test.yml"))
+    packages.run_promtool("test", "rules", str(FOLDER / "alerts.test.yml"))
 
 
 @pytest.mark.usefixtures("promtool")
@@ -37,8 +37,8 @@ def test_a_wrong_expectation_is_found(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     tests = tmp_path / "alerts.test.yml"
     tests.write_text(tests.read_text().replace("value: 1}", "value: 2}", 1))
-    with pytest.raises(prometheus.Complaint):
-        prometheus.run_promtool("test", "rules", str(tests))
+    with pytest.raises(packages.Complaint):
+        packages.run_promtool("test", "rules", str(tests))
 
 
 def rules() -> list[dict[str, object]]:

@@ -9,9 +9,9 @@ from portal.celery_tasks import TEST_LINE
 from portal.core import clock
 from portal.events.models import Event
 from portal.vll.models import ActivationTest, Vll
-from provisioning.activation_tests import activation_test
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters
+from provisioning.frame_tests import activation_test
 from provisioning.intent_generations import router_intent
 from tests.integration.isp import Isp
 from tests.integration.requested_tasks import requested

@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.environment import ActivationTestMode
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll
 from tests.integration.activation_testing import Underlay
@@ -97,8 +97,8 @@ def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underl
     settings.LONGLINE_LINE_TEST = ActivationTestMode.REQUIRED
     ObservedRouter.objects.update(line_tests=True)
     underlay = Underlay()
-    monkeypatch.setattr("provisioning.activation_tests.agent_of", underlay.agent_of)
-    monkeypatch.setattr("provisioning.activation_tests.TRAVEL_S", 0)
+    monkeypatch.setattr("provisioning.frame_tests.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.frame_tests.TRAVEL_S", 0)
     return underlay
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from portal.core.process_health import queue_names
+from portal.core.background_work import queue_names
 from portal.core.redis_servers import broker_client
 from portal.events.task_requests import TaskRequest, sender
 

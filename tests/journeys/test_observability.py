@@ -10,7 +10,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from devstack import prometheus
+from devstack import packages
 from devstack.client import Client
 from devstack.folders import ROOT
 from devstack.stack import Stack
@@ -98,7 +98,7 @@ def test_promtool_accepts_the_metrics_of_a_running_product(watched: Stack) -> No
     urls += [f"{url}/metrics" for url in watched.agent_metrics_urls.values()]
     for url in urls:
         scraped = httpx.get(url, trust_env=False).raise_for_status().text
-        prometheus.run_promtool("check", "metrics", stdin=scraped)
+        packages.run_promtool("check", "metrics", stdin=scraped)
 
 
 def test_requests_and_tasks_of_all_processes_are_added_up(watched: Stack) -> None:

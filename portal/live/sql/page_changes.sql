@@ -1,5 +1,5 @@
 -- Notify open pages of changed data with the commit, on the channel of the live process
--- (portal.processes.live_changes). A notification names a line, the owner of a port, or the network, but not
+-- (portal.processes.live_streams). A notification names a line, the owner of a port, or the network, but not
 -- the change: pages load it with the permissions of their reader. PostgreSQL sends equal notifications of one
 -- transaction once.
 

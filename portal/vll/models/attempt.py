@@ -83,7 +83,7 @@ class RouterConvergence(models.Model):
     # drops the column.
     intent_requested = models.BooleanField(default=False, db_default=False, db_column="ask_anew")
     # The pending reconciliation: when and by whom it was requested
-    # (portal.vll.convergence.reconciliation).
+    # (portal.vll.convergence.requests).
     reconcile_requested_at = models.DateTimeField(null=True)
     reconcile_requested_by = models.CharField(max_length=150, blank=True, default="", db_default="")
 

@@ -12,8 +12,8 @@ from django.db.models import Count, F, Q, QuerySet
 
 from portal.celery_tasks import TEST_LINE
 from portal.core.background_work import backoff
-from portal.core.db.compiled_insert import insert
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.db.statements import insert
+from portal.core.environment import ActivationTestMode
 from portal.core.reader_zone import in_english
 from portal.events.announcements import announce
 from portal.events.task_requests import resend_tasks, send_task

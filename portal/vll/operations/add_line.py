@@ -11,8 +11,8 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts.models import User
-from portal.core.db.compiled_insert import insert
 from portal.core.db.sessions import pipelined
+from portal.core.db.statements import insert
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_allocation import leases_settle

@@ -6,9 +6,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from portal.accounts.models import Customer
-from portal.core.db.compiled_insert import insert
-from portal.core.db.statements import rows_of
-from portal.core.http.request_log import current_request_id
+from portal.core.db.statements import insert, rows_of
+from portal.core.http.requests import current_request_id
 from portal.vll.line_revision import content_of
 from portal.vll.line_spec import ANY, END, LINE, LineSpec, Property
 from portal.vll.models import Order, Vll

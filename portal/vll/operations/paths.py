@@ -19,7 +19,7 @@ from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Finding, Findings
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations.router_answers import EndAnswer
+from portal.vll.operations.tombstones import EndAnswer
 from portal.vll.path_status import PathKey, lines_beyond, paths_in_use
 
 # The interval between measurements of round trips on each path.

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.core import reader_zone, units
-from portal.core.http.request_log import current_request_id
+from portal.core.http.requests import current_request_id
 from portal.core.network.encapsulations import Transport
 from portal.core.network.vlan_tags import Tagging
 from portal.telemetry.availability import availability_text

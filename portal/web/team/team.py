@@ -18,8 +18,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.accounts import invitations, permissions, team
-from portal.accounts.account_creation import account_at
+from portal.accounts import invitations, people, permissions
+from portal.accounts.invitations import account_at
 from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
@@ -168,7 +168,7 @@ def visible_team(user: User, customer_id: int) -> Team:
 
 
 def visible_member(user: User, customer_id: int, membership_id: int) -> Membership:
-    return get_object_or_404(team.members(user), pk=membership_id, customer=customer_id)
+    return get_object_or_404(people.members(user), pk=membership_id, customer=customer_id)
 
 
 def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invitation:
@@ -219,7 +219,7 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
     if form.is_valid():
         with result_message(request, done=gettext("The role is changed.")):
-            team.role_change(membership=member, role=form.cleaned_data["role"], now=clock.now())
+            people.role_change(membership=member, role=form.cleaned_data["role"], now=clock.now())
     return redirect("web:team", customer_id=member.customer_id)
 
 

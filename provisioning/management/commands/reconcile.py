@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.core import clock
 from portal.inventory.models import Router
 from provisioning.agent_reply_decoder import Owned
-from provisioning.reconciliation import (
+from provisioning.intent_generations import (
     End,
     ReconcilePreview,
     StateUnavailable,

@@ -9,7 +9,7 @@ from django.test import Client
 from portal.accounts.errors import AccountNotClosed
 from portal.accounts.invitations import accept_reopening, invitation_path, invite, open_invitations
 from portal.accounts.models import Customer, Invitation, Membership, User
-from portal.accounts.team import customer_reopen, customer_retire
+from portal.accounts.people import customer_reopen, customer_retire
 from portal.core import clock
 from tests.integration.accounts.codes import code_of, with_totp
 from tests.integration.api.test_api_v1 import client as api_client

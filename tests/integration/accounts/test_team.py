@@ -19,8 +19,7 @@ from portal.accounts.invitations import (
     invite,
 )
 from portal.accounts.models import Customer, Invitation, Membership, User
-from portal.accounts.people import account_close, noc_role_change
-from portal.accounts.team import member_remove, role_change
+from portal.accounts.people import account_close, member_remove, noc_role_change, role_change
 from portal.core import clock
 from tests.integration.accounts.test_sign_in import PASSWORD
 from tests.integration.isp import member

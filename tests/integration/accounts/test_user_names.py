@@ -2,8 +2,8 @@
 
 import pytest
 
-from portal.accounts.account_creation import account_make
 from portal.accounts.errors import UsernameTaken
+from portal.accounts.invitations import account_make
 
 
 @pytest.mark.parametrize("other", ["ΝΙΚΟΣ", "νικοσ", "Νικος"])

@@ -14,8 +14,8 @@ from celery import Celery
 from django.conf import settings
 
 from portal.alarms.kinds import Kind
-from portal.core import process_health
-from portal.core.process_health import QueueNotes, queue_names, served_note
+from portal.core import background_work
+from portal.core.background_work import QueueNotes, queue_names, served_note
 from portal.core.redis_servers import broker_client
 from tests.integration.raised_alarms import alarm_texts, alarms_raised
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Redis as these tests leave it; it has been running for long enough."""
-    monkeypatch.setattr(process_health, "KNOWN_AFTER_S", 0)
+    monkeypatch.setattr(background_work, "KNOWN_AFTER_S", 0)
     with broker_client(patience_s=5) as client:
         client.flushdb()
         yield client
@@ -45,7 +45,7 @@ def test_only_a_queue_with_messages_and_without_a_worker_is_an_alarm(broker: Any
 def test_after_a_start_of_redis_nothing_is_known_for_a_while(
     broker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_health, "KNOWN_AFTER_S", 10**9)
+    monkeypatch.setattr(background_work, "KNOWN_AFTER_S", 10**9)
     broker.rpush("batch", "a task")
     assert alarm_texts(Kind.QUEUE_UNSERVED) == []
 
@@ -58,10 +58,10 @@ def test_a_worker_notes_the_queues_that_it_consumes(broker: Any) -> None:
     noted(sender=heart)
     for name in queue_names():
         broker.rpush(name, "a task")
-    assert set(process_health.unserved_queues()) == set(queue_names()) - {"batch", "netbox"}
+    assert set(background_work.unserved_queues()) == set(queue_names()) - {"batch", "netbox"}
     broker.delete("longline:served:batch")
     noted(sender=heart)
-    assert "batch" in process_health.unserved_queues()
+    assert "batch" in background_work.unserved_queues()
 
 
 WORKER = """

@@ -11,7 +11,7 @@ from portal.allocation import tunnel_leases
 from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted
 from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.environment import ActivationTestMode
 from portal.inventory.models import ObservedRouter, TunnelAddress
 from portal.netbox_sync.line_export import l2vpn_fields
 from portal.telemetry.observation_ingest import observation_take

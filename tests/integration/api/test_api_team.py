@@ -15,7 +15,7 @@ from portal.accounts.invitations import (
     open_invitations,
 )
 from portal.accounts.models import ApiToken, Customer, Invitation, Scope, User
-from portal.accounts.team import customer_retire
+from portal.accounts.people import customer_retire
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.inventory.interfaces import with_link_speed

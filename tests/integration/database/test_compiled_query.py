@@ -7,8 +7,8 @@ from django.db.models import BigIntegerField, Q, QuerySet, UUIDField
 from django.forms.models import model_to_dict
 
 from portal.accounts.models import Customer, User
-from portal.core.db.compiled_query import CompiledQuery
 from portal.core.db.row_conditions import is_one_of
+from portal.core.db.statements import CompiledQuery
 from portal.inventory.models import Port
 from portal.vll.line_rules import ports_of
 from portal.vll.models import Vll

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from portal.accounts.models import Customer, Membership, User
-from portal.accounts.team import role_change
+from portal.accounts.people import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.core.network.encapsulations import Transport

@@ -10,9 +10,9 @@ from django.db.models import AutoField, Model
 from django.utils import timezone
 
 from portal.accounts.models import Customer, User
-from portal.core.db.compiled_insert import insert
 from portal.core.db.sessions import pipelined
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.db.statements import insert
+from portal.core.environment import ActivationTestMode
 from portal.events.models import Event
 from portal.vll.models import Order, Vll
 from portal.vll.models.vll import VllEnd

@@ -16,8 +16,8 @@ from devstack.process import Child
 from devstack.tcp_ports import free_ports
 from portal.accounts.models import Membership, User
 from portal.core.db import replica
-from portal.core.db.compiled_query import CompiledQuery
 from portal.core.db.row_conditions import is_one_of
+from portal.core.db.statements import CompiledQuery
 from portal.core.environment import read_database_url
 from portal.inventory.models import Port
 from portal.vll.models import Vll

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.alarms.kinds import Kind
 from portal.core import clock
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.environment import ActivationTestMode
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.convergence.due import routers_due
 from portal.vll.models import ActivationTest, Vll
@@ -20,8 +20,8 @@ from portal.vll.operations.order_approval import order_approve
 from portal.vll.operations.order_endings import order_cancel
 from portal.vll.operations.retry_order import order_retry
 from portal.vll.sentences import activation_test_sentence
-from provisioning.activation_tests import CANNOT, activation_test
 from provisioning.agent_client import Refused, Unreachable
+from provisioning.frame_tests import CANNOT, activation_test
 from provisioning.plan_preview import pending_order_preview
 from tests.integration.activation_testing import Underlay, apart, built, carry_out, event_data, requests_for
 from tests.integration.api.test_api_v1 import client

@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.environment import ActivationTestMode
 from portal.core.reader_zone import COOKIE
 from portal.inventory.models import ObservedRouter, Router
 from portal.telemetry.availability import availability
@@ -27,7 +27,7 @@ from portal.vll.operations.modify_line import order_suspend
 from portal.vll.operations.order_endings import order_cancel
 from portal.vll.operations.retry_order import order_retry
 from portal.vll.router_operations.freeze import router_freeze
-from provisioning.activation_tests import activation_test
+from provisioning.frame_tests import activation_test
 from tests.integration.activation_testing import Underlay, apart, built, carry_out, event_data
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp

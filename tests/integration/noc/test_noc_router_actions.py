@@ -13,7 +13,7 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.convergence.due import routers_due
-from portal.vll.convergence.reconciliation import (
+from portal.vll.convergence.requests import (
     RECONCILE_WITHIN,
     generation_adopt_request,
     generation_count_from,
@@ -116,7 +116,7 @@ def test_reconciliation_requested_by_a_closed_account_is_not_carried_out(
     rhino = isp.routers["rhino"]
     adopted: list[Any] = []
     monkeypatch.setattr(
-        "provisioning.reconciliation.generation_adopt",
+        "provisioning.intent_generations.generation_adopt",
         lambda **options: adopted.append(options),
     )
     for user in (nora, nina):
@@ -147,7 +147,7 @@ class _Agent:
 
 
 def _agent_is(monkeypatch: pytest.MonkeyPatch, agent: _Agent) -> None:
-    monkeypatch.setattr("provisioning.reconciliation.agent_of", lambda _router: agent)
+    monkeypatch.setattr("provisioning.intent_generations.agent_of", lambda _router: agent)
 
 
 @pytest.mark.parametrize("over", ["carried out", "dropped", "replaced", "too old"])

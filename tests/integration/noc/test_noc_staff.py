@@ -15,8 +15,7 @@ from rest_framework.test import APIClient
 from portal.accounts.errors import AccountClosed, LastAdmin, LastNocAdmin, NoAddress
 from portal.accounts.models import ApiToken, Customer, User
 from portal.accounts.own_account import ACCOUNT_OPENED
-from portal.accounts.people import account_close, account_reopen, noc_role_change
-from portal.accounts.team import customer_retire
+from portal.accounts.people import account_close, account_reopen, customer_retire, noc_role_change
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.events.models import Event

@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.network.activation_test_mode import ActivationTestMode
+from portal.core.environment import ActivationTestMode
 from portal.events.models import Event
 from portal.notifications.models import Webhook
 from portal.notifications.webhook_operations import webhook_create

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from portal.accounts.models import User
-from portal.processes import live_changes, live_events
+from portal.processes import live_events, live_streams
 from portal.processes.live_events import LiveEvents
 from portal.processes.settings_live import MIDDLEWARE
 from tests.integration.live_process import cookie_of
@@ -141,7 +141,7 @@ def test_noc_staff_without_a_second_factor_follow_nothing(nora: User, settings: 
 def test_streams_end_when_changes_are_no_longer_heard_and_come_back(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_changes, "AGAIN_S", 2.0)
+    monkeypatch.setattr(live_streams, "AGAIN_S", 2.0)
     cookie = cookie_of(alice)
 
     def cut() -> None:
@@ -175,19 +175,19 @@ def test_a_pooler_that_keeps_notifications_back_is_found_out(
     monkeypatch: pytest.MonkeyPatch, alice: User
 ) -> None:
     """LISTEN is taken, and nothing ever arrives."""
-    monkeypatch.setattr(live_changes, "PATIENCE_S", 0.3)
-    monkeypatch.setattr(live_changes, "AGAIN_S", 0.05)
-    monkeypatch.setattr(live_changes, "CHANNEL", "what_nobody_listens_to")
+    monkeypatch.setattr(live_streams, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(live_streams, "AGAIN_S", 0.05)
+    monkeypatch.setattr(live_streams, "CHANNEL", "what_nobody_listens_to")
     heard: list[bool] = []
 
     async def scene() -> None:
-        execute = live_changes.psycopg.AsyncConnection.execute
+        execute = live_streams.psycopg.AsyncConnection.execute
 
         async def deaf(self: Any, query: Any, *args: Any) -> Any:
             return None if "LISTEN" in query else await execute(self, query, *args)
 
-        monkeypatch.setattr(live_changes.psycopg.AsyncConnection, "execute", deaf)
-        task = asyncio.create_task(live_changes.listen(lambda keys: None, heard.append))
+        monkeypatch.setattr(live_streams.psycopg.AsyncConnection, "execute", deaf)
+        task = asyncio.create_task(live_streams.listen(lambda keys: None, heard.append))
         async with asyncio.timeout(GIVEN_UP_S):
             while len(heard) < 2:
                 await asyncio.sleep(0.02)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from devstack import prometheus
+from devstack import packages
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory import pki
@@ -271,4 +271,4 @@ def test_process_serves_only_metrics(isp: Isp) -> None:
 
 def test_promtool_accepts_the_metrics(isp: Isp, alice: User) -> None:
     order(isp, alice)
-    prometheus.run_promtool("check", "metrics", stdin=response_to("/metrics")[1])
+    packages.run_promtool("check", "metrics", stdin=response_to("/metrics")[1])

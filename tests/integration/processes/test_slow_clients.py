@@ -13,8 +13,8 @@ from tests.integration.gunicorn_server import server
 
 THREADS = 2
 CONFIG = f"""
-from portal.processes import socket_timeouts
-socket_timeouts.REQUEST_S = 3.0
+from portal.processes import gunicorn_common
+gunicorn_common.REQUEST_S = 3.0
 from portal.processes.gunicorn_web import *
 threads = worker_connections = {THREADS}
 workers = 1

@@ -19,8 +19,14 @@ from portal.core import clock
 from portal.core.background_work import backoff
 from portal.events.models import Event
 from portal.inventory.models import Router
-from portal.vll.convergence.claims import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
-from portal.vll.convergence.due import is_at_rest, routers_due
+from portal.vll.convergence.due import (
+    CLAIM,
+    FIRST_RETRY,
+    LONGEST_RETRY,
+    claim_router,
+    is_at_rest,
+    routers_due,
+)
 from portal.vll.convergence.requests import FIRST_PAUSE, intents_renew
 from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations.line_removal import order_delete

@@ -17,11 +17,11 @@ from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations.paths import CLAIM, paths_to_probe, probe_answers_take, tunnel_paths_keep
-from portal.vll.operations.router_answers import EndAnswer
+from portal.vll.operations.tombstones import EndAnswer
 from portal.vll.states import Lifecycle
 from provisioning.agent_client import Unreachable
+from provisioning.frame_tests import path_probe
 from provisioning.intent_generations import router_intent, unconfirmed_probes
-from provisioning.path_measurements import path_probe
 from tests.integration.allocation.test_vni_pool import lease
 from tests.integration.isp import Isp
 from tests.integration.lines.test_activation_test import Underlay
@@ -41,8 +41,8 @@ def underlay(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Underlay:
     """Return an underlay between routers whose agents support probes."""
     ObservedRouter.objects.update(probes=True)
     underlay = Underlay()
-    monkeypatch.setattr("provisioning.activation_tests.agent_of", underlay.agent_of)
-    monkeypatch.setattr("provisioning.activation_tests.TRAVEL_S", 0)
+    monkeypatch.setattr("provisioning.frame_tests.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.frame_tests.TRAVEL_S", 0)
     return underlay
 
 

@@ -16,7 +16,7 @@ from portal.vll.operations.paths import tunnel_paths_keep
 from portal.vll.states import Lifecycle
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import RoundTrips
-from provisioning.path_measurements import measuring_routers, round_trips_measure
+from provisioning.frame_tests import measuring_routers, round_trips_measure
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -63,7 +63,7 @@ class Agents:
 @pytest.fixture
 def agents(monkeypatch: pytest.MonkeyPatch) -> Agents:
     agents = Agents()
-    monkeypatch.setattr("provisioning.path_measurements.agent_of", agents.agent_of)
+    monkeypatch.setattr("provisioning.frame_tests.agent_of", agents.agent_of)
     return agents
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.alarms.kinds import Kind
-from portal.allocation.bandwidth_bookings import bandwidth_book
+from portal.allocation.bookings import bandwidth_book
 from portal.allocation.errors import PortFull
 from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of

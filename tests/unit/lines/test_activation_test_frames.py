@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from portal.vll.activation_test_procedure import Direction
-from provisioning.activation_tests import End, FramesProbe
 from provisioning.agent_reply_decoder import FramesSent, TunnelCounters
+from provisioning.frame_tests import End, FramesProbe
 
 VLL = uuid4()
 # One direction over a geostationary satellite, and the queues before it.
@@ -61,7 +61,7 @@ def test_slow_frames_are_neither_lost_nor_counted_with_the_next() -> None:
 
 
 def test_an_unsent_burst_is_no_evidence_about_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("provisioning.activation_tests.LEAST_S", LATE_S / 4)
+    monkeypatch.setattr("provisioning.frame_tests.LEAST_S", LATE_S / 4)
     tunnel = Tunnel(unsent=1)
     probe = FramesProbe({side: End(tunnel.agent(side), VLL, side, 1) for side in "az"}, rate_pps=1000)
     assert probe(Direction.A_TO_Z, 64, 5).sent == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.network.line_label import LONGEST, line_label
+from provisioning.intent_rows import LONGEST, line_label
 
 VLL = UUID("6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01")
 

@@ -15,8 +15,15 @@ from portal.underlay.errors import (
 )
 from portal.underlay.path_mtu import PathPolicy
 from portal.underlay.topology import Router
-from portal.underlay.transport_selection import Between, options, select_transport
-from portal.underlay.tunnel_endpoints import Assumption, LineEnd, assumptions, barred
+from portal.underlay.transport_selection import (
+    Assumption,
+    Between,
+    LineEnd,
+    assumptions,
+    barred,
+    options,
+    select_transport,
+)
 from tests.unit.network.test_transport_selection import BOTH, link, pair
 
 ALL = frozenset(Encapsulation)

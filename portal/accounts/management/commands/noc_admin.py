@@ -13,7 +13,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from portal.accounts.account_creation import account_make
+from portal.accounts.invitations import account_make
 from portal.accounts.models import User
 from portal.core.errors import DomainError
 

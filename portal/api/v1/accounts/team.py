@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.accounts import invitations, permissions, team
+from portal.accounts import invitations, people, permissions
 from portal.accounts.models import Customer, Invitation, Membership, Scope, User
 from portal.api.rest.etags import etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
@@ -101,7 +101,7 @@ class MembersView(VisibleListView[Membership]):
     serializer_class = MemberSerializer
     filterset_class = MemberFilters
     pagination_class = KeysetPagination
-    rows = team.members
+    rows = people.members
 
 
 class MemberView(ConditionalRetrieveView[Membership]):
@@ -110,7 +110,7 @@ class MemberView(ConditionalRetrieveView[Membership]):
     permission_classes = [IsAuthenticated, ProvesIdentity]
     writes_with = Scope.TEAM
     serializer_class = MemberSerializer
-    rows = team.members
+    rows = people.members
 
     @extend_schema(request=MemberChangeSerializer, responses={200: MemberSerializer})
     @once_per_key
@@ -124,7 +124,7 @@ class MemberView(ConditionalRetrieveView[Membership]):
         body = changed_members(request.data, document, MemberChangeSerializer())
         if body:
             changes = validated(MemberChangeSerializer, body)
-            team.role_change(membership=found, role=changes["role"], now=clock.now())
+            people.role_change(membership=found, role=changes["role"], now=clock.now())
             found.refresh_from_db(fields=["role"])
             document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})
@@ -149,7 +149,7 @@ class MemberMadeView(APIView):
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
         """The existing objects that a member created for the customer. For admins."""
-        found = get_object_or_404(team.members(caller(request)), pk=pk)
+        found = get_object_or_404(people.members(caller(request)), pk=pk)
         check_manages(request, found.customer)
         return Response(
             ProvenanceSerializer(made_by_member(found, viewer=caller(request), now=clock.now())).data

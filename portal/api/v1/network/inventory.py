@@ -15,7 +15,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from portal.accounts.models import Customer
-from portal.accounts.team import memberships_lock
+from portal.accounts.people import memberships_lock
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.rest.etags import etag_of, if_match

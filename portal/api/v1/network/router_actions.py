@@ -26,7 +26,7 @@ from portal.core.network.encapsulations import Transport
 from portal.inventory.calibration_document import calibration_read
 from portal.inventory.models import Router
 from portal.inventory.models.router import LONGEST_REASON
-from portal.vll.convergence.reconciliation import generation_adopt_request
+from portal.vll.convergence.requests import generation_adopt_request
 from portal.vll.models import VllEnd
 from portal.vll.router_operations.actions import (
     router_calibration_set,

@@ -14,14 +14,13 @@ from django.db import OperationalError, connection
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from portal.core.background_work import backoff
-from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.db.migration_support import (
     LockHolders,
     LockPatience,
     invalid_indexes,
     unfinished_indexes_drop,
 )
-from portal.core.db.sessions import connect_directly, direct_parameters
+from portal.core.db.sessions import AdvisoryLock, connect_directly, direct_parameters
 
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(seconds=30)
