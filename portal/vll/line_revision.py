@@ -171,3 +171,14 @@ def content_of(vll: Vll) -> LineRevision:
         for end in vll.ends.all()
     }
     return LineRevision(**line, a_end=ends["a"], z_end=ends["z"], description=vll.description)
+
+
+def takes_another_way(before: LineRevision, after: LineRevision) -> bool:
+    """Return whether both routers must change the line's tunnel before frames pass again."""
+    return before.tunnel != after.tunnel
+
+
+def loses_no_frame(before: LineRevision, after: LineRevision) -> bool:
+    """Return whether the routers make the change in place, while frames flow (tests/lab/test_in_place.py)."""
+    same_access = all(end.access == after.ends[side].access for side, end in before.ends.items())
+    return not takes_another_way(before, after) and same_access and before.admin_status == after.admin_status

@@ -14,18 +14,18 @@ from portal.celery_tasks import TEST_LINE
 from portal.core.background_work import backoff
 from portal.core.db.statements import insert
 from portal.core.environment import ActivationTestMode
+from portal.core.network.encapsulations import Encapsulation
 from portal.core.reader_zone import in_english
 from portal.events.announcements import announce
 from portal.events.task_requests import resend_tasks, send_task
-from portal.inventory.models import Router
+from portal.inventory.models import ObservedRouter, Router
 from portal.vll.activation_test_procedure import Findings
-from portal.vll.activation_test_rules import Untested, interruption_begins, needs_test, untested
-from portal.vll.line_revision import LineRevision, content_of
+from portal.vll.line_revision import LineRevision, content_of, takes_another_way
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.order_endings import order_undo
 from portal.vll.operations.revision_create import revise
 from portal.vll.sentences import activation_test_facts, activation_test_sentence
-from portal.vll.states import AdminStatus, OrderAction
+from portal.vll.states import AdminStatus, Lifecycle, OrderAction
 
 # The duration of a worker's claim, which is longer than a test takes. After that time another worker takes
 # over.
@@ -34,6 +34,17 @@ CLAIM = timedelta(seconds=60)
 # LONGEST_WAIT.
 TRY_AGAIN = timedelta(seconds=2)
 LONGEST_WAIT = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """The reason why no frames are sent.
+
+    ``routers``: the names of the routers that cannot send test frames.
+    """
+
+    reason: ActivationTest.Reason
+    routers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,3 +266,38 @@ def _failure(test: ActivationTest) -> dict[str, Any]:
         **activation_test_facts(test),
         "line_test": str(test.pk),
     }
+
+
+def needs_test(before: LineRevision | None, after: LineRevision) -> bool:
+    """Return whether frames will take another path: the line is new, or its tunnel or its routers change.
+
+    Return False if activation tests are switched off.
+    """
+    if settings.LONGLINE_LINE_TEST is ActivationTestMode.OFF:
+        return False
+    return before is None or takes_another_way(before, after)
+
+
+def untested(content: LineRevision, routers: Iterable[Router]) -> Untested | None:
+    """Return why a line with this content cannot be tested between these routers, or None if it can.
+
+    Read the routers with ``select_related("observed")``.
+    """
+    if content.encapsulation == Encapsulation.L2XC:
+        return Untested(ActivationTest.Reason.NO_TUNNEL)
+    unable = {router.name for router in routers if not _sends_test_frames(router)}
+    return Untested(ActivationTest.Reason.ROUTER_CANNOT, tuple(sorted(unable))) if unable else None
+
+
+def _sends_test_frames(router: Router) -> bool:
+    observed: ObservedRouter | None = getattr(router, "observed", None)
+    return observed is not None and observed.line_tests
+
+
+def interruption_begins(vll: Vll, now: datetime) -> datetime | None:
+    """Return when a test begins to interrupt this line; None if the line is not active: it carries nothing.
+
+    The time of an interruption is an upper bound: the portal starts the clock before it sends the request to
+    the routers, and stops the clock after their answers.
+    """
+    return now if vll.lifecycle == Lifecycle.ACTIVE else None

@@ -13,7 +13,6 @@ from portal.core.errors import DomainError
 from portal.core.reader_zone import in_english
 from portal.inventory.models import FRESH
 from portal.vll.activation_test_procedure import SIZES
-from portal.vll.activation_test_rules import Untested, interruption_begins, untested
 from portal.vll.errors import (
     ActivationTestFrameOutOfRange,
     ActivationTestIsScheduled,
@@ -30,13 +29,16 @@ from portal.vll.line_rules import check_in_service, check_may_order
 from portal.vll.models import ActivationTest, Order, Vll
 from portal.vll.operations.activation_test_lifecycle import (
     Tested,
+    Untested,
     activation_test_announce,
     activation_test_finish,
     activation_tests_call_off,
+    interruption_begins,
+    untested,
 )
 from portal.vll.operations.modify_line import vll_lock
-from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.revision_create import revise
+from portal.vll.operations.state_compare_and_swap import order_acknowledge
 from portal.vll.queries import routers_of
 from portal.vll.states import AdminStatus, OrderAction
 

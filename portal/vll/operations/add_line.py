@@ -1,34 +1,99 @@
-"""Order a new VLL: check the specification, lease its resources and write the rows.
+"""Order a new VLL: look for an equal order, check the specification, lease resources and write the rows.
 
 Tasks then configure the routers.
 """
 
-import uuid
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.core.db.sessions import pipelined
-from portal.core.db.statements import insert
+from portal.core.db.statements import insert, rows_of
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.errors import SimilarOrder
 from portal.vll.line_allocation import leases_settle
-from portal.vll.line_revision import LineRevision
-from portal.vll.line_spec import LineSpec
+from portal.vll.line_revision import LineRevision, content_of
+from portal.vll.line_spec import ANY, END, LINE, LineSpec, Property
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
-from portal.vll.operations.order_record import (
-    CONFIRM_WITHIN,
-    order_acknowledge,
-    similar_orders,
-)
 from portal.vll.operations.reservations import reservation_end
+from portal.vll.operations.state_compare_and_swap import order_acknowledge
 from portal.vll.queries import with_ends
 from portal.vll.quote import Quote, quote
-from portal.vll.states import Handover, OrderAction
+from portal.vll.states import TERMINAL_LIFECYCLES, Handover, OrderAction
+
+# A client repeats a request within seconds.
+REPEATED_WITHIN = timedelta(minutes=1)
+# A user who goes back in the browser still finds the submitted form.
+CONFIRM_WITHIN = timedelta(hours=1)
+# The number of a customer's newest lines that are compared. It limits the cost during a burst of orders.
+_COMPARED = 100
+_SHOWN = 10
+
+
+def _equal(table: str, each: Property, prefix: str = "") -> str:
+    """Return the SQL condition that the property of a line or end has the requested value."""
+    column = "port_id" if each.column == "port" else each.column
+    operator = "IS NOT DISTINCT FROM" if each.default is None else "="
+    return f"{table}.{column} {operator} %({prefix}{each.name})s"
+
+
+def _joined(side: str) -> str:
+    conditions = " AND ".join(_equal(side, each, f"{side}_") for each in END)
+    return f"JOIN vll_vllend {side} ON {side}.vll_id = line.id AND {side}.side = '{side}' AND {conditions}"
+
+
+_LINE = tuple(each for each in LINE if each.name != "description")
+_SIMILAR = f"""
+SELECT placed.id FROM (
+    SELECT * FROM vll_vll WHERE customer_id = %(customer)s AND created_at > %(since)s
+    ORDER BY created_at DESC, id DESC LIMIT {_COMPARED}
+) line
+{_joined("a")}
+{_joined("z")}
+JOIN vll_order placed ON placed.vll_id = line.id AND placed.action = '{OrderAction.ADD.value}'
+WHERE line.id <> ALL(%(besides)s) AND line.lifecycle <> ALL(%(over)s)
+    AND {" AND ".join(_equal("line", each) for each in _LINE)}
+ORDER BY line.created_at DESC, line.id DESC LIMIT {_SHOWN}
+"""  # noqa: S608 - only constants of this module and of portal.vll.line_spec
+
+
+def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
+    """Return the ids of the orders of the last minute that are equal to the order that created this line.
+
+    An end with a named VLAN, or with a whole port, excludes other lines with the same frames. Only a line
+    whose VLANs the portal chooses at both ends can have an equal order. For other lines, no query is needed.
+    """
+    spec = content_of(vll).spec
+    if any(end.outer_vlan != ANY for end in spec.ends.values()):
+        return []
+    since = now - REPEATED_WITHIN
+    return similar_orders(customer=vll.customer, spec=spec, since=since, besides=[vll.pk])
+
+
+def similar_orders(
+    *, customer: Customer, spec: LineSpec, since: datetime, besides: Collection[UUID] = ()
+) -> list[UUID]:
+    """Return the ids of the customer's equal orders after ``since``, newest first, at most 10.
+
+    Descriptions may differ, because pages propose a new one for each order. Lines that have ended and the
+    lines ``besides`` do not count.
+    """
+    values: dict[str, Any] = {
+        "customer": customer.pk,
+        "since": since,
+        "besides": list(besides),
+        "over": sorted(TERMINAL_LIFECYCLES),
+        **{each.name: getattr(spec, each.name) for each in _LINE},
+    }
+    for side, end in spec.ends.items():
+        values |= {f"{side}_{each.name}": getattr(end, each.name) for each in END}
+        values |= {f"{side}_tagging": end.tagging.value, f"{side}_outer_vlan": end.requested_outer_vlan}
+    return [row[0] for row in rows_of(_SIMILAR, values)]
 
 
 @transaction.atomic
@@ -37,7 +102,7 @@ def order_add(
     user: User,
     spec: LineSpec,
     now: datetime,
-    reservation: uuid.UUID | None = None,
+    reservation: UUID | None = None,
     retry_of: Order | None = None,
     refuse_similar: bool = False,
 ) -> Order:
@@ -59,7 +124,7 @@ def order_add(
         since = now - CONFIRM_WITHIN
         if similar := similar_orders(customer=quoted.owner, spec=spec, since=since):
             raise SimilarOrder(order=str(similar[0]), count=len(similar))
-    vll_id = uuid.uuid4()
+    vll_id = uuid4()
     content = quoted.lease(vll_id)
     test = activation_test_plan(None, content, (port.router for port in quoted.ports.values()))
     pending_approval = quoted.needs_approval
@@ -87,7 +152,7 @@ def order_add(
 
 
 def vll_create(
-    vll_id: uuid.UUID,
+    vll_id: UUID,
     quoted: Quote,
     content: LineRevision,
     now: datetime,

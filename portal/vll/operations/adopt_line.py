@@ -36,7 +36,7 @@ from portal.vll.line_allocation import LeasedTunnel
 from portal.vll.line_spec import EndSpec, LineSpec
 from portal.vll.models import Order
 from portal.vll.operations.add_line import vll_create
-from portal.vll.operations.order_record import order_acknowledge
+from portal.vll.operations.state_compare_and_swap import order_acknowledge
 from portal.vll.quote import quote
 from portal.vll.states import Handover, OrderAction
 

@@ -32,8 +32,7 @@ from portal.vll.operations.order_endings import (
     removal_finish,
     removal_values,
 )
-from portal.vll.operations.order_record import order_acknowledge
-from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_acknowledge, order_move
 from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.states import (
     IN_SERVICE,

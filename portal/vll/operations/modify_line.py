@@ -15,19 +15,18 @@ from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.events.announcements import announce
-from portal.vll.activation_test_rules import takes_another_way
 from portal.vll.convergence.requests import intents_renew
 from portal.vll.errors import (
     ChangeWhileFrozen,
     NothingToChange,
     WrongLifecycle,
 )
-from portal.vll.line_revision import LineRevision, content_of
+from portal.vll.line_revision import LineRevision, content_of, takes_another_way
 from portal.vll.line_rules import check_may_order, check_orderable
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
-from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.revision_create import revise
+from portal.vll.operations.state_compare_and_swap import order_acknowledge
 from portal.vll.queries import routers_of
 from portal.vll.quote import Quote, quote_change
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction

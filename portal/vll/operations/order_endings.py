@@ -8,13 +8,12 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.vll.activation_test_rules import interruption_ends
 from portal.vll.convergence.requests import converge_routers_of, converge_routers_on_request
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
 from portal.vll.line_allocation import leases_release, leases_settle, ports_release, tunnel_release
 from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.line_rules import check_may_order
-from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.models import ActivationTest, Order, Vll, VllEnd
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_announce, order_move
 from portal.vll.states import (
@@ -251,3 +250,10 @@ def removal_finish(vll: Vll, order: Order | None, *, now: datetime) -> None:
         order_move(order, OrderState.COMPLETED, now=now)
     else:
         order_move(order, OrderState.FAILED, now=now)
+
+
+def interruption_ends(order: Order, *, now: datetime) -> None:
+    """Record that an interruption is over: both ends are reconnected, or the portal has stopped waiting."""
+    ActivationTest.objects.filter(order=order, interrupted_at__isnull=False, restored_at__isnull=True).update(
+        restored_at=now
+    )

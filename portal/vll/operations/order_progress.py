@@ -13,12 +13,16 @@ from django.db.models.functions import Coalesce
 from portal.core.background_work import each_row
 from portal.core.db.statements import execute, rows_of
 from portal.inventory.models import Router
-from portal.vll.activation_test_rules import interruption_ends
 from portal.vll.line_allocation import leases_settle
 from portal.vll.line_revision import content_of
 from portal.vll.models import Attempt, Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.activation_test_lifecycle import activation_test_not_possible, activation_test_send
-from portal.vll.operations.order_endings import forced_settle, order_undo, removal_finish
+from portal.vll.operations.order_endings import (
+    forced_settle,
+    interruption_ends,
+    order_undo,
+    removal_finish,
+)
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_announce, order_move, sync_move
 from portal.vll.operations.tombstones import EndAnswer, stored_answers, tombstones_settle

@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from portal.inventory.models import Port
-from portal.vll.activation_test_rules import loses_no_frame
 from portal.vll.convergence.requests import converge_routers, converge_routers_of
-from portal.vll.line_revision import AllocatedEnd, LineRevision, content_of
+from portal.vll.line_revision import AllocatedEnd, LineRevision, content_of, loses_no_frame
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.state_compare_and_swap import changed_in_place
 from portal.vll.operations.tombstones import tombstone_create

@@ -1,16 +1,21 @@
-"""State changes of orders and VLLs: checked against a table, and made by compare-and-swap or under a lock."""
+"""States of orders and VLLs: the first state of an order, and changes by compare-and-swap or under a lock.
+
+The changes are checked against a table.
+"""
 
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db.models import F
 
+from portal.core.db.statements import insert
+from portal.core.http.requests import current_request_id
 from portal.events.announcements import announce
 from portal.vll.errors import ConcurrentChange
 from portal.vll.models import Order, Vll
-from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS, OrderAction
+from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS, OrderAction, OrderState
 
 
 class ForbiddenTransition(Exception):
@@ -95,3 +100,38 @@ def sync_move(vll_id: UUID, in_sync: bool, *, now: datetime) -> None:
     since = {} if in_sync and changed_in_place(vll_id) else {"in_sync_since": now}
     if turned.update(in_sync=in_sync, **since):
         announce("vll.in_sync" if in_sync else "vll.drift", now=now, vll_id=vll_id)
+
+
+def order_acknowledge(
+    *,
+    vll: Vll,
+    action: str,
+    revision: int,
+    actor: str,
+    now: datetime,
+    pk: UUID | None = None,
+    pending_approval: bool = False,
+    data: dict[str, Any] | None = None,
+    **also: Any,
+) -> Order:
+    """Insert the order and announce it: acknowledged, or pending approval.
+
+    The VLL must have no other open order.
+    """
+    order = Order(
+        pk=pk or uuid4(),
+        vll=vll,
+        customer_id=vll.customer_id,
+        action=action,
+        revision=revision,
+        ordered_by=actor,
+        request_id=current_request_id.get(),
+        ordered_at=now,
+        state_at=now,
+        **also,
+    )
+    insert(order)
+    order_announce("order.acknowledged", order, now=now, actor=actor, **(data or {}))
+    if pending_approval:
+        order_move(order, OrderState.PENDING_APPROVAL, now=now)
+    return order
