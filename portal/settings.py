@@ -79,9 +79,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "portal.core.http.requests.ForwardedProtoMiddleware",
+    "portal.core.http.ForwardedProtoMiddleware",
     "portal.metrics.requests_and_tasks.RequestMetricsMiddleware",
-    "portal.core.http.requests.RequestIdMiddleware",
+    "portal.core.http.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.web.page.middleware.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -96,8 +96,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.language.LanguageMiddleware",
-    "portal.core.reader_zone.ReaderZoneMiddleware",
-    "portal.accounts.second_factor.SecondFactorMiddleware",
+    "portal.core.reader_texts.ReaderZoneMiddleware",
+    "portal.accounts.sign_in.SecondFactorMiddleware",
     "portal.audit.actor.AuditMiddleware",
     "portal.core.db.replica.ReplicaMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -219,7 +219,7 @@ AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "web:overview"
 LOGOUT_REDIRECT_URL = "account_login"
-ACCOUNT_ADAPTER = "portal.accounts.allauth_adapters.AccountAdapter"
+ACCOUNT_ADAPTER = "portal.accounts.sign_in.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "portal.web.account.sign_in_forms.SignInForm",
     "change_password": "portal.web.account.sign_in_forms.OtherPasswordForm",
@@ -234,7 +234,7 @@ ACCOUNT_SESSION_REMEMBER = True
 # Each request sends a mail to an address that may belong to another person, so the number is limited.
 ACCOUNT_RATE_LIMITS = {"manage_email": "5/h/user"}
 ACCOUNT_PRESERVE_USERNAME_CASING = True
-MFA_ADAPTER = "portal.accounts.allauth_adapters.MfaAdapter"
+MFA_ADAPTER = "portal.accounts.sign_in.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = LONGLINE_PROVIDER.name
 # A code stays valid for one more step, because typing takes time and clocks of phones may be slow (RFC 6238,
@@ -246,7 +246,7 @@ LONGLINE_NOC_NEEDS_TOTP = env.bool("LONGLINE_NOC_NEEDS_TOTP", default=not DEBUG)
 
 # OpenID Connect. It is off unless OIDC_SERVER_URL is set. Only users who already have an account can sign in
 # with it.
-SOCIALACCOUNT_ADAPTER = "portal.accounts.allauth_adapters.SocialAdapter"
+SOCIALACCOUNT_ADAPTER = "portal.accounts.sign_in.SocialAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_STORE_TOKENS = False
@@ -539,7 +539,7 @@ SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/", "/accoun
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "portal.core.http.requests.formatter"}},
+    "formatters": {"json": {"()": "portal.core.http.formatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.reader_zone import in_english
+from portal.core.reader_texts import in_english
 from portal.inventory.models import Router
 from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations.order_approval import approved_order_continue, intent_digests, plan_finish

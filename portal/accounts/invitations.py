@@ -31,7 +31,7 @@ from portal.accounts.permissions import managed_customers, visible_customers
 from portal.accounts.tokens import maker_lock, tokens_end
 from portal.celery_tasks import SEND_INVITATION
 from portal.core.errors import integrity_errors_as
-from portal.core.http.requests import absolute_url
+from portal.core.http import absolute_url
 from portal.events.task_requests import send_task
 
 

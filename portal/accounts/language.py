@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
 
 from portal.accounts.models import User
-from portal.core.http.view_permission import View
+from portal.core.http import View
 
 _readers_language: ContextVar[str] = ContextVar("readers_language", default=settings.LANGUAGE_CODE)
 

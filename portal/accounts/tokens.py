@@ -25,7 +25,7 @@ from portal.accounts.errors import (
 from portal.accounts.models import ApiToken, Invitation, Network, Scope, User
 from portal.accounts.permissions import may_manage_teams
 from portal.core.db.statements import CompiledQuery
-from portal.core.http.requests import Address
+from portal.core.http import Address
 
 _SCHEME = "ll"
 # The query for the token of a request. Prefixes are unique.

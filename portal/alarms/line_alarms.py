@@ -17,7 +17,7 @@ from portal.alarms.kinds import Affected, AlarmCondition, Kind
 from portal.alarms.router_alarms import troubled_routers
 from portal.core.clock import to_time
 from portal.core.network.path_bfd import LISTENING
-from portal.core.reader_zone import in_english
+from portal.core.reader_texts import in_english
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
 from portal.vll import queries

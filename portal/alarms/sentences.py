@@ -13,8 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.alarms.kinds import Kind
-from portal.core.reader_zone import moment_text
-from portal.core.units import grouped_text, number_text, offset_text, part_text, rate_text
+from portal.core.reader_texts import grouped_text, moment_text, number_text, offset_text, part_text, rate_text
 from portal.diagnosis.diagnosis import stored_sentence
 from portal.netbox_sync.netbox_status import error_sentence
 from portal.notifications.webhook_operations import why_disabled

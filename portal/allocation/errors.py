@@ -5,7 +5,7 @@ from uuid import UUID
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
-from portal.core.units import at_most_text
+from portal.core.reader_texts import at_most_text
 
 
 class VlanTaken(Conflict):

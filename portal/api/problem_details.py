@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from portal.core.errors import DomainError, error_types
-from portal.core.http.requests import absolute_url, current_request_id
+from portal.core.http import absolute_url, current_request_id
 
 CONTENT_TYPE = "application/problem+json"
 # The portal's page that explains each type. The fragment of the address is the code.

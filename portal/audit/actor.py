@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from portal.accounts.models import User
 from portal.core.db.sessions import pipelined
-from portal.core.http.requests import current_request_id
+from portal.core.http import current_request_id
 
 _READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 _WRITING = ("insert", "update", "delete", "merge", "with")

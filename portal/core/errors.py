@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from django.db import IntegrityError, transaction
 
-from portal.core.reader_zone import moment_text
-from portal.core.units import rate_text
+from portal.core.reader_texts import moment_text, rate_text
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise

@@ -10,7 +10,7 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from portal.core.units import grouped_text, rate_text
+from portal.core.reader_texts import grouped_text, rate_text
 from portal.diagnosis.line_facts import EndFacts, LineFacts
 from portal.inventory.models import Port
 from portal.vll.activation_test_procedure import Finding as FramesFinding

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.reader_zone import time_text
+from portal.core.reader_texts import time_text
 from portal.diagnosis.checks import Check, CheckState, Finding, checks_of
 from portal.diagnosis.line_facts import LineFacts, facts_of
 from portal.vll.models import Vll

@@ -42,13 +42,13 @@ from portal.core.db.statements import CompiledQuery
 from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import is_path_down
 from portal.core.network.required_mtu import MtuPolicy, overhead
-from portal.core.reader_zone import moment_text
+from portal.core.reader_texts import moment_text
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.diagnosis import broken_sentence
 from portal.inventory.interfaces import overbooked_ports
 from portal.inventory.models import ObservedRouter, Port
+from portal.vll.line_revision import applied_cir_bps
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
-from portal.vll.order_diff import applied_cir_bps
 from portal.vll.queries import in_service
 from portal.vll.states import (
     TERMINAL_LIFECYCLES,

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.core.reader_zone import in_english
+from portal.core.reader_texts import in_english
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.errors import NotForYouToClose, TroubleIsClosed, TroubleIsReported
 from portal.diagnosis.models import TroubleReport

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from portal.core.db.statements import execute, insert
-from portal.core.http.requests import current_request_id
+from portal.core.http import current_request_id
 from portal.events.models import Event
 
 # The kinds of events that lead to webhooks or mails. portal.notifications defines the content of both.

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError, TooSoon, error_types
-from portal.core.reader_zone import in_english, stored_text_shown
+from portal.core.reader_texts import in_english, stored_text_shown
 
 _UNKNOWN = {
     "site": _("There is no site “{name}”. Correct the name, or import the site first."),

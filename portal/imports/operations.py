@@ -24,7 +24,7 @@ from portal.core import clock
 from portal.core.db.sessions import AdvisoryLock
 from portal.core.db.statements import rows_of
 from portal.core.errors import DomainError
-from portal.core.http.requests import current_request_id
+from portal.core.http import current_request_id
 from portal.events.task_requests import send_task
 from portal.imports.errors import (
     ImportIsOver,

@@ -15,7 +15,7 @@ from django.db import transaction
 
 from portal.accounts.models import Customer, User
 from portal.core.errors import DomainError
-from portal.core.reader_zone import in_english
+from portal.core.reader_texts import in_english
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.operations import WRITES
 from portal.netbox_sync.import_mapping import (

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 
-from portal.core.http.requests import absolute_url
+from portal.core.http import absolute_url
 from portal.core.network.vlan_tags import Tagging
 from portal.netbox_sync.client import WITH_L2VPN_STATUS, Client, Configuration, Row
 from portal.netbox_sync.errors import CannotExport, NetboxRefused

@@ -18,7 +18,7 @@ from portal.accounts.own_account import (
 )
 from portal.celery_tasks import SEND_MAIL
 from portal.core import clock
-from portal.core.http.requests import absolute_url
+from portal.core.http import absolute_url
 from portal.events.task_requests import resend_tasks
 from portal.notifications.line_mails import ABOUT_LINES, ABOUT_ROUTERS, current_updates, updates_record
 from portal.notifications.mail_recipients import MAILED_KINDS, RECEIVER_CHANGED, unsubscribe_path, who_runs_it

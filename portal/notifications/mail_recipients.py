@@ -26,9 +26,9 @@ from portal.notifications.errors import UnsubscribeLinkUnknown
 from portal.notifications.line_fault_causes import silent_router
 from portal.notifications.models import MONTHLY_REPORT, Group, Mail, MailOptOut
 from portal.telemetry.router_silences import REPORTING, SILENT
+from portal.vll.line_revision import change_kinds
 from portal.vll.line_spec import ChangeKind
 from portal.vll.models import Order, VllEnd
-from portal.vll.order_diff import change_kinds
 from portal.vll.states import IN_SERVICE, OrderAction
 
 _SIGNER = signing.Signer(salt="unsubscribe")

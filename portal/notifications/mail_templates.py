@@ -22,8 +22,8 @@ from portal.accounts.own_account import (
     password_path,
 )
 from portal.core.background_work import each_row
-from portal.core.http.requests import absolute_url
-from portal.core.units import lasting_text, rate_text
+from portal.core.http import absolute_url
+from portal.core.reader_texts import lasting_text, rate_text
 from portal.diagnosis.diagnosis import stored_sentence
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import Router

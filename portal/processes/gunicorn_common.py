@@ -58,7 +58,7 @@ def open_files_raise(server: Any) -> None:
 
 
 class GunicornLog(Logger):
-    """gunicorn's messages in the portal's log format. portal.core.http.requests logs requests."""
+    """gunicorn's messages in the portal's log format. portal.core.http logs requests."""
 
     def setup(self, cfg: Any) -> None:
         logging.config.dictConfig(LOGGING)

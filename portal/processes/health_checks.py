@@ -8,7 +8,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from portal.core.http.view_permission import public
+from portal.core.http import public
 from portal.core.redis_servers import broker_client
 
 # Redis is checked at most once in this number of seconds, and by one request at a time, because anybody may

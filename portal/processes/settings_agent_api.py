@@ -11,7 +11,7 @@ ROOT_URLCONF = "portal.processes.urls_agent_api"
 WSGI_APPLICATION = "portal.processes.wsgi_agent_api.application"
 MIDDLEWARE = [
     "portal.metrics.requests_and_tasks.RequestMetricsMiddleware",
-    "portal.core.http.requests.RequestIdMiddleware",
+    "portal.core.http.RequestIdMiddleware",
 ]
 # Health checks of database connections are off, because each would cost one more SQL statement per report. A
 # report that meets a broken connection gets 503, and the agent sends it again.

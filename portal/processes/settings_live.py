@@ -10,6 +10,6 @@ _DECIDE = {
     "django.middleware.common.CommonMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "portal.accounts.second_factor.SecondFactorMiddleware",
+    "portal.accounts.sign_in.SecondFactorMiddleware",
 }
 MIDDLEWARE = [each for each in _ALL if each in _DECIDE]

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from portal.core.units import localized
+from portal.core.reader_texts import localized
 from portal.telemetry.errors import RangeEmpty
 from portal.telemetry.models import OperInterval
 from portal.telemetry.time_spans import Span, length, within

@@ -20,7 +20,7 @@ from portal.core.db.statements import rows_of
 from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.path_bfd import LISTENING, PathState, is_path_down
 from portal.core.network.required_mtu import MtuPolicy, overhead
-from portal.core.reader_zone import time_text
+from portal.core.reader_texts import time_text
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.states import IN_SERVICE

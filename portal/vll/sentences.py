@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.vlan_tags import Tagging
-from portal.core.reader_zone import moment_text
-from portal.core.units import grouped_text
+from portal.core.reader_texts import grouped_text, moment_text
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.inventory.queries import interfaces_not_reported
 from portal.vll.activation_test_procedure import SIZES

@@ -20,7 +20,7 @@ from portal.allocation.pool_usage import VlanRange, VlanUsage, vlan_usage
 from portal.core import clock
 from portal.core.db.row_conditions import EqualsAny
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
-from portal.core.units import count_text
+from portal.core.reader_texts import count_text
 from portal.diagnosis.health import with_health
 from portal.inventory.interfaces import LinkState, port_link, with_link_speed
 from portal.inventory.models import FRESH, Port

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
 
 from portal.accounts import permissions
-from portal.core.http.view_permission import public
+from portal.core.http import public
 from portal.notifications.mail_delivery import mails_are_late
 from portal.web.page.page_guard import requires
 

@@ -21,8 +21,7 @@ from portal.api.openapi.document import FOR_EVERYBODY, FOR_THE_NOC, GROUPS, RULE
 from portal.api.openapi.members import component_of, members, parameter
 from portal.api.openapi.request_examples import LANGUAGES, ExampleRequest, examples
 from portal.api.problem_details import entries
-from portal.core.http.requests import absolute_url
-from portal.core.http.view_permission import public
+from portal.core.http import absolute_url, public
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # An operation of the schema, with its method and path. Its operationId is its fragment in the address of its

@@ -14,7 +14,7 @@ from portal.accounts.models import ApiToken, Scope, User
 from portal.accounts.tokens import token_allows_address, token_find
 from portal.audit.actor import acting
 from portal.core import clock
-from portal.core.http.requests import client_address
+from portal.core.http import client_address
 
 
 class BearerTokenAuthentication(BaseAuthentication):

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 
 from portal.accounts.language import in_readers_language
 from portal.accounts.models import ApiToken, User
-from portal.core.http.requests import absolute_url
+from portal.core.http import absolute_url
 
 
 def caller(request: Request) -> User:

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from portal.core import clock
-from portal.core.http.requests import client_address
+from portal.core.http import client_address
 
 _WINDOW_S = 60
 

@@ -60,7 +60,7 @@ class Router(models.Model):
     # setting.
     line_test_pps = models.PositiveIntegerField(null=True, blank=True)
     # The measured cost of encapsulations on this router, as the NOC stored it
-    # (portal/inventory/calibration_document.py); null: the shipped table applies.
+    # (portal/allocation/packet_capacity.py); null: the shipped table applies.
     calibration = models.JSONField(null=True, blank=True)
     # The number of the newest intent; it only increases, under the row's lock.
     generation = models.BigIntegerField(default=0)

@@ -6,8 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.allocation.errors import VlanTaken
 from portal.core.errors import Conflict, DomainError
-from portal.core.reader_zone import moment_text
-from portal.core.units import rate_text
+from portal.core.reader_texts import moment_text, rate_text
 
 
 class PortUnknown(DomainError):

@@ -15,7 +15,7 @@ from portal.core.background_work import backoff
 from portal.core.db.statements import insert
 from portal.core.environment import ActivationTestMode
 from portal.core.network.encapsulations import Encapsulation
-from portal.core.reader_zone import in_english
+from portal.core.reader_texts import in_english
 from portal.events.announcements import announce
 from portal.events.task_requests import resend_tasks, send_task
 from portal.inventory.models import ObservedRouter, Router

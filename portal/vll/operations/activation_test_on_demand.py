@@ -10,7 +10,7 @@ from django.db.models import Q
 from portal.accounts.models import User
 from portal.core.background_work import each_row
 from portal.core.errors import DomainError
-from portal.core.reader_zone import in_english
+from portal.core.reader_texts import in_english
 from portal.inventory.models import FRESH
 from portal.vll.activation_test_procedure import SIZES
 from portal.vll.errors import (

@@ -19,7 +19,7 @@ from portal.allocation.tunnel_leases import gre_key_lease_named, gre_pair_lease_
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
-from portal.core.units import rate_text
+from portal.core.reader_texts import rate_text
 from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
 from portal.inventory.models import FRESH, ObservedInterface, ObservedRouter, Port, Router
 from portal.inventory.operations import port_change, port_create

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from django.db.models import F
 
 from portal.core.db.statements import insert
-from portal.core.http.requests import current_request_id
+from portal.core.http import current_request_id
 from portal.events.announcements import announce
 from portal.vll.errors import ConcurrentChange
 from portal.vll.models import Order, Vll

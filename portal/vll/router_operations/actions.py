@@ -29,13 +29,12 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_revalue, cores_suffice
 from portal.allocation.models import CoreBooking
-from portal.allocation.packet_capacity import Weights, weights_of
+from portal.allocation.packet_capacity import Calibration, Weights, weights_of
 from portal.celery_tasks import REBUILD_END
 from portal.core.background_work import each_row
 from portal.core.network.encapsulations import Transport
 from portal.events.announcements import announce
 from portal.events.task_requests import resend_tasks, send_task
-from portal.inventory.calibration_document import Calibration
 from portal.inventory.kinds import check_not_retired
 from portal.inventory.models import Router
 from portal.vll.convergence.requests import converge_routers_on_request

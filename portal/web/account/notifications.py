@@ -16,7 +16,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.http.view_permission import public
+from portal.core.http import public
 from portal.notifications.mail_recipients import (
     groups_for,
     mails_choose,

@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from portal.core.reader_zone import time_text, zone_name, zone_named
+from portal.core.reader_texts import time_text, zone_name, zone_named
 
 _WRITTEN = "%Y-%m-%dT%H:%M"
 _FORMATS = [_WRITTEN, "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S"]

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer, User
 from portal.core.quantities import Quantity, RateUnreadable
-from portal.core.units import rate_text
+from portal.core.reader_texts import rate_text
 from portal.vll import queries
 from portal.vll.line_spec import LINE
 from portal.web.fields.base import TablerForm

@@ -4,7 +4,7 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.reader_zone import stored_text_shown
+from portal.core.reader_texts import stored_text_shown
 from portal.events.models import Event
 from portal.vll.sentences import announced_sentence
 from portal.vll.states import OrderAction

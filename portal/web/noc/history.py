@@ -32,7 +32,7 @@ from portal.audit.history import (
 )
 from portal.core.db import keyset
 from portal.core.db.replica import from_replica
-from portal.core.reader_zone import precise_moment_text
+from portal.core.reader_texts import precise_moment_text
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.notifications.models import Webhook
 from portal.vll.models import Vll

@@ -12,7 +12,7 @@ from portal.alarms import queries, sentences
 from portal.alarms.kinds import Kind, Severity
 from portal.allocation.pool_usage import pools
 from portal.core import clock
-from portal.core.units import count_text
+from portal.core.reader_texts import count_text
 from portal.diagnosis.health import HealthState
 from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts import permissions
 from portal.accounts.models import ApiToken, User
 from portal.accounts.people import account_reopen, noc_role_change, noc_staff, staff_add
-from portal.accounts.second_factor import second_factor_reset, with_second_factor
+from portal.accounts.sign_in import second_factor_reset, with_second_factor
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.notifications.mail_delivery import first_password_mail

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.quantities import row_id
-from portal.core.units import rate_text
+from portal.core.reader_texts import rate_text
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.kinds import found
 from portal.inventory.models import Port

@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from portal.allocation.cpu_core_bookings import CoreUse
-from portal.core.units import number_text
+from portal.core.reader_texts import number_text
 from portal.diagnosis.checks import CheckState
 from portal.diagnosis.health import HealthState, known_health
 from portal.inventory.models import Router
+from portal.vll.line_revision import change_kinds
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.order_diff import change_kinds
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
 
 

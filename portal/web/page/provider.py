@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from portal.accounts.language import without_text
-from portal.core.http.view_permission import public
+from portal.core.http import public
 from portal.core.provider import Provider, Served
 
 register = template.Library()

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core import reader_zone, units
-from portal.core.http.requests import current_request_id
+from portal.core import reader_texts
+from portal.core.http import current_request_id
 from portal.core.network.encapsulations import Transport
 from portal.core.network.vlan_tags import Tagging
 from portal.telemetry.availability import availability_text
@@ -22,11 +22,11 @@ from portal.vll.models import VllEnd
 
 register = template.Library()
 # Numbers and times in the language and the time zone of the reader.
-register.filter("rate", units.rate_text)
-register.filter("part", units.part_text)
-register.filter("moment", reader_zone.moment_text)
-register.filter("precise_moment", reader_zone.precise_moment_text)
-register.filter("lasting", units.lasting_text)
+register.filter("rate", reader_texts.rate_text)
+register.filter("part", reader_texts.part_text)
+register.filter("moment", reader_texts.moment_text)
+register.filter("precise_moment", reader_texts.precise_moment_text)
+register.filter("lasting", reader_texts.lasting_text)
 
 _TRANSPORTS = frozenset(each.value for each in Transport)
 _TAGS: dict[str, str] = {
@@ -44,7 +44,7 @@ def clock_of(known: AgentClock) -> str:
     A clock that is wrong by at most a minute is shown as right.
     """
     is_right = abs(known.offset_ms) <= MAX_OFFSET.total_seconds() * 1000
-    return units.offset_text(0 if is_right else known.offset_ms)
+    return reader_texts.offset_text(0 if is_right else known.offset_ms)
 
 
 @register.filter
@@ -76,19 +76,19 @@ def request_id() -> str:
 @register.filter
 def rate_or_not(bps: float | None) -> str:
     """Return a rate in bit/s with an SI prefix; "not measured" for None."""
-    return _("not measured") if bps is None else units.rate_text(bps)
+    return _("not measured") if bps is None else reader_texts.rate_text(bps)
 
 
 @register.filter
 def measured(bps: float | None) -> str:
     """Return a measured rate with three digits, such as ``12.3 Mbit/s``; "–" for None."""
-    return "–" if bps is None else units.measured_text(bps)
+    return "–" if bps is None else reader_texts.measured_text(bps)
 
 
 @register.filter
 def in_ms(us: int | None) -> str:
     """Return a time, given in µs, in ms, such as ``0.81 ms``; "–" for None."""
-    return "–" if us is None else f"{units.decimal_text(us / 1000, 2)} ms"
+    return "–" if us is None else f"{reader_texts.decimal_text(us / 1000, 2)} ms"
 
 
 @register.filter
@@ -109,13 +109,13 @@ def lost(way: dict[str, Any]) -> str:
     ratio, bound = way["loss_ratio"], way["bound_ratio"]
     if ratio is None:
         return _("not measured")
-    return f"< {units.part_text(bound)}" if ratio < bound else units.part_text(ratio)
+    return f"< {reader_texts.part_text(bound)}" if ratio < bound else reader_texts.part_text(ratio)
 
 
 @register.filter
 def frames(count: float | None) -> str:
     """Return a number of frames, such as ``1 234 567``; "–" for None."""
-    return "–" if count is None else units.count_text(count)
+    return "–" if count is None else reader_texts.count_text(count)
 
 
 @register.simple_tag
@@ -126,19 +126,19 @@ def time(at: datetime | None, otherwise: str = "–") -> SafeString:
     """
     if not at:
         return conditional_escape(otherwise)
-    return format_html('<time datetime="{}">{}</time>', date(at, "c"), reader_zone.precise_moment_text(at))
+    return format_html('<time datetime="{}">{}</time>', date(at, "c"), reader_texts.precise_moment_text(at))
 
 
 @register.filter
 def time_of_day(at: datetime) -> str:
     """Return the time of day to the second in the reader's time zone, such as ``14:00:07 CET``."""
-    return reader_zone.time_text(at, seconds=True)
+    return reader_texts.time_text(at, seconds=True)
 
 
 @register.simple_tag
 def zone() -> str:
     """Return the reader's time zone, such as ``Europe/Berlin``."""
-    return reader_zone.zone_name()
+    return reader_texts.zone_name()
 
 
 _CODE = re.compile(r"(`+)([^`]+)\1")

@@ -24,7 +24,7 @@ from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.http.view_permission import public
+from portal.core.http import public
 from portal.web.fields.base import TablerForm
 from portal.web.page.flash_messages import result_message
 from portal.web.page.page_guard import SignedInRequest, proves_identity, requires

@@ -15,9 +15,9 @@ from django.db.models import Q
 from portal.accounts.models import Customer, Membership, User
 from portal.accounts.people import role_change
 from portal.allocation.errors import VlanTaken
+from portal.allocation.packet_capacity import Calibration
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
-from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
 from portal.inventory.operations import (
     customer_remove,

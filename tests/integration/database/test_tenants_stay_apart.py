@@ -25,7 +25,7 @@ from portal.alarms.rounds import alarms_watch
 from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
-from portal.core.http.view_permission import declared
+from portal.core.http import declared
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test

@@ -9,7 +9,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.core.environment import ActivationTestMode
-from portal.core.reader_zone import COOKIE
+from portal.core.reader_texts import COOKIE
 from portal.inventory.models import ObservedRouter, Router
 from portal.telemetry.availability import availability
 from portal.telemetry.models import OperInterval

@@ -7,9 +7,9 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.vll.line_revision import differences_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend
-from portal.vll.order_diff import differences_of
 from tests.integration.api.test_api_v1 import client
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order

@@ -7,11 +7,10 @@ import pytest
 
 from portal.accounts.models import User
 from portal.allocation.errors import CoresBelowBooked, RouterFull
-from portal.allocation.packet_capacity import BY_TABLE, end_load, weights_of
+from portal.allocation.packet_capacity import BY_TABLE, Calibration, calibration_read, end_load, weights_of
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.events.models import Event
-from portal.inventory.calibration_document import Calibration, calibration_read
 from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable, Retired
 from portal.inventory.models import Router
 from portal.inventory.operations import router_change

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import URLResolver, get_resolver
 
-from portal.core.http.requests import current_request_id, formatter
+from portal.core.http import current_request_id, formatter
 
 
 class Lines(list[dict[str, Any]]):

@@ -8,7 +8,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils import timezone, translation
 
-from portal.core.reader_zone import (
+from portal.core.reader_texts import (
     in_english,
     moment_text,
     precise_moment_text,

@@ -3,7 +3,14 @@
 import pytest
 from django.utils import translation
 
-from portal.core.units import count_text, decimal_text, grouped_text, measured_text, part_text, rate_text
+from portal.core.reader_texts import (
+    count_text,
+    decimal_text,
+    grouped_text,
+    measured_text,
+    part_text,
+    rate_text,
+)
 from portal.telemetry.availability import availability_text
 
 

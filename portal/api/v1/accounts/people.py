@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.accounts.people import noc_staff
-from portal.accounts.second_factor import with_second_factor
+from portal.accounts.sign_in import with_second_factor
 from portal.api.rest.etags import etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination

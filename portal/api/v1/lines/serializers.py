@@ -26,9 +26,9 @@ from portal.api.rest.strict_fields import (
 )
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
 from portal.diagnosis.health import Health, HealthState, known_health
+from portal.vll.line_revision import change_kinds
 from portal.vll.line_spec import END, LINE, ChangeKind, EndSpec, LineSpec, Property
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.order_diff import change_kinds
 from portal.vll.path_status import PathStatus, Unwatched, path_status
 from portal.vll.queries import orderers_may_order
 from portal.vll.sentences import unpoliced, unpoliced_text

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from portal.api.problem_details import problem_response
 from portal.api.rest.permission_classes import IsNoc
 from portal.core import clock
-from portal.core.http.view_permission import public
+from portal.core.http import public
 from portal.netbox_sync.netbox_status import netbox_status
 from portal.netbox_sync.sync_run import change_announced
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.allocation.packet_capacity import calibration_of, transport_costs
+from portal.allocation.packet_capacity import calibration_of, calibration_read, transport_costs
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.permission_classes import NocOnly, caller
@@ -23,7 +23,6 @@ from portal.api.rest.views import VisibleListView
 from portal.api.v1.network.inventory_serializers import RouterSerializer
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
-from portal.inventory.calibration_document import calibration_read
 from portal.inventory.models import Router
 from portal.inventory.models.router import LONGEST_REASON
 from portal.vll.convergence.requests import generation_adopt_request

@@ -12,7 +12,7 @@ from portal.alarms import sentences
 from portal.alarms.kinds import Kind, Severity
 from portal.alarms.models import Alarm
 from portal.core import clock
-from portal.core.units import lasting_text
+from portal.core.reader_texts import lasting_text
 from portal.web.page.badges import badge_markup
 
 _OF_KIND: dict[str, str] = {

@@ -27,7 +27,7 @@ from portal.core import clock
 from portal.core.db.keyset import Page
 from portal.core.db.replica import from_replica
 from portal.core.errors import Conflict, DomainError
-from portal.core.reader_zone import moment_text
+from portal.core.reader_texts import moment_text
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Router
 from portal.vll import queries as lines

@@ -16,8 +16,7 @@ from portal.allocation.models import ReservedVniRange
 from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
 from portal.audit.history import with_last_change
 from portal.core import clock
-from portal.core.reader_zone import moment_text
-from portal.core.units import rate_text
+from portal.core.reader_texts import moment_text, rate_text
 from portal.inventory import kinds
 from portal.inventory.filters import Filter, Text
 from portal.inventory.kinds import InventoryKind

@@ -8,7 +8,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from portal.core import units
+from portal.core import reader_texts
 from portal.inventory.queries import LinkTraffic
 from portal.web.noc.map.network_map import LinkRow, RouterRow
 from portal.web.page.badges import badge_markup, core_meter
@@ -86,7 +86,7 @@ def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
                 labels["lines"],
                 row.load.lines if row.load else "–",
                 labels["cir"],
-                units.rate_text(row.load.cir_bps) if row.load else "–",
+                reader_texts.rate_text(row.load.cir_bps) if row.load else "–",
                 format_html(_FAILS, failure, fails, query, "link", row.link.pk, row.name),
             )
             for row in rows
@@ -103,8 +103,8 @@ def _url_of(page: str) -> Callable[[int], str]:
 def _traffic(traffic: LinkTraffic) -> SafeString:
     """Return a link's traffic in each direction, and the load (%) of the busier direction."""
     ways = (traffic.a_to_z_bps, traffic.z_to_a_bps)
-    rates = " / ".join("–" if bps is None else units.measured_text(bps) for bps in ways)
+    rates = " / ".join("–" if bps is None else reader_texts.measured_text(bps) for bps in ways)
     if not traffic.speed_bps:
         return conditional_escape(rates)
-    busier = {"percent": traffic.percent, "speed": units.rate_text(traffic.speed_bps)}
+    busier = {"percent": traffic.percent, "speed": reader_texts.rate_text(traffic.speed_bps)}
     return format_html("{} <small>{}</small>", rates, _("%(percent)s %% of %(speed)s") % busier)

@@ -16,7 +16,7 @@ from portal.accounts import permissions
 from portal.alarms.router_alarms import NEARLY_FULL
 from portal.allocation.cpu_core_bookings import CoreUse, core_use_of
 from portal.core import clock
-from portal.core.units import measured_text, rate_text
+from portal.core.reader_texts import measured_text, rate_text
 from portal.inventory.models import FRESH, Router, Site
 from portal.inventory.queries import (
     LinkTraffic,

@@ -18,11 +18,10 @@ from django.views.decorators.http import require_POST
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import core_use_of
-from portal.allocation.packet_capacity import calibration_of, transport_costs
+from portal.allocation.packet_capacity import calibration_of, calibration_read, transport_costs
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event
-from portal.inventory.calibration_document import calibration_read
 from portal.inventory.certificates import certificates_revoke, enrolment_offer
 from portal.inventory.models import FRESH, Router
 from portal.inventory.models.router import LONGEST_REASON

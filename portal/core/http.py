@@ -1,9 +1,11 @@
-"""HTTP requests: the caller's address, an id and a log record for each request, and the format of the log.
+"""HTTP: the caller's address, an id and a log record for each request, and the permission of each view.
 
 Error responses, events and log records of the request contain the id. The log has one JSON object per line
 with ``time``, ``level`` and ``msg``, as in the agents' log. Values in ``extra`` become further members. URLs
 with secrets are masked in all records, including the records of libraries, because anybody who reads such a
 URL could use it.
+
+Every view declares a permission. A test finds views without one.
 """
 
 import logging
@@ -11,7 +13,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, wraps
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from time import perf_counter
 from typing import Any
@@ -171,3 +173,32 @@ def _without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> Ev
     # Django adds the request to its records. The text of a request contains the whole URL.
     event.pop("request", None)
     return {name: masked(value) for name, value in event.items()}
+
+
+Permission = Callable[..., bool]
+View = Callable[..., HttpResponseBase]
+
+
+def declare(view: View, permission: Permission) -> View:
+    """Record a view's permission. The view itself must check it."""
+    view.__dict__["permission"] = permission
+    return view
+
+
+def declared(view: View) -> Permission | None:
+    """Return the permission that the view declares; None if it declares none."""
+    return view.__dict__.get("permission")
+
+
+def public(view: View) -> View:
+    """Declare that a view is for everybody, signed in or not."""
+
+    @wraps(view)
+    def open_to_all(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        return view(request, **arguments)
+
+    return declare(open_to_all, _anybody)
+
+
+def _anybody(user: Any) -> bool:
+    return True
