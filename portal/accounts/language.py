@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest
 from django.utils import translation
+from django.utils.deprecation import MiddlewareMixin
 
 from portal.accounts.models import User
 from portal.core.http import View
@@ -46,18 +47,12 @@ def language_keep_first(*, user: User, language: str | None) -> None:
         language_choose(user=user, language=language)
 
 
-class LanguageMiddleware:
+class LanguageMiddleware(MiddlewareMixin):
     """Activate the language of the signed-in user, after LocaleMiddleware has activated the browser's.
 
     Views of the REST framework then run in English. The middleware reads the user just before the view. It
     causes no additional query, because the view needs the user anyway.
     """
-
-    def __init__(self, get_response: View) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: View, *arguments: object) -> None:
         if not getattr(view, "has_no_text", False):

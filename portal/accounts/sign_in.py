@@ -3,8 +3,6 @@
 NOC staff see all customers, so a password alone is not enough to sign in.
 """
 
-from collections.abc import Callable
-
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -19,6 +17,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import ResolverMatch, reverse
 from django.utils import translation
+from django.utils.deprecation import MiddlewareMixin
 
 from portal.accounts import secret_encryption
 from portal.accounts.invitations import account_at
@@ -119,17 +118,11 @@ def with_second_factor(people: QuerySet[User]) -> QuerySet[User]:
     return people.annotate(has_second_factor=Exists(_TOTP.filter(user=OuterRef("pk"))))
 
 
-class SecondFactorMiddleware:
+class SecondFactorMiddleware(MiddlewareMixin):
     """Redirect NOC staff without TOTP to the page that sets up TOTP, except from views in _ALWAYS_OPEN.
 
     The setting LONGLINE_NOC_NEEDS_TOTP enables this. API tokens need no second factor.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponseBase | None:
         match = request.resolver_match

@@ -21,8 +21,7 @@ from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import DomainError
 
@@ -45,7 +44,7 @@ _EITHER = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}", re.ASCII)
 class NumberUnreadable(DomainError):
     """The text is not a number."""
 
-    text = gettext_lazy("“{value}” is not a number. Enter digits, such as 100 or 2.5.")
+    text = _("“{value}” is not a number. Enter digits, such as 100 or 2.5.")
     value: str
     field: str = ""
 
@@ -53,7 +52,7 @@ class NumberUnreadable(DomainError):
 class RateUnreadable(DomainError):
     """The text is not a rate of whole bits per second."""
 
-    text = gettext_lazy(
+    text = _(
         "“{value}” is not a rate. Enter a number such as 100, or a number with its unit, such as 50M,"
         " 50 Mbps or 1.5 Gbit/s. The rate is at least 0 and has no fraction of a bit."
     )
@@ -64,7 +63,7 @@ class RateUnreadable(DomainError):
 class SizeUnreadable(DomainError):
     """The text is not a size of whole bytes."""
 
-    text = gettext_lazy(
+    text = _(
         "“{value}” is not a size. Enter a whole number of bytes such as 9000, or a number with its unit, such"
         " as 64 kB or 64 KiB."
     )

@@ -5,7 +5,7 @@ All sizes are in bytes. Frames are counted without FCS.
 
 from enum import StrEnum
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
@@ -43,9 +43,7 @@ class MtuPolicy(StrEnum):
 class SvcMtuOutOfRange(DomainError):
     """No VLL can carry packets of this size, over any underlay."""
 
-    text = gettext_lazy(
-        "Packets of {value} bytes are not possible. Enter a size from {minimum} to {maximum} bytes."
-    )
+    text = _("Packets of {value} bytes are not possible. Enter a size from {minimum} to {maximum} bytes.")
     value: int
     minimum: int = MIN_SVC_MTU
     maximum: int = MAX_SVC_MTU

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import DomainError
 
@@ -20,12 +19,12 @@ MAX_VLAN = 4094
 PORT_BASED_TAGS = 2
 
 _FIELDS = {
-    "a_end.outer_vlan": gettext_lazy("the outer VLAN of the A end"),
-    "a_end.inner_vlan": gettext_lazy("the inner VLAN of the A end"),
-    "z_end.outer_vlan": gettext_lazy("the outer VLAN of the Z end"),
-    "z_end.inner_vlan": gettext_lazy("the inner VLAN of the Z end"),
-    "outer_vlan": gettext_lazy("the outer VLAN"),
-    "inner_vlan": gettext_lazy("the inner VLAN"),
+    "a_end.outer_vlan": _("the outer VLAN of the A end"),
+    "a_end.inner_vlan": _("the inner VLAN of the A end"),
+    "z_end.outer_vlan": _("the outer VLAN of the Z end"),
+    "z_end.inner_vlan": _("the inner VLAN of the Z end"),
+    "outer_vlan": _("the outer VLAN"),
+    "inner_vlan": _("the inner VLAN"),
 }
 
 
@@ -80,7 +79,7 @@ class VlanNotWanted(VlanRefused):
 class WholePortIsExact(DomainError):
     """An end without VLANs takes every frame of its port, so ``exact_match`` cannot be false."""
 
-    text = gettext_lazy(
+    text = _(
         "A whole port takes every frame, so exact match must stay on. To accept frames with further tags "
         "on a VLAN, choose dot1q."
     )
