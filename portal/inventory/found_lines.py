@@ -67,10 +67,7 @@ class Oddity(TextChoices):
         "carries_nothing",
         _("On {where}, {interface} is cross-connected to nothing: the line has no port there."),
     )
-    BETWEEN_TUNNELS = (
-        "between_tunnels",
-        _("{where} joins two tunnels, and has no port of this line."),
-    )
+    BETWEEN_TUNNELS = "between_tunnels", _("{where} joins two tunnels, and has no port of this line.")
     ONE_WAY = (
         "one_way",
         _(
@@ -78,10 +75,7 @@ class Oddity(TextChoices):
             " direction only."
         ),
     )
-    SHUT = (
-        "shut",
-        _("On {where}, {interface} is shut down."),
-    )
+    SHUT = "shut", _("On {where}, {interface} is shut down.")
     KEEPS_TAGS = (
         "keeps_tags",
         _("On {where}, {interface} matches frames by VLAN tags, but does not remove these tags."),
@@ -112,14 +106,8 @@ class Oddity(TextChoices):
             " set, or begins with “longline:”."
         ),
     )
-    OTHER_MTU = (
-        "other_mtu",
-        _("The ports have different MTUs: {a} and {z} bytes ({where})."),
-    )
-    POLICED = (
-        "policed",
-        _("On {where}, {interface} has a foreign policer, but a line here has its own."),
-    )
+    OTHER_MTU = "other_mtu", _("The ports have different MTUs: {a} and {z} bytes ({where}).")
+    POLICED = "policed", _("On {where}, {interface} has a foreign policer, but a line here has its own.")
 
 
 _STANDING_OF = {

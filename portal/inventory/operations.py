@@ -29,14 +29,7 @@ from portal.inventory.errors import (
 from portal.inventory.interfaces import interface_taken, is_in_use
 from portal.inventory.kinds import check_limits, check_not_retired
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.inventory.row_writes import (
-    Refusals,
-    in_use,
-    row_change,
-    row_create,
-    row_remove,
-    writing,
-)
+from portal.inventory.row_writes import Refusals, in_use, row_change, row_create, row_remove, writing
 from portal.inventory.rules import rules_of
 
 

@@ -6,13 +6,7 @@ from django.db.models import F, Q
 from portal.accounts.models import Customer
 from portal.core.db.row_conditions import TenantQuerySet
 from portal.vll.models.vll import Vll
-from portal.vll.states import (
-    CALLED_OFF,
-    IN_SERVICE_ACTIONS,
-    TERMINAL_ORDER_STATES,
-    OrderAction,
-    OrderState,
-)
+from portal.vll.states import CALLED_OFF, IN_SERVICE_ACTIONS, TERMINAL_ORDER_STATES, OrderAction, OrderState
 
 
 class Order(models.Model):

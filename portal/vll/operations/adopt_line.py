@@ -53,14 +53,8 @@ class Difference(TextChoices):
             " the line is let go of."
         ),
     )
-    PORT_MADE = (
-        "port_made",
-        _("{port} of {router} becomes a port of {customer}."),
-    )
-    PORT_GIVEN = (
-        "port_given",
-        _("{port} of {router} has no customer yet and is assigned to {customer}."),
-    )
+    PORT_MADE = "port_made", _("{port} of {router} becomes a port of {customer}.")
+    PORT_GIVEN = "port_given", _("{port} of {router} has no customer yet and is assigned to {customer}.")
     LIMITED = (
         "limited",
         _(

@@ -16,11 +16,7 @@ from django.db.models import QuerySet
 from portal.accounts.models import User
 from portal.events.announcements import announce
 from portal.vll.convergence.requests import intents_renew
-from portal.vll.errors import (
-    ChangeWhileFrozen,
-    NothingToChange,
-    WrongLifecycle,
-)
+from portal.vll.errors import ChangeWhileFrozen, NothingToChange, WrongLifecycle
 from portal.vll.line_revision import LineRevision, content_of, takes_another_way
 from portal.vll.line_rules import check_may_order, check_orderable
 from portal.vll.models import Order, Vll, VllEnd

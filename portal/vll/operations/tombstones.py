@@ -10,12 +10,7 @@ from django.db import transaction
 
 from portal.core.background_work import each_row
 from portal.inventory.models import Router
-from portal.vll.line_allocation import (
-    TUNNEL_LEASES,
-    leases_release,
-    tunnel_conditions,
-    tunnels_cool_down,
-)
+from portal.vll.line_allocation import TUNNEL_LEASES, leases_release, tunnel_conditions, tunnels_cool_down
 from portal.vll.line_revision import LineRevision
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
 
