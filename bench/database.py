@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.sizes import SMALLEST
 from devstack import services
-from devstack.databases.migrated_cluster import migrated_cluster
+from devstack.databases.postgres import migrated_cluster
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import pytest
 
 from devstack import services
 from devstack.databases import postgres
-from devstack.databases.migrated_cluster import migrated_cluster
+from devstack.databases.postgres import migrated_cluster
 from devstack.folders import RUN
 
 _services = pytest.StashKey[services.Services]()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devstack import stack
-from devstack.databases.migrated_cluster import migrated_cluster
+from devstack.databases.postgres import migrated_cluster
 from devstack.folders import BUILD, ROOT
 from devstack.isp import Isp
 from devstack.process import Family

@@ -1,21 +1,26 @@
-"""A private PostgreSQL server on loopback TCP and a Unix socket.
+"""A private PostgreSQL server on loopback TCP and a Unix socket, and a cluster with all migrations.
 
-The server's cluster is deleted at the end, unless the caller requests to keep it.
+A server's cluster is deleted at the end, unless the caller requests to keep it. The database servers of tests
+start with a copy of the migrated cluster.
 """
 
+import fcntl
+import hashlib
 import os
 import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from devstack.folders import ROOT, RUN
 from devstack.process import Child, Server, run
-from devstack.tcp_ports import LOOPBACK
+from devstack.tcp_ports import LOOPBACK, free_ports
 
 USER = "longline"
 DATABASE = "longline"
@@ -224,3 +229,68 @@ def _settings(home: Path, *, port: int, durable: bool) -> str:
 def _accepts_connections(binaries: Path, port: int) -> bool:
     probe = [f"{binaries}/pg_isready", "--quiet", f"--host={LOOPBACK}", f"--port={port}"]
     return subprocess.run(probe, check=False).returncode == 0
+
+
+_HOME = RUN / "migrated"
+_SETTINGS = {
+    "DJANGO_SETTINGS_MODULE": "portal.settings",
+    "SECRET_KEY": "for-tests-only",
+    "TOKEN_PEPPER": "for-tests-only",
+    "BASE_URL": "http://testserver",
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+}
+
+
+def migrated_cluster() -> Path:
+    """Return the folder of a cluster in which all migrations have run. Raises PostgresMissing or ChildFailed.
+
+    The first process that needs the cluster creates it with `manage.py upgrade`, as a first installation
+    does. All lanes of a test run share the cluster. Later runs use it too, until a file of the portal
+    changes. Tests of upgrades from an earlier release use separate databases
+    (tests/integration/database/test_upgrade.py).
+    """
+    _HOME.mkdir(parents=True, exist_ok=True)
+    cluster = _HOME / _fingerprint()
+    with (_HOME / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not cluster.exists():
+            for older in _HOME.glob("*/"):
+                shutil.rmtree(older)
+            _make(cluster)
+    return cluster
+
+
+def _fingerprint() -> str:
+    """Return a hash of all files that a migration may read.
+
+    If the hash changes, the cluster may need other tables, triggers or rows.
+    """
+    files = [
+        ROOT / "requirements.txt",
+        *(p for p in (ROOT / "portal").rglob("*") if p.suffix in (".py", ".sql")),
+    ]
+    digest = hashlib.sha256(str(server_binaries()).encode())
+    for file in sorted(files):
+        digest.update(f"{file}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _make(target: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="ll-migrated-") as name:
+        folder, logs = Path(name), RUN / "log"
+        # The account that runs PostgreSQL must be able to enter this folder.
+        folder.chmod(0o711)
+        cluster, [port] = folder / "postgres", free_ports(1)
+        with running(
+            folder=cluster, log=logs / "migrated-postgres.log", port=port, durable=False, kept=True
+        ) as server:
+            run(
+                [sys.executable, "manage.py", "upgrade"],
+                log=logs / "migrated.log",
+                env=os.environ | _SETTINGS | {"DATABASE_URL": server.url},
+                cwd=ROOT,
+            )
+        unfinished = target.with_suffix(".unfinished")
+        unfinished.mkdir()
+        copy_cluster(cluster, unfinished)
+        unfinished.rename(target)

@@ -14,7 +14,7 @@ import psycopg
 
 from devstack import stack
 from devstack.client import Client, Refused
-from devstack.databases.migrated_cluster import migrated_cluster
+from devstack.databases.postgres import migrated_cluster
 from devstack.folders import RUN
 from devstack.process import Family
 from devstack.routers.vpp import CommandRefused

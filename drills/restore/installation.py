@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack import stack
-from devstack.databases.migrated_cluster import migrated_cluster
+from devstack.databases.postgres import migrated_cluster
 from devstack.folders import RUN
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.process import Family, Server

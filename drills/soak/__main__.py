@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from devstack import stack
-from devstack.databases.migrated_cluster import migrated_cluster
+from devstack.databases.postgres import migrated_cluster
 from devstack.folders import RUN
 from devstack.process import Child, ChildFailed, Family
 from devstack.release_code import code_here

@@ -13,8 +13,7 @@ from django.conf import settings
 from django.db.models import Count, F, QuerySet, Sum
 
 from portal.core.db.statements import rows_of
-from portal.core.network.encapsulations import Encapsulation, Family, Transport
-from portal.core.network.required_mtu import MtuPolicy, overhead
+from portal.core.network.encapsulations import Encapsulation, Family, MtuPolicy, Transport, overhead
 from portal.underlay.path_mtu import Pair, PathLeft, crossing, path_left
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology

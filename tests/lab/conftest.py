@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from devstack import stack
-from devstack.databases.migrated_cluster import migrated_cluster
+from devstack.databases.postgres import migrated_cluster
 from devstack.folders import RUN
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.process import Family

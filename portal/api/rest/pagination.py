@@ -1,4 +1,4 @@
-"""The pages of lists (portal.core.db.keyset), and lists that are read in parts."""
+"""The pages of lists (portal.core.db.row_conditions), and lists that are read in parts."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
 from portal.accounts.language import in_readers_language
-from portal.core.db.keyset import CursorInvalid, Page, page_of
+from portal.core.db.row_conditions import CursorInvalid, Page, page_of
 from portal.core.quantities import whole_number
 
 CURSOR, LIMIT = "cursor", "limit"

@@ -30,7 +30,7 @@ from portal.audit.history import (
     person_history,
     router_history,
 )
-from portal.core.db import keyset
+from portal.core.db import row_conditions
 from portal.core.db.replica import from_replica
 from portal.core.reader_texts import precise_moment_text
 from portal.inventory.models import BackboneLink, Port, Router, Site
@@ -221,7 +221,7 @@ def page(request: SignedInRequest) -> HttpResponse:
     found, rows = from_replica(request, read)
     context = {
         "rows": rows,
-        "page": {"after": keyset.written(found.below) if found.below else ""},
+        "page": {"after": row_conditions.written(found.below) if found.below else ""},
         "what": what,
         "by": by,
         "whats": sorted(((name, _(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
@@ -253,8 +253,8 @@ def _row(entry: Entry, owners: dict[Any, dict[Any, Any]]) -> dict[str, Any]:
 
 def _place(after: str) -> dict[str, int]:
     try:
-        place: Any = keyset.read(after)
-    except keyset.CursorInvalid:
+        place: Any = row_conditions.read(after)
+    except row_conditions.CursorInvalid:
         return {}
     plain = isinstance(place, dict) and all(type(number) is int and number >= 0 for number in place.values())
     return place if plain else {}

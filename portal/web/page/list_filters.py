@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.core.db.keyset import CursorInvalid, Page, page_of
+from portal.core.db.row_conditions import CursorInvalid, Page, page_of
 from portal.core.quantities import row_id
 from portal.inventory.filters import Filter
 from portal.inventory.kinds import found
@@ -87,7 +87,7 @@ def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
 
 
 def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str, size: int = PAGE_SIZE) -> Page:
-    """Return the page after the cursor ``after``. ``by``: the ordering of portal.core.db.keyset."""
+    """Return the page after the cursor ``after``. ``by``: the ordering of portal.core.db.row_conditions."""
     try:
         return page_of(rows, by, after=after, size=size)
     except CursorInvalid:

@@ -24,8 +24,8 @@ from portal.alarms.affected_lines import lines_behind
 from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
 from portal.core import clock
-from portal.core.db.keyset import Page
 from portal.core.db.replica import from_replica
+from portal.core.db.row_conditions import Page
 from portal.core.errors import Conflict, DomainError
 from portal.core.reader_texts import moment_text
 from portal.diagnosis.health import with_health
