@@ -169,10 +169,6 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
-
-
 class PromtoolMissing(Exception):
     """No promtool was found.
 
@@ -200,3 +196,7 @@ def run_promtool(*arguments: str, stdin: str = "") -> None:
     done = subprocess.run([promtool(), *arguments], input=stdin, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Complaint(f"promtool {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -60,21 +60,25 @@ def _read(text: str) -> Address | None:
     return mapped or address
 
 
-class ForwardedProtoMiddleware:
+class Middleware:
+    """The constructor of each middleware, which Django calls."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+
+class ForwardedProtoMiddleware(Middleware):
     """Set the scheme of the request, which Django uses for redirects, links and callback URLs.
 
     The WSGI server itself trusts no proxy (portal.processes.gunicorn_web), because it does not know
     ``LONGLINE_TRUSTED_PROXIES``.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         peer, scheme = _connected(request), request.headers.get("X-Forwarded-Proto", "").lower()
         if scheme == "https" and peer is not None and _trusted(peer):
             request.META["wsgi.url_scheme"] = "https"
-        return self._get_response(request)
+        return self.get_response(request)
 
 
 def absolute_url(path: str) -> str:
@@ -90,15 +94,12 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 current_request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
-class RequestIdMiddleware:
+class RequestIdMiddleware(Middleware):
     """Give each request an id, return the id in ``X-Request-Id``, and log the request.
 
     The id is the caller's ``X-Request-Id`` if it is well formed; otherwise it is generated. The log record
     has no query string, which may contain text that people typed.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         began = perf_counter()

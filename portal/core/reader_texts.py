@@ -18,7 +18,7 @@ from django.utils import timezone, translation
 from django.utils.formats import get_format
 from django.utils.translation import gettext as _
 
-from portal.core.http import View
+from portal.core.http import Middleware
 
 COOKIE = "longline_zone"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}\Z", re.ASCII)
@@ -28,11 +28,8 @@ _STORED = re.compile(r"\b(\d{4}-[01]\d-[0-3]\d [0-2]\d:[0-5]\d(:[0-5]\d)?) UTC\b
 _PROGRAMS = "/api/"
 
 
-class ReaderZoneMiddleware:
+class ReaderZoneMiddleware(Middleware):
     """Activate the browser's time zone for pages. The API uses UTC for everybody."""
-
-    def __init__(self, get_response: View) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         zone = zone_named(request.COOKIES.get(COOKIE, ""))

@@ -8,6 +8,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from portal.core.db.statements import rows_of
 from portal.core.http import public
 from portal.core.redis_servers import broker_client
 
@@ -85,10 +86,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """
     facts = {"database": "unreachable", "migrations": "unknown"}
     try:
-        with connection.cursor() as cursor:
-            # On a standby, the value is "on" too.
-            cursor.execute("SHOW transaction_read_only")
-            (read_only,) = cursor.fetchone()
+        # On a standby, the value is "on" too.
+        [(read_only,)] = rows_of("SHOW transaction_read_only")
         facts["database"] = "ok" if read_only == "off" else "read-only"
         facts["migrations"] = _migrations.state()
     except DatabaseError:

@@ -19,6 +19,8 @@ from django.db.migrations import RunSQL, SeparateDatabaseAndState
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations.base import Operation
 
+from portal.core.db.statements import execute, rows_of
+
 _PORTAL = Path(__file__).resolve().parents[2]
 
 
@@ -140,10 +142,8 @@ class LockPatience:
 
         Return the process id of that session in PostgreSQL.
         """
-        with connection.cursor() as cursor:
-            cursor.execute(_SET, [_milliseconds(self._usual_s)])
-            cursor.execute("SELECT pg_backend_pid()")
-            [pid] = cursor.fetchone()
+        execute(_SET, [_milliseconds(self._usual_s)])
+        [(pid,)] = rows_of("SELECT pg_backend_pid()")
         return int(pid)
 
     def __call__(
@@ -184,19 +184,16 @@ def unfinished_indexes_drop() -> list[str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     wanted = [name for migration, _ in plan for name in _made_concurrently(migration.operations)]
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT relname FROM pg_class WHERE relkind = 'i' AND relname = ANY(%s)", [wanted])
-        left = [name for (name,) in cursor.fetchall()]
-        for name in left:
-            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {connection.ops.quote_name(name)}")
+    statement = "SELECT relname FROM pg_class WHERE relkind = 'i' AND relname = ANY(%s)"
+    left = [name for (name,) in rows_of(statement, [wanted])]
+    for name in left:
+        execute(f"DROP INDEX CONCURRENTLY IF EXISTS {connection.ops.quote_name(name)}")
     return left
 
 
 def invalid_indexes() -> list[str]:
     """Return the names of invalid indexes. They make writes slower, and no query uses them."""
-    with connection.cursor() as cursor:
-        cursor.execute(_INVALID)
-        return [name for (name,) in cursor.fetchall()]
+    return [name for (name,) in rows_of(_INVALID)]
 
 
 def _made_concurrently(operations: Iterable[Operation]) -> Iterator[str]:

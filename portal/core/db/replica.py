@@ -17,6 +17,8 @@ from django.core.cache import cache
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
 from django.http import HttpRequest, HttpResponse
 
+from portal.core.db.statements import rows_of
+from portal.core.http import Middleware
 from portal.core.redis_servers import FallbackRedisCache
 
 log = logging.getLogger(__name__)
@@ -146,11 +148,8 @@ def _key(user: Any) -> str:
     return f"written:{user.pk}"
 
 
-class ReplicaMiddleware:
+class ReplicaMiddleware(Middleware):
     """Add the time of the data to responses, and store the WAL position after each user's last write."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -170,9 +169,7 @@ def _written() -> int:
     cannot be read.
     """
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(_WRITTEN)
-            (written,) = cursor.fetchone()
+        [(written,)] = rows_of(_WRITTEN)
     except (OperationalError, InterfaceError):
         return _BEHIND_EVERYTHING
     return int(written)

@@ -14,6 +14,8 @@ from django.conf import settings
 from django.db import connection, connections, transaction
 from django.http import HttpRequest, HttpResponse
 
+from portal.core.http import Middleware
+
 
 @unique
 class AdvisoryLock(IntEnum):
@@ -88,16 +90,13 @@ def pipelined_transaction() -> Iterator[None]:
 _READS = ("GET", "HEAD")
 
 
-class PlanReadsWithValues:
+class PlanReadsWithValues(Middleware):
     """For GET and HEAD requests, let PostgreSQL plan each statement with its actual values.
 
     Other requests use one plan for all values (settings: DATABASE_PREPARE_AFTER). This suits orders, which
     read and write a few rows of any customer. But a page may read three rows for one customer, and half of
     the table for another. With one plan for all routers, the page of a router took ten times as long.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in _READS:
