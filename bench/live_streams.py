@@ -20,8 +20,7 @@ from bench.figures import Figure, percentile
 from bench.sizes import sized
 from bench.vlls import installation_fill
 from devstack.folders import ROOT, VENV_BIN
-from devstack.process import Child, Family
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
+from devstack.process import LOOPBACK, Child, Family, accepts, free_ports
 
 PAGES, PEOPLE = sized(1_000, smallest=20), sized(100, smallest=4)
 ROUNDS, ONE_BY_ONE = sized(15, smallest=2), sized(40, smallest=2)

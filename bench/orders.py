@@ -18,8 +18,7 @@ from bench.database import migrated
 from bench.figures import Figure, percentile
 from bench.sizes import sized
 from devstack.folders import ROOT, VENV_BIN
-from devstack.process import Child, Family
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
+from devstack.process import LOOPBACK, Child, Family, accepts, free_ports
 
 IN_FLIGHT = sized(16, smallest=4)
 # The VLANs of the orders. The first range is a warm-up: during the first orders of a connection, the database

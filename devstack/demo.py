@@ -20,11 +20,10 @@ from devstack.databases.redis import RedisMissing
 from devstack.demo_line import facts_write, first_line, logins
 from devstack.folders import ROOT, RUN, VENV_BIN
 from devstack.isp import Isp, small_isp
-from devstack.process import Child, ChildFailed, Family
+from devstack.process import Child, ChildFailed, Family, accepts
 from devstack.routers import netns, vpp
 from devstack.routers.vpp_network import VppDataplane
 from devstack.routers.vppsim import SimulatedDataplane
-from devstack.tcp_ports import accepts
 
 FOLDER = RUN / "demo"
 LOGS = RUN / "log"

@@ -10,9 +10,8 @@ from typing import Any
 import httpx
 
 from devstack.folders import ROOT, VENV_BIN
-from devstack.process import Child, Family, Server, run
+from devstack.process import LOOPBACK, Child, Family, Server, accepts, run
 from devstack.services import Services
-from devstack.tcp_ports import LOOPBACK, accepts
 
 
 @dataclass

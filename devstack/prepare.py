@@ -14,7 +14,7 @@ import django
 from django.core.management import call_command
 
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 
 
 def prepare(*, agent_urls: dict[str, str], extra_ports: list[str], pki: Path) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.databases import postgres, redis
-from devstack.process import Server
-from devstack.tcp_ports import free_ports
+from devstack.process import Server, free_ports
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ from devstack.client import Client, NotReached
 from devstack.folders import ROOT
 from devstack.isp import Isp
 from devstack.portal import Portal
-from devstack.process import Family
+from devstack.process import Family, free_ports
 from devstack.release_code import agent_of
 from devstack.routers.agent import Agent, Dataplane, Sockets
-from devstack.tcp_ports import free_ports
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ import django
 
 from devstack.databases import postgres
 from devstack.folders import ROOT, RUN, VENV_BIN
-from devstack.tcp_ports import free_ports
+from devstack.process import free_ports
 from scripts.previous_release import NAME, previous_release
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict
 
 from devstack.databases.postgres import account, fresh_home, remove_home
-from devstack.process import Child, Server
-from devstack.tcp_ports import LOOPBACK, accepts
+from devstack.process import LOOPBACK, Child, Server, accepts
 
 
 class PgbouncerMissing(Exception):

@@ -19,8 +19,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from devstack.folders import ROOT, RUN
-from devstack.process import Child, Server, run
-from devstack.tcp_ports import LOOPBACK, free_ports
+from devstack.process import LOOPBACK, Child, Server, free_ports, run
 
 USER = "longline"
 DATABASE = "longline"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import redis
 
-from devstack.process import Child, Server
-from devstack.tcp_ports import LOOPBACK, free_ports
+from devstack.process import LOOPBACK, Child, Server, free_ports
 
 SERVICE = "longline"
 # Milliseconds. If most Sentinels have received nothing from the master for this time, they begin a failover.

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from devstack.folders import BUILD
 from devstack.isp import Router
-from devstack.process import Child, Family
-from devstack.tcp_ports import LOOPBACK, accepts
+from devstack.process import LOOPBACK, Child, Family, accepts
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 
 EVERY_S = 10.0
 KINDS = ("observed", "counters")

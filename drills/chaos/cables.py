@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.packages import TOOLS
-from devstack.process import Child, Family
+from devstack.process import LOOPBACK, Child, Family, accepts
 from devstack.routers.agent import Agent
-from devstack.tcp_ports import LOOPBACK, accepts
 
 _CONFIGURATION = """\
 global

@@ -16,9 +16,8 @@ from devstack import stack
 from devstack.client import Client, Refused
 from devstack.databases.postgres import migrated_cluster
 from devstack.folders import RUN
-from devstack.process import Family
+from devstack.process import Family, free_ports
 from devstack.routers.vpp import CommandRefused
-from devstack.tcp_ports import free_ports
 from drills.chaos import cables
 from drills.chaos.customers import Customers
 from drills.chaos.disks import Disks

@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 
 from devstack.databases import postgres
-from devstack.tcp_ports import free_ports
+from devstack.process import free_ports
 from drills.restore.after_restore import (
     Expected,
     database_check,

@@ -18,9 +18,8 @@ from bench.database import migrated
 from devstack.folders import ROOT
 from devstack.large_network import certificates_issue, network_fill
 from devstack.portal import Portal
-from devstack.process import Family
+from devstack.process import Family, free_ports
 from devstack.services import Services
-from devstack.tcp_ports import free_ports
 from drills.scale.rows import People, leases_fill, people_make
 from drills.scale.size import Size
 

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 from drills.scale.lag import Lags
 from drills.scale.web import request
 

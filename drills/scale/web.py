@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 
 # Seconds. This is longer than people wait, so that the drill also measures late responses.
 GIVE_UP_S = 60

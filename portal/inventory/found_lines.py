@@ -35,8 +35,8 @@ from django.utils.translation import gettext_lazy as _
 from portal.core.db.row_conditions import is_one_of
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.vlan_tags import Tagging
-from portal.inventory.filters import Filter
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
+from portal.inventory.queries import Filter
 
 # VPP's operations that pop one and two tags on ingress, and push them on egress.
 _POPS = {0: 0, 3: 1, 4: 2}

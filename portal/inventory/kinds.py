@@ -18,9 +18,9 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.inventory.errors import NotAnInterfaceName, OutOfRange, Retired
-from portal.inventory.filters import Filter, RouterStatus, Text, at_site, links_touching, routers_with_status
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.models.link import MAX_OVERSUBSCRIPTION
+from portal.inventory.queries import Filter, RouterStatus, Text, at_site, links_touching, routers_with_status
 
 _MAX_RATE = 10**15
 _INTERFACE = re.compile(r"[\x21-\x7e]{1,63}\Z")

@@ -1,14 +1,26 @@
-"""Queries of the inventory: the router of a certificate, the addresses that agents watch, and the links with
-their MTUs and their present traffic.
+"""Queries of the inventory: filters of lists, the router of a certificate, and links with MTUs and traffic.
+
+Each filter is declared once: pages show it as a select, and the API as a parameter.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    BooleanField,
+    Exists,
+    ExpressionWrapper,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextChoices,
+)
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.db.statements import CompiledQuery
 from portal.inventory.models import (
@@ -18,10 +30,78 @@ from portal.inventory.models import (
     Port,
     Router,
     RouterCertificate,
+    Site,
     TopologyVersion,
     TunnelAddress,
 )
 from portal.inventory.pki import Identity
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A filter of a list. ``narrow``: returns the rows that have a value.
+
+    * ``value_type``: the type of the values. The API refuses any other value, and pages ignore it.
+    * ``about``: the description of a text in the API's schema. ``in_api``: False for a filter of pages only.
+    * ``label``: the label of the select; "" for a filter of the API only.
+    * ``options``: returns the values and labels of the select, if the type does not determine them.
+    """
+
+    name: str
+    narrow: Callable[[QuerySet[Any], Any], QuerySet[Any]]
+    value_type: type[str] | type[bool] | type[TextChoices] = str
+    about: str = ""
+    in_api: bool = True
+    label: Text = ""
+    options: Callable[[], Iterable[tuple[str, Text]]] | None = None
+
+    def choices(self) -> list[tuple[str, Text]]:
+        """Return the values of the select, with their labels. Pages write booleans as ``yes`` and ``no``."""
+        if self.options is not None:
+            return list(self.options())
+        if self.value_type is bool:
+            return [("yes", _("yes")), ("no", _("no"))]
+        return list(self.value_type.choices) if issubclass(self.value_type, TextChoices) else []
+
+
+def at_site(path: str) -> Filter:
+    """Return a filter by the name of a site. ``path``: the lookup from a row to its site."""
+    return Filter(
+        name="site",
+        about="A site's name.",
+        label=_("Site"),
+        options=lambda: Site.objects.order_by("name").values_list("name", "name"),
+        narrow=lambda rows, name: rows.filter(**{f"{path}__name": name}),
+    )
+
+
+class RouterStatus(TextChoices):
+    """The operational status of a router, set by the NOC."""
+
+    IN_SERVICE = "in-service", _("in service")
+    MAINTENANCE = "maintenance", _("under maintenance")
+    LOCKED = "held", _("locked")
+    FROZEN = "frozen", _("frozen")
+
+
+def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:
+    """Return the routers that have ``status``. A router is ``in-service`` if no other status applies."""
+    match RouterStatus(status):
+        case RouterStatus.LOCKED:
+            return rows.filter(locked_since__isnull=False)
+        case RouterStatus.FROZEN:
+            return rows.filter(frozen_since__isnull=False)
+        case RouterStatus.MAINTENANCE:
+            return rows.filter(maintenance_since__isnull=False)
+        case _:
+            return rows.filter(locked_since=None, frozen_since=None, maintenance_since=None)
+
+
+def links_touching(rows: QuerySet[Any], router: str) -> QuerySet[Any]:
+    """Return the links with an end on the router of that name."""
+    return rows.filter(Q(a_router__name=router) | Q(z_router__name=router))
 
 
 def router_of(identity: Identity) -> Router | None:

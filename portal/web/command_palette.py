@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.inventory.filters import Text
+from portal.inventory.queries import Text
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.queries import orders_found

@@ -7,7 +7,7 @@ import pytest
 from csp.constants import SELF
 from playwright.sync_api import Page, expect
 
-from devstack.tcp_ports import free_ports
+from devstack.process import free_ports
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Port

@@ -11,7 +11,7 @@ import redis
 
 from devstack import services
 from devstack.databases import postgres
-from devstack.tcp_ports import accepts, free_ports
+from devstack.process import accepts, free_ports
 
 
 def setting(database_url: str, name: str) -> str:

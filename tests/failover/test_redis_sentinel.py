@@ -13,8 +13,7 @@ from kombu import Connection
 from devstack.databases import redis as redis_servers
 from devstack.databases.redis import Watched
 from devstack.folders import VENV_BIN
-from devstack.process import Child
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK, Child
 from portal.core.redis_servers import FallbackRedisCache, RedisUrl, read_redis_url
 from portal.processes.single_beat import NAME, Turn
 

@@ -11,8 +11,7 @@ from django.conf import settings
 
 from devstack.databases import redis as private_redis
 from devstack.folders import VENV_BIN
-from devstack.process import Child, Server
-from devstack.tcp_ports import free_ports
+from devstack.process import Child, Server, free_ports
 from portal.processes.single_beat import Turn
 
 LASTS_S = 0.5

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
+from devstack.process import LOOPBACK, accepts, free_ports
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

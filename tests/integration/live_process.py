@@ -14,7 +14,7 @@ import httpx
 from django.conf import settings
 from django.test import Client
 
-from devstack.tcp_ports import LOOPBACK, free_ports
+from devstack.process import LOOPBACK, free_ports
 from portal.accounts.models import User
 from tests.integration.database_url import database_url
 from tests.integration.web_pages.browser import session_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from devstack.folders import ROOT
-from devstack.tcp_ports import accepts
+from devstack.process import accepts
 
 FACTS = {"url", "customer_token", "noc_token", "customer_login", "noc_login", "vll", "dataplane"}
 

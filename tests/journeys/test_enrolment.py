@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from devstack.folders import BUILD
+from devstack.process import LOOPBACK, accepts, free_ports
 from devstack.stack import Stack
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 from tests.faults.web_page import log_in
 
 # These routers have no agent, so an enrolment disturbs no other journey.

@@ -11,8 +11,8 @@ import httpx
 import psycopg
 import pytest
 
+from devstack.process import LOOPBACK, accepts, free_ports
 from devstack.stack import Stack
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 from tests.faults.web_page import log_in
 from tests.integration.accounts.codes import code_of
 from tests.integration.accounts.identity_provider import IdentityProvider, identity_provider

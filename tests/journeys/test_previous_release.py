@@ -14,8 +14,8 @@ import pytest
 from devstack.client import Client
 from devstack.folders import ROOT
 from devstack.isp import small_isp
+from devstack.process import accepts, free_ports
 from devstack.stack import Stack
-from devstack.tcp_ports import accepts, free_ports
 from portal.celery import app
 from tests.faults.web_page import log_in
 from tests.journeys.test_order_to_traffic import an_order

@@ -28,9 +28,9 @@ from portal.api.rest.strict_fields import MAX_SAFE_INTEGER
 from portal.core import clock
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.core.quantities import WholeNumberField
-from portal.inventory.filters import Filter
 from portal.inventory.found_lines import FOUND_LINE_FILTERS, circuits_named
 from portal.inventory.kinds import InventoryKind, found
+from portal.inventory.queries import Filter
 from portal.telemetry.monthly_figures import in_service_in
 from portal.telemetry.time_spans import last_month
 from portal.vll.models import Vll, VllEnd

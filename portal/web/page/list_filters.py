@@ -13,8 +13,8 @@ from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core.db.row_conditions import CursorInvalid, Page, page_of
 from portal.core.quantities import row_id
-from portal.inventory.filters import Filter
 from portal.inventory.kinds import found
+from portal.inventory.queries import Filter
 
 LONGEST_SEARCH = 100
 

@@ -21,7 +21,7 @@ from portal.alarms.kinds import Kind
 from portal.alarms.queries import unacknowledged
 from portal.core import clock
 from portal.diagnosis.models import TroubleReport
-from portal.inventory.filters import Text
+from portal.inventory.queries import Text
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES

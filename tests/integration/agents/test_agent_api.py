@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from cryptography.x509 import CertificateSigningRequestBuilder, Name
 from django.conf import settings
 
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
+from devstack.process import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory import pki

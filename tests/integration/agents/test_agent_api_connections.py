@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 from tests.integration.certificates import certificates
 from tests.integration.gunicorn_server import server
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from devstack.databases import pgbouncer
-from devstack.tcp_ports import LOOPBACK, free_ports
+from devstack.process import LOOPBACK, free_ports
 from portal.accounts.models import Customer, User
 from portal.audit.models import EVENTS
 from portal.core.db.sessions import direct_parameters

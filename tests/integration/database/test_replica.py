@@ -12,8 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import BigIntegerField
 
 from devstack.databases import postgres
-from devstack.process import Child
-from devstack.tcp_ports import free_ports
+from devstack.process import Child, free_ports
 from portal.accounts.models import Membership, User
 from portal.core.db import replica
 from portal.core.db.row_conditions import is_one_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 
-from devstack.tcp_ports import free_ports
+from devstack.process import free_ports
 
 TAKEN = "250 OK"
 

@@ -17,7 +17,7 @@ import pytest
 
 from devstack.folders import ROOT
 from devstack.packages import TOOLS
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
+from devstack.process import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.core import clock

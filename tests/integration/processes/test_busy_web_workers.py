@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 from portal.processes import gunicorn_web
 from tests.integration.gunicorn_server import server
 

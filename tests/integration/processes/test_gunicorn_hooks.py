@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 from portal.processes.gunicorn_web import SWITCH_INTERVAL_S
 from tests.integration.certificates import certificates
 from tests.integration.gunicorn_server import server

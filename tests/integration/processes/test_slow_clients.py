@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.tcp_ports import LOOPBACK
+from devstack.process import LOOPBACK
 from tests.integration.gunicorn_server import server
 
 THREADS = 2

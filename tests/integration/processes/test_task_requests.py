@@ -16,7 +16,7 @@ from celery import Celery
 from django.conf import settings
 from django.db import connection, transaction
 
-from devstack.tcp_ports import LOOPBACK, accepts, free_ports
+from devstack.process import LOOPBACK, accepts, free_ports
 from portal.events.task_requests import TaskRequest, TaskSender, resend_tasks, send_task, send_tasks, sender
 from tests.integration.requested_tasks import requested
 

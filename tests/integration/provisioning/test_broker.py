@@ -8,8 +8,7 @@ from django.conf import settings
 from kombu import Connection, Consumer, Message, Queue
 
 from devstack.databases import redis
-from devstack.process import Server
-from devstack.tcp_ports import free_ports
+from devstack.process import Server, free_ports
 
 SOCKET_TIMEOUT_S = 0.2
 

@@ -18,11 +18,10 @@ from portal.audit.history import with_last_change
 from portal.core import clock
 from portal.core.reader_texts import moment_text, rate_text
 from portal.inventory import kinds
-from portal.inventory.filters import Filter, Text
 from portal.inventory.kinds import InventoryKind
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.operations import WRITES, Writes
-from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
+from portal.inventory.queries import Filter, Text, links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
 from portal.underlay.topology_cache import current_topology
 from portal.vll.link_facts import verified_link_mtus
 from portal.vll.sentences import waits_of
