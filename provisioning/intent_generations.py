@@ -5,10 +5,8 @@ backup was restored, an agent may have a newer intent than the database. A previ
 differs from the database, and a reconciliation continues from the agent's number.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -226,11 +224,12 @@ def reconcile_preview(router: Router) -> ReconcilePreview:
         owned.setdefault((each.vll, each.end), []).append(each)
     wanted = {(str(key.vll), key.side): key.present for key in intent.end_keys()}
     todo = {(each["vll"], each["end"]) for each in plan["operations"]}
+    quarantined = {(each["vll"], each["end"]) for each in plan["quarantined"]}
     return ReconcilePreview(
         router=router.name,
         stored=state.stored.generation if state.stored else 0,
         generation=router.generation,
-        quarantined={end: owned.get(end, []) for end in _ends(plan["quarantined"])},
+        quarantined={end: owned.get(end, []) for end in sorted(quarantined)},
         made=sorted(end for end in todo if wanted.get(end) and end not in owned),
         changed=sorted(end for end in todo if wanted.get(end) and end in owned),
         removed=sorted(end for end in todo if not wanted.get(end)),
@@ -238,7 +237,3 @@ def reconcile_preview(router: Router) -> ReconcilePreview:
             (each["vll"], each["end"]): (each["reason"] or {}).get("message", "") for each in plan["ends"]
         },
     )
-
-
-def _ends(named: Iterable[dict[str, Any]]) -> list[End]:
-    return sorted({(each["vll"], each["end"]) for each in named})

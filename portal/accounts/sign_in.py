@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import ResolverMatch, reverse
+from django.urls import reverse
 from django.utils import translation
 from django.utils.deprecation import MiddlewareMixin
 
@@ -126,15 +126,9 @@ class SecondFactorMiddleware(MiddlewareMixin):
 
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponseBase | None:
         match = request.resolver_match
-        if not settings.LONGLINE_NOC_NEEDS_TOTP or _open(match) or not _lacks_second_factor(request):
+        is_open = match is not None and match.view_name in _ALWAYS_OPEN
+        if not settings.LONGLINE_NOC_NEEDS_TOTP or is_open:
             return None
-        return redirect(SETUP)
-
-
-def _open(match: ResolverMatch | None) -> bool:
-    return match is not None and match.view_name in _ALWAYS_OPEN
-
-
-def _lacks_second_factor(request: HttpRequest) -> bool:
-    user = request.user
-    return isinstance(user, User) and user.is_noc and not _TOTP.filter(user=user).exists()
+        user = request.user
+        lacks = isinstance(user, User) and user.is_noc and not _TOTP.filter(user=user).exists()
+        return redirect(SETUP) if lacks else None

@@ -39,7 +39,8 @@ def import_stage(
     """
     if not data.strip():
         raise TableEmpty
-    rows = _rows(kind, data)
+    columns = (*kind.column_names, *kind.passed_over, *ERROR_COLUMNS)
+    rows = table_rows(data, columns=columns, required=kind.required, max_rows=MAX_ROWS)
     data_rows = [row for row in rows if not _is_remark(row)]
     if not data_rows:
         raise TableEmpty
@@ -63,11 +64,6 @@ def import_stage(
     made.save(update_fields=["refused"])
     send_task(RUN_IMPORT, str(made.pk), made.turn)
     return made
-
-
-def _rows(kind: Kind, data: bytes) -> list[TableRow]:
-    columns = (*kind.column_names, *kind.passed_over, *ERROR_COLUMNS)
-    return table_rows(data, columns=columns, required=kind.required, max_rows=MAX_ROWS)
 
 
 def _is_remark(row: TableRow) -> bool:

@@ -182,7 +182,7 @@ def observed_store(
     row = _locked(router, facts)
     before = {} if row is None else row.digests
     if row is not None:
-        if not _is_newer(row, report, now):
+        if report.sent_ms <= row.sent_ms and now - row.reported_at <= _SILENT:
             return None
         if not report.vpp.connected:
             facts = facts | {name: getattr(row, name) for name in _OF_VPP}
@@ -229,10 +229,6 @@ def is_unchanged(*, last: ObservedRouter, report: ObservedReport, facts: dict[st
     if not report.vpp.connected or report.sent_ms <= last.sent_ms:
         return False
     return all(facts[name] == getattr(last, name) for name in facts.keys() - _BEATS)
-
-
-def _is_newer(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool:
-    return report.sent_ms > row.sent_ms or now - row.reported_at > _SILENT
 
 
 # The columns that have the name of a member of the report, or of its part ``vpp``.

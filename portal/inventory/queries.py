@@ -125,15 +125,11 @@ def with_enrolment(rows: QuerySet[Router]) -> QuerySet[Router]:
     return rows.annotate(enrolled=Exists(RouterCertificate.objects.filter(router=OuterRef("pk"))))
 
 
-def _valid_certificates(serial: str, fingerprint: str) -> QuerySet[RouterCertificate]:
-    return RouterCertificate.objects.filter(
+_valid = CompiledQuery[RouterCertificate](
+    lambda serial, fingerprint: RouterCertificate.objects.filter(
         serial=serial, fingerprint=fingerprint, revoked_at__isnull=True
     ).select_related("router__observed")
-
-
-_valid = CompiledQuery[RouterCertificate](_valid_certificates)
-
-
+)
 _versions = CompiledQuery[TopologyVersion](TopologyVersion.objects.all)
 # Cached by the version of the topology, because every report needs them.
 _tunnel_ends: dict[UUID, list[tuple[str, set[int]]]] = {}

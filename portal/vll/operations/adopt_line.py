@@ -279,18 +279,12 @@ def _require_adopting(ends: Mapping[str, FoundEnd], now: datetime) -> None:
     routers = {end.router.pk: end.router for end in ends.values()}
     seen = ObservedRouter.objects.in_bulk(routers, field_name="router_id")
     for pk, router in routers.items():
-        if not _adopts(seen.get(pk), now):
+        observed = seen.get(pk)
+        # An agent that cannot adopt would refuse the intent of the whole router.
+        if observed is None or observed.adoption != "allowed" or observed.reported_at < now - FRESH:
             raise RouterAdoptsNothing(router=router.name)
         if router.frozen_since is not None:
             raise AdoptionWhileFrozen(router=router.name)
-
-
-def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
-    """Return whether the router can adopt a line: its agent allows that, and its last report is fresh.
-
-    An agent that cannot adopt would refuse the intent of the whole router.
-    """
-    return seen is not None and seen.adoption == "allowed" and seen.reported_at >= now - FRESH
 
 
 def _end_request(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> EndSpec:

@@ -177,7 +177,8 @@ def link_losses_forward(*, now: datetime) -> int:
 
     Each line that changes has its own transaction. The other lines are only read.
     """
-    silences = _silences()
+    # Since when the portal has not received reports from silent routers, although it listened.
+    silences = dict(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", "since"))
     read = _with_ends(Vll.objects.filter(pk__in=_lines_to_check()).order_by("pk"))
     due = [vll.pk for vll in read if _line_state(vll, silences, now).is_due]
     return sum(each_row(due, lambda pk: _line_forward(pk, silences, now), what="forwarding a link loss"))
@@ -195,11 +196,6 @@ def _lines_to_check() -> set[UUID]:
 
 def _with_ends(lines: QuerySet[Vll]) -> QuerySet[Vll]:
     return lines.select_related("forwarded_link_loss").prefetch_related("ends__port__router__observed")
-
-
-def _silences() -> dict[int, datetime]:
-    """Return since when the portal has not received reports from silent routers, although it listened."""
-    return dict(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", "since"))
 
 
 @dataclass(frozen=True, slots=True)

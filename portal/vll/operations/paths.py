@@ -45,7 +45,7 @@ def tunnel_paths_keep(*, now: datetime) -> None:
 
     def changes(path: TunnelPath) -> bool:
         """Apply the wanted state to ``path``; return whether anything changed."""
-        needed = used.get(_key(path))
+        needed = used.get((path.a_router_id, path.z_router_id, path.family))
         before = (path.in_use, path.needed_ip_mtu, path.probe_transport)
         path.in_use, path.needed_ip_mtu = needed is not None, needed or path.needed_ip_mtu
         _probe_choose(path, routers, may_probe=may_probe)
@@ -91,10 +91,6 @@ def _store(chosen: Sequence[UUID], changes: Callable[[TunnelPath], bool]) -> Non
             locked = TunnelPath.objects.select_for_update().order_by("pk")
             changed = [path for path in locked.filter(pk__in=chosen[at : at + _AT_ONCE]) if changes(path)]
             TunnelPath.objects.bulk_update(changed, columns)
-
-
-def _key(path: TunnelPath) -> PathKey:
-    return path.a_router_id, path.z_router_id, path.family
 
 
 def _first_round_trips(router_id: int, now: datetime) -> datetime:
