@@ -99,7 +99,8 @@ class TaskSender:
         try:
             producer = self._open()
             # Set the mark first. A worker may finish the task, and remove the mark, immediately.
-            producer.channel.client.set(request.mark, 1, ex=RESENT_IS_LOST_AFTER_S)
+            channel: Any = producer.channel
+            channel.client.set(request.mark, 1, ex=RESENT_IS_LOST_AFTER_S)
             self._app.send_task(
                 request.task,
                 args=list(request.args),

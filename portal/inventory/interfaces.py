@@ -20,8 +20,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Least, NullIf
 from django.db.models.lookups import LessThan
-from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from portal.core.quantities import whole_number
 from portal.inventory.errors import InterfaceTaken
@@ -42,12 +42,12 @@ def is_in_use(*, router: Router, interface: str, except_link: int | None) -> boo
 
 def _user(use: InterfaceUse | None) -> str:
     if use is None:
-        return gettext("another change")
+        return str(_("another change"))
     if use.link_id is not None:
         link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=use.link_id).first()
-        return gettext("link {link}").format(link=link)
+        return _("link {link}").format(link=link)
     port = Port.objects.select_related("router").filter(pk=use.port_id).first()
-    return gettext("port {port}").format(port=port)
+    return _("port {port}").format(port=port)
 
 
 # No router of an ISP has more interfaces. On a router with more, users type the name.

@@ -7,7 +7,7 @@ For locks, there is a timeout, a list of the processes that hold a lock, and a l
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
@@ -70,6 +70,7 @@ class Holder:
         return f"process {self.pid} ({', '.join(fact for fact in facts if fact)}): {query}".rstrip(": ")
 
 
+@dataclass
 class LockHolders:
     """A context manager that watches one session with a thread and another connection.
 
@@ -77,23 +78,15 @@ class LockHolders:
     lasts longer than ``after_s`` seconds.
     """
 
-    def __init__(
-        self,
-        connection: psycopg.Connection,
-        *,
-        waiting_pid: int,
-        after_s: float,
-        report: Callable[[str], None],
-    ) -> None:
-        self._connection = connection
-        self._waiting_pid = waiting_pid
-        self._after_s = after_s
-        self._report = report
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="lock-holders", daemon=True)
-        self._last: list[Holder] = []
+    connection: psycopg.Connection
+    waiting_pid: int
+    after_s: float
+    report: Callable[[str], None]
+    _stop: threading.Event = field(init=False, default_factory=threading.Event)
+    _last: list[Holder] = field(init=False, default_factory=list)
 
     def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._watch, name="lock-holders", daemon=True)
         self._thread.start()
         return self
 
@@ -109,40 +102,40 @@ class LockHolders:
     def _watch(self) -> None:
         since: float | None = None
         while not self._stop.wait(_EVERY_S):
-            rows = self._connection.execute(_HOLDERS, [self._waiting_pid]).fetchall()
+            rows = self.connection.execute(_HOLDERS, [self.waiting_pid]).fetchall()
             if not rows:
                 since = None
                 continue
             self._last = [Holder(*row) for row in rows]
             if since is None:
                 since = monotonic()
-            elif monotonic() - since >= self._after_s:
-                self._report(self.last)
+            elif monotonic() - since >= self.after_s:
+                self.report(self.last)
                 since = float("inf")
 
 
 _SET = "SELECT set_config('lock_timeout', %s, false)"
 
 
+@dataclass(frozen=True, kw_only=True)
 class LockPatience:
     """A wrapper for statements (``connection.execute_wrapper``) that sets lock_timeout.
 
     Most statements get a short timeout, because other statements on the table queue behind a statement that
     waits for a lock. Statements with CONCURRENTLY do not block readers or writers. But they wait for all
-    older transactions, such as a backup, and may therefore wait until ``concurrently_until``.
+    older transactions, such as a backup, and may therefore wait until ``concurrently_until``, a value of
+    ``time.monotonic``. ``usual_s``: the usual timeout in seconds.
     """
 
-    def __init__(self, *, usual_s: float, concurrently_until: float) -> None:
-        """Set the usual timeout (s), and the deadline for CONCURRENTLY (a value of ``time.monotonic``)."""
-        self._usual_s = usual_s
-        self._concurrently_until = concurrently_until
+    usual_s: float
+    concurrently_until: float
 
     def begin(self) -> int:
         """Set the usual timeout for the session of Django's connection.
 
         Return the process id of that session in PostgreSQL.
         """
-        execute(_SET, [_milliseconds(self._usual_s)])
+        execute(_SET, [_milliseconds(self.usual_s)])
         [(pid,)] = rows_of("SELECT pg_backend_pid()")
         return int(pid)
 
@@ -151,12 +144,12 @@ class LockPatience:
     ) -> Any:
         if connection.in_atomic_block or "CONCURRENTLY" not in str(sql).upper():
             return execute(sql, params, many, context)
-        left_s = max(self._usual_s, self._concurrently_until - monotonic())
+        left_s = max(self.usual_s, self.concurrently_until - monotonic())
         execute(_SET, [_milliseconds(left_s)], False, context)
         try:
             return execute(sql, params, many, context)
         finally:
-            execute(_SET, [_milliseconds(self._usual_s)], False, context)
+            execute(_SET, [_milliseconds(self.usual_s)], False, context)
 
 
 def _milliseconds(seconds: float) -> str:
