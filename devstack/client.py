@@ -50,9 +50,7 @@ class Client:
         return _accepted(self._call("POST", "/api/v1/vlls", json=members))
 
     def validate(self, **members: Any) -> Json:
-        """Return the portal's response to a check of an order: whether the order is possible now, and the
-        reasons if not.
-        """
+        """Return whether an order is possible now, and the reasons if not."""
         return self._call("POST", "/api/v1/vlls/validate", json=members)
 
     def change(self, vll: str, **members: Any) -> str:
@@ -82,9 +80,7 @@ class Client:
         return _order_id(self._call("POST", f"/api/v1/vlls/{vll}/{action}"))
 
     def found_lines(self) -> list[Json]:
-        """Return the lines that the portal does not manage, at most a hundred. Needs the rights
-        of the NOC.
-        """
+        """Return at most a hundred lines that the portal does not manage. Needs the rights of the NOC."""
         return self._results("/api/v1/found-lines?limit=100")
 
     def adopt_several(self, lines: list[Json], *, dry_run: bool = False) -> list[Json]:
@@ -97,9 +93,7 @@ class Client:
         return _accepted(self._call("POST", f"/api/v1/found-lines/{found_line}/adopt", json=members))
 
     def let_go(self, vll: str) -> str:
-        """Order that the portal releases a line, which stays configured on the routers. Return the order's
-        id.
-        """
+        """Order that the portal releases a line, which stays on the routers. Return the order's id."""
         return self._act(vll, "let-go")
 
     def lines(self) -> list[Json]:
@@ -158,18 +152,14 @@ class Client:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 
     def take_calibration(self, router: int, calibration: Json | None) -> Json:
-        """Set the calibration of a router, which order checks use. None selects the shipped table. Raises
-        Refused.
-        """
+        """Set the calibration of a router; None selects the shipped table. Raises Refused."""
         return self._call("POST", f"/api/v1/routers/{router}/calibration", json={"calibration": calibration})
 
     def is_completed(self, order: str) -> bool:
         return bool(self._call("GET", f"/api/v1/orders/{order}")["state"] == "completed")
 
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
-        """Wait until an order has completed. Raises NotReached if the order ends in another state, or has not
-        ended in time.
-        """
+        """Wait until an order has completed. Raises NotReached if it ends otherwise, or takes too long."""
         body: Json = {}
 
         def completed() -> bool:

@@ -123,9 +123,7 @@ def _unpack(package: str, tool: str) -> None:
 
 
 def _stop_system_service(name: str) -> None:
-    """Stop and disable a service that this installation has just started. Never call it for
-    another service.
-    """
+    """Stop and disable a service that this installation has just started, and never another one."""
     if Path("/run/systemd/system").exists():
         subprocess.run(["systemctl", "disable", "--quiet", "--now", name], check=False)
     else:

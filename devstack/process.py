@@ -256,9 +256,7 @@ class Family:
             child.raise_if_dead()
 
     def stop(self) -> None:
-        """Signal all children first and then wait, so that stopping takes as long as the slowest
-        child needs.
-        """
+        """Signal all children first and then wait, so that stopping takes as long as the slowest child."""
         for child in reversed(self._children):
             child.signal_stop()
         while self._children:

@@ -114,9 +114,7 @@ class Wire:
         return drops
 
     def drain(self) -> None:
-        """Discard all frames that have arrived so far. Frames that arrived before bind() may come from other
-        interfaces.
-        """
+        """Discard all frames so far. Those from before bind() may come from other interfaces."""
         while self.receive(timeout_s=0) is not None:
             pass
 

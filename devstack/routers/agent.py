@@ -30,9 +30,7 @@ class Dataplane(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent. `folder` contains its configuration and state. `report_url` is the URL of the portal's agent
-    API.
-    """
+    """An agent. `folder`: its configuration and state. `report_url`: the portal's agent API."""
 
     router: str
     port: int

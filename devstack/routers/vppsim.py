@@ -1,6 +1,4 @@
-"""The stand-in for VPP. It has real sockets and synthetic counters. It forwards only frames of
-activation tests.
-"""
+"""The stand-in for VPP: real sockets, synthetic counters, and only the frames of activation tests."""
 
 import json
 from dataclasses import dataclass

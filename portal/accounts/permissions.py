@@ -49,9 +49,7 @@ def may_order_each(pairs: Collection[tuple[User, Customer]]) -> list[bool]:
 
 
 def may_sign_in(user: User) -> bool:
-    """Return whether the account is open. This permission is enough for pages that show only the user's own
-    data.
-    """
+    """Return whether the account is open. That is enough for pages with only the user's own data."""
     return user.is_active
 
 
@@ -124,9 +122,7 @@ def _is_open(user: User) -> Q:
 
 
 def may_run_the_network(user: User) -> bool:
-    """Return whether the user is NOC staff, who may operate the network and see routers, agents and their
-    reports.
-    """
+    """Return whether the user is NOC staff, who may operate the network and see its routers and agents."""
     return user.is_noc
 
 

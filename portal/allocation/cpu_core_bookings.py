@@ -176,9 +176,7 @@ def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> l
 
 
 def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, int]:
-    """Return, by side, the load that ``own`` has not booked on the end's router yet; 0 if ``own`` has booked
-    more.
-    """
+    """Return, by side, the load on the end's router that ``own`` has not booked yet, at least 0."""
     own_loads: dict[tuple[str, int], int] = defaultdict(int)
     if own:
         for side, router, load in CoreBooking.objects.filter(owner__in=own).values_list(

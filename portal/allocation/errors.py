@@ -105,9 +105,7 @@ class PortFull(Conflict):
 
 
 class CoresBelowBooked(Conflict):
-    """The router would have fewer cores than its lines have booked. Figures are in cores, rounded to a
-    thousandth.
-    """
+    """The router would have fewer cores than its lines have booked. In cores, rounded to a thousandth."""
 
     text = _(
         "Lines have booked {booked_cores} cores of {router}, and {bookable_cores} would be left. Move "

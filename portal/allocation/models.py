@@ -87,9 +87,7 @@ class GreKeyLease(Lease):
 
 
 class GrePairLease(Lease):
-    """An unordered pair of tunnel addresses. Without keys, VPP allows one GRE tunnel for Ethernet (TEB) per
-    pair.
-    """
+    """An unordered pair of tunnel addresses. Without keys, VPP allows one GRE tunnel (TEB) per pair."""
 
     low = models.GenericIPAddressField()
     high = models.GenericIPAddressField()

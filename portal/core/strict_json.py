@@ -64,9 +64,7 @@ class Malformed(ValueError):
 
 
 class Invalid(Exception):
-    """The document does not match its schema. ``fault`` has ``pointer`` (RFC 6901), ``code`` and
-    ``detail``.
-    """
+    """The document does not match its schema. ``fault``: ``pointer`` (RFC 6901), ``code`` and ``detail``."""
 
     def __init__(self, pointer: str, code: str, detail: str) -> None:
         super().__init__(f"{pointer or '/'}: {detail}")
@@ -74,17 +72,13 @@ class Invalid(Exception):
 
 
 class CheckedText(str):
-    """A text with a rule that msgspec cannot express. The constructor raises ValueError for an invalid
-    text.
-    """
+    """A text with a rule that msgspec cannot express. The constructor raises ValueError."""
 
     __slots__ = ()
 
 
 class PrintableText(CheckedText):
-    """A text of at most ``longest`` printable characters. NUL, which PostgreSQL cannot store, is not
-    printable.
-    """
+    """A text of at most ``longest`` printable characters, without NUL, which PostgreSQL cannot store."""
 
     __slots__ = ()
     longest = 50
@@ -167,9 +161,7 @@ def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes]
 
 
 def require_unique(items: Iterable[Any], member: str, *, at: str) -> None:
-    """Check that all items have different values of ``member``. ``at``: the JSON pointer to the list of
-    items. Raises Invalid.
-    """
+    """Raise Invalid if two items have one value of ``member``. ``at``: the JSON pointer to the items."""
     found = set()
     for index, item in enumerate(items):
         key = getattr(item, member)

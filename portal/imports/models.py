@@ -118,9 +118,7 @@ class Import(models.Model):
 
     @property
     def acting(self) -> tuple[User, ApiToken | None]:
-        """The user and the token whose rights apply: after the confirmation, the user who confirmed; before
-        it, the uploader.
-        """
+        """The user and token whose rights apply: those of the confirmation, before it of the upload."""
         if self.begun_by is None:
             return self.requested_by, self.made_with
         return self.begun_by, self.begun_with

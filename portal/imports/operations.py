@@ -49,9 +49,7 @@ KEPT = timedelta(days=90)
 
 @transaction.atomic
 def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
-    """Start to import the rows that the check found new. ``actor`` is the user who confirms. Raises
-    ImportIsOver.
-    """
+    """Import the rows that the check found new, for ``actor``, who confirms. Raises ImportIsOver."""
     locked = _locked(this)
     _move(locked, ImportState.IMPORTING)
     locked.begun_at = locked.moved_at = now
@@ -64,9 +62,7 @@ def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
 
 @transaction.atomic
 def import_cancel(*, this: Import, user: User, now: datetime) -> Import:
-    """Cancel an import. Rows that are already imported stay. Waits for the current batch. Raises
-    ImportIsOver.
-    """
+    """Cancel an import after its current batch. Imported rows stay. Raises ImportIsOver."""
     locked = _locked(this)
     import_end(locked, ImportState.CANCELLED, user=user, now=now)
     return locked
@@ -93,9 +89,7 @@ def import_end(
 
 @transaction.atomic
 def imports_resume(*, now: datetime) -> None:
-    """If the worker or the message of the current import was lost, queue this import again. The current
-    import is the one whose turn it is.
-    """
+    """If the import whose turn it is has lost its worker or its message, queue it again."""
     first = first_running()
     if first is None or first.moved_at >= now - STILL_AFTER:
         return
@@ -137,9 +131,7 @@ def turn_take() -> bool:
 
 
 def import_failed(this: Import, *, now: datetime) -> None:
-    """End the turn after a failed batch and queue the next import. The sweeper later tries this
-    import again.
-    """
+    """End the turn after a failed batch, and queue the next import. The sweeper tries this one again."""
     Import.objects.filter(pk=this.pk).update(moved_at=now)
     following = first_running()
     if following is not None and following.pk != this.pk:

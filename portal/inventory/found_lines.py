@@ -213,9 +213,7 @@ class FoundLine:
 
 
 def found_circuits() -> QuerySet[Any]:
-    """Return the first circuit of each found line, by id. ``partner``: the id of the line's second circuit,
-    or None.
-    """
+    """Return the first circuit of each found line, by id. ``partner``: the second circuit's id, or None."""
     return (
         ObservedCircuit.objects.filter(router__retired_at__isnull=True)
         .annotate(in_underlay=_IN_UNDERLAY, table=_TABLE)

@@ -230,9 +230,7 @@ def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_return(*, customer: Customer, user: User, now: datetime) -> None:
-    """Undo a retirement, so that the customer can again get ports and place orders. Does nothing for an
-    active customer.
-    """
+    """Undo a retirement: the customer can get ports and place orders again. Ignore an active customer."""
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
     if locked.retired_at is None:
         return

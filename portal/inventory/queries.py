@@ -254,9 +254,7 @@ class LinkTraffic:
         return max(self.a_to_z_bps or 0, self.z_to_a_bps or 0)
 
     def percent_of(self, bps: int | None) -> int | None:
-        """Return ``bps`` as a rounded percentage of the link's speed; None if ``bps`` or the speed is
-        unknown.
-        """
+        """Return ``bps`` as a rounded percentage of the link's speed; None if one of them is unknown."""
         return None if bps is None or self.speed_bps is None else round(100 * bps / self.speed_bps)
 
     @property

@@ -254,9 +254,7 @@ class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FreezeReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A freeze that the agent keeps. ``over``: whether it has ended. Its differences then wait for an
-    acknowledgement.
-    """
+    """A freeze that the agent keeps. ``over``: it has ended, and its differences must be acknowledged."""
 
     id: Uuid
     by: Literal["portal", "router"]

@@ -194,9 +194,7 @@ async def _text(send: Send, status: int, text: str, *headers: tuple[bytes, bytes
 
 
 def _event(name: str, data: str = "") -> str:
-    """Return an event in the format of the stream. It always has data: browsers ignore events
-    without data.
-    """
+    """Return an event of the stream. It always has data: browsers ignore events without data."""
     return f"event: {name}\ndata: {data}\n\n"
 
 
@@ -211,9 +209,7 @@ def _age_s(scope: Scope) -> float:
 
 
 def _cors() -> list[tuple[bytes, bytes]]:
-    """Return CORS headers. If this process has a separate origin, they let the portal's pages read its
-    responses.
-    """
+    """Return CORS headers, by which the portal's pages may read the responses of another origin."""
     if not urlsplit(settings.LONGLINE_LIVE_URL).netloc:
         return []
     portal = urlsplit(settings.BASE_URL)

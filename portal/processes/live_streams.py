@@ -110,9 +110,7 @@ class Full(Exception):
 
 
 class Stream:
-    """The stream of one page. The event ``wake`` is set if there are topics to send or the stream
-    must end.
-    """
+    """The stream of one page. ``wake`` is set if there are topics to send or the stream must end."""
 
     __slots__ = ("_topics", "_waiting", "ended", "followed", "user_id", "wake")
 
@@ -209,9 +207,7 @@ class Streams:
         self._forget(now - REMEMBERED_S)
 
     def end_all(self) -> None:
-        """End all streams, because changes may have been missed. The pages connect again and
-        reload everything.
-        """
+        """End all streams, because changes may have been missed. The pages connect again and reload."""
         for stream in self._all:
             stream.end()
         self._changed_at.clear()

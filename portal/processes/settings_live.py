@@ -1,6 +1,4 @@
-"""The settings of the live process. They are the portal's settings with only the middleware for
-access control.
-"""
+"""The settings of the live process: the portal's, with only the middleware for access control."""
 
 from portal.settings import *  # noqa: F403
 from portal.settings import MIDDLEWARE as _ALL

@@ -106,9 +106,7 @@ class PathTooNarrow(TransportRefused):
 
 
 class PathMtuUnknown(TransportRefused):
-    """The line's frames may use these links, but the MTU of the links is unknown. The portal never assumes an
-    MTU.
-    """
+    """The MTU of links that the line's frames may use is unknown. The portal never assumes an MTU."""
 
     text = _(
         "The IP MTU of {links} is not known, and it is never guessed. Ask the NOC: it must be "
@@ -155,9 +153,7 @@ class TunnelWithinRouter(TransportRefused):
 
 
 class EncapsulationMissing(TransportRefused):
-    """The VPP of ``router`` does not support this transport: its agent reports that a plugin is not
-    loaded.
-    """
+    """The VPP of ``router`` does not support this transport: according to its agent, a plugin is missing."""
 
     obstacle = _("The VPP of {router} does not support {transport}: the plugin is missing.")
     router: Router
@@ -213,9 +209,7 @@ class EndpointMissing(TransportRefused):
 
 
 class EndpointUnrouted(TransportRefused):
-    """The agent of ``far`` reports no route to the loopback of ``router``, or only a route that drops
-    packets.
-    """
+    """The agent of ``far`` reports no route to the loopback of ``router``, or one that drops packets."""
 
     obstacle = _("{far} has no route to {address}, the tunnel endpoint of {router}, at the moment.")
     router: Router

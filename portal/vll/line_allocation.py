@@ -332,9 +332,7 @@ def leases_settle(
 
 
 def tunnel_conditions(content: LineRevision) -> dict[str, Q | None]:
-    """Return the condition for each kind of lease that the tunnel needs; None for a kind that it does not
-    need.
-    """
+    """Return the condition for each kind of lease; None for a kind that the tunnel does not need."""
     return {
         "vni": None if content.vni is None else Q(vni=content.vni),
         "gre_key": None if content.gre_key is None else Q(gre_key=content.gre_key),

@@ -165,9 +165,7 @@ class ReplicaMiddleware(Middleware):
 
 
 def _written() -> int:
-    """Return the primary's current position in the WAL, or the highest possible position if the current one
-    cannot be read.
-    """
+    """Return the primary's position in the WAL, or the highest possible one if it cannot be read."""
     try:
         [(written,)] = rows_of(_WRITTEN)
     except (OperationalError, InterfaceError):

@@ -1,6 +1,4 @@
-"""Imports of sites, routers, backbone links, customers and ports. The columns are derived from
-``portal.inventory.kinds``.
-"""
+"""Imports of inventory rows. The columns are derived from ``portal.inventory.kinds``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -92,9 +92,7 @@ class Kind(ABC):
     batch: ClassVar[int] = 200
 
     def may_import(self, actor: Actor) -> bool:
-        """Return whether the actor may import this kind. The rule is the same as for the page that creates a
-        single object.
-        """
+        """Return whether the actor may import this kind, by the rule of the page for a single object."""
         return permissions.may_run_the_network(actor.user)
 
     def name(self, values: RowValues) -> str:
@@ -140,9 +138,7 @@ class Kind(ABC):
 
 
 def named(found: Mapping[str, Any], values: RowValues, column: str, what: str) -> Any:
-    """Return the object in ``found`` that the cell names, or None if the cell is empty. Raises
-    NamedNowhere.
-    """
+    """Return the object in ``found`` that the cell names; None for an empty cell. Raises NamedNowhere."""
     name = values.get(column)
     if name is None:
         return None

@@ -1,6 +1,4 @@
-"""Observations of agents. Declared facts are in other models; observed and declared facts are never merged in
-storage.
-"""
+"""Observations of agents. They are never stored together with declared facts."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -80,9 +78,7 @@ class ObservedRouter(models.Model):
         return f"{self.router} at {self.reported_at:%H:%M:%S}"
 
     def is_current(self, *, reported_since: datetime) -> bool:
-        """Return whether the last report is still valid: it arrived after ``reported_since``, and the agent
-        had a VPP.
-        """
+        """Return whether the last report arrived after ``reported_since``, from an agent with a VPP."""
         return bool(self.vpp_connected and self.reported_at >= reported_since)
 
 

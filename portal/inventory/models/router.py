@@ -43,9 +43,7 @@ class Site(models.Model):
 
 
 class Router(models.Model):
-    """A VPP router. A VLL can have an end only on a router with an ``agent_url``. Its tunnel can cross any
-    router.
-    """
+    """A VPP router. Only a router with an ``agent_url`` can have ends; tunnels can cross any router."""
 
     name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
@@ -167,9 +165,7 @@ class RouterEnrolment(models.Model):
 
 
 class RouterCertificate(models.Model):
-    """A certificate of a router's agent. The portal looks it up for each report, so that a revocation takes
-    effect immediately.
-    """
+    """A certificate of a router's agent. Each report looks it up, so a revocation counts immediately."""
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="certificates")
     serial = models.CharField(max_length=40, unique=True)

@@ -58,9 +58,7 @@ def another_intent_is_wanted(router_id: int) -> bool:
 
 
 def intents_renew(router_ids: Iterable[int]) -> None:
-    """Send these routers new intents, because the content of the intents changed without a new revision of a
-    line.
-    """
+    """Send new intents to these routers, whose content changed without a new revision of a line."""
     routers = sorted(set(router_ids))
     intents_want(_locked(routers))
     converge_routers(routers)
@@ -74,9 +72,7 @@ def converge_routers_on_request(router_ids: Iterable[int]) -> None:
 
 
 def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
-    """Lock the rows of several routers in the order of their ids (ADR 76). An UPDATE alone has no defined
-    order.
-    """
+    """Lock the rows in the order of their routers (ADR 76). An UPDATE alone has no defined order."""
     rows = RouterConvergence.objects.filter(router__in=routers)
     if len(routers) > 1:
         list(rows.order_by("router").select_for_update(no_key=True).values_list("pk"))

@@ -177,9 +177,7 @@ class AdoptionOutcome:
 
 @transaction.atomic
 def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
-    """Order both routers to take over this line. Raises a DomainError, and changes nothing, if a rule forbids
-    it.
-    """
+    """Order both routers to take over this line. Raises a DomainError, and then changes nothing."""
     [outcome] = lines_adopt(user=user, wanted=[adoption], now=now)
     if outcome.order is None:
         assert outcome.refusal is not None  # noqa: S101 - it is one or the other

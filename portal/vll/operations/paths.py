@@ -82,9 +82,7 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
 
 
 def _store(chosen: Sequence[UUID], changes: Callable[[TunnelPath], bool]) -> None:
-    """Read the rows again under a lock and apply the changes, because a probe may have ended since the first
-    read.
-    """
+    """Read the rows again under a lock, because a probe may have ended, and apply the changes."""
     columns = ["in_use", "needed_ip_mtu", "probe_transport", "probe_revision", "probe_due_at"]
     for at in range(0, len(chosen), _AT_ONCE):
         with transaction.atomic():

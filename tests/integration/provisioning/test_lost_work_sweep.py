@@ -11,7 +11,7 @@ from portal.allocation.models import VniLease
 from portal.core import clock
 from portal.core.redis_servers import broker_client
 from portal.events.models import Event
-from portal.events.task_requests import RESENT_IS_LOST_AFTER_S, TaskRequest
+from portal.events.task_requests import RESENT_IS_LOST_AFTER_S, TaskRequest, sender
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.convergence.due import claim_router, routers_due, routers_resend
 from portal.vll.models import RouterConvergence, Vll
@@ -91,6 +91,7 @@ def test_delivered_message_does_not_block_the_next(
 ) -> None:
     rhino = isp.routers["rhino"].pk
     routers_resend(now=now)
+    assert sender.wait_until_sent(10)
     monkeypatch.setattr("provisioning.convergence.converge_promptly", lambda _router: True)
     tasks.converge_router.apply((rhino,))
     assert routers_resend(now=now + timedelta(seconds=6)) == [rhino]
