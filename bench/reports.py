@@ -20,9 +20,17 @@ from bench.database import migrated
 from bench.figures import Figure, percentile
 from bench.sizes import sized
 from devstack.folders import ROOT, VENV_BIN
-from devstack.large_network import certificates_issue, network_fill
+from devstack.large_network import (
+    KINDS,
+    Connection,
+    ReportingAgent,
+    agents_of,
+    certificates_issue,
+    network_fill,
+    send,
+    send_at,
+)
 from devstack.process import LOOPBACK, Child, Family, accepts, free_ports
-from devstack.routers.reporting_agents import KINDS, Connection, ReportingAgent, agents_of, send, send_at
 
 ROUTERS, LINES_A_ROUTER = sized(1_000, smallest=4), sized(100, smallest=6)
 MEASURED = sized(6, smallest=1)

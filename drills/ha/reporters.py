@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from devstack.routers.reporting_agents import Connection, End, ReportingAgent
+from devstack.large_network import Connection, End, ReportingAgent
 from drills.ha.cluster import VIRTUAL_IP, Cluster
 
 EVERY_S = 10.0

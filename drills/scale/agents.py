@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from devstack.routers.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, send
+from devstack.large_network import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, send
 from drills.scale.responses import Responses
 
 # The agents listen on another address than the portal. On the portal's address, the kernel could give an

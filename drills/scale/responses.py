@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from devstack.routers.reporting_agents import End, ReportingAgent
+from devstack.large_network import End, ReportingAgent
 
 _FAR = {"a": "z", "z": "a"}
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from devstack.routers.reporting_agents import KINDS
+from devstack.large_network import KINDS
 from drills.scale.installation import Installation
 from drills.scale.lag import Lags
 from drills.scale.orders import Orders

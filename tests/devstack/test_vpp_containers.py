@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from devstack.containers import VLAN, router_script, startup_conf, world_script
 from devstack.isp import Router, small_isp
-from devstack.routers.vpp_containers import VLAN, router_script, startup_conf, world_script
 from devstack.routers.vpp_network import commands_of
 
 ISP = small_isp()
