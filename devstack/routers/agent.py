@@ -1,4 +1,4 @@
-"""The agent process of one router, and the dataplane to which it connects: a VPP or the stand-in."""
+"""The agent process of one router, and its dataplane: a VPP or the stand-in, reached over Unix sockets."""
 
 import shutil
 from dataclasses import dataclass
