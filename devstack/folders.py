@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# The files of running processes. Two demos of one clone can run at the same time if each has a different
-# folder.
+# The files of running processes. Two demos of one clone need different folders to run at the same time.
 RUN = Path(os.environ.get("LONGLINE_RUN_DIR", ROOT / ".run")).absolute()
 BUILD = ROOT / "build"
 VENV_BIN = ROOT / ".venv" / "bin"

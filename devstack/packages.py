@@ -52,8 +52,7 @@ DEMO = (
 TEST = (
     *DEMO,
     Package("chromium-headless-shell", _command("chromium-headless-shell")),
-    # Only the programs of these packages are unpacked: the complete packages would start a Prometheus and a
-    # web server.
+    # Only these programs are unpacked: the complete packages would start a Prometheus and a web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
     Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),
     Package("pgbouncer", _command("pgbouncer"), "pgbouncer"),

@@ -118,8 +118,7 @@ def running(
                 agent_urls={agent.router: agent.url for agent in agents},
                 extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
             )
-            # Start the dataplanes in this thread: the kernel ends a child when the thread that started it
-            # ends.
+            # Start the dataplanes in this thread: the kernel ends a child when its starting thread ends.
             portal.start_workers(family)
             sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
             loaded = prepared.result()

@@ -146,8 +146,7 @@ def _with_outer_tag(data: bytes, ancillary: list[tuple[int, int, bytes]]) -> byt
 
 
 FRAME_BYTES = 1400
-# Seconds between wake-ups. Each wake-up sends several frames, so that a coarse timer does not change the
-# rate.
+# Seconds between wake-ups. Each sends several frames, so that a coarse timer does not change the rate.
 BURST_S = 0.02
 
 

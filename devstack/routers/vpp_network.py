@@ -19,8 +19,7 @@ from devstack.routers.vppsim import host_prefix
 
 # The name of each port's interface on the customer's side.
 UNI = "uni"
-# This is larger than the largest UNI frame (9022 bytes): AF_PACKET allows four more bytes for 0x8100, but not
-# for 0x88a8.
+# More than the largest UNI frame (9022 bytes): AF_PACKET allows 4 more for 0x8100, but not for 0x88a8.
 VETH_MTU = 9030
 # One jumbo frame per transmit slot. This locks 2.6 MB of memory; VPP's default locks up to 69 MB.
 TRANSMIT_RING = "tx-size 10240 tx-per-block 256"

@@ -55,8 +55,7 @@ def _luminance(colour: str) -> float:
 # static/css/longline.css), and the text colours on it.
 _LIGHT, _DARK = ("#ffffff", "#f3f5f8"), ("#18202a", "#10161e", "#222d39")
 _ON_LIGHT, _ON_DARK = "#ffffff", "#0b1a2a"
-# Media types by the first bytes of the file. File names are no evidence, and a container's secret has no
-# extension.
+# Media types by the first bytes: file names are no evidence, and a container's secret has no extension.
 _LOGO_TYPES = {
     b"\x89PNG\r\n": "image/png",
     b"RIFF": "image/webp",

@@ -48,8 +48,7 @@ _LONE_SURROGATE = re.compile(
 Uuid = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 # Counters and rates in bit/s: whole numbers that JavaScript represents exactly.
 Natural53 = Annotated[int, Meta(ge=0, le=2**53)]
-# Milliseconds since the epoch, for values that are stored as a time. Python's calendar ends with the year
-# 9999.
+# Milliseconds since the epoch, for values stored as a time. Python's calendar ends with the year 9999.
 EpochMs = Annotated[int, Meta(ge=0, lt=253_370_764_800_000)]
 # The ranges of PostgreSQL's integer and bigint.
 Integer31 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]

@@ -44,8 +44,7 @@ class Import(models.Model):
     requested_by = models.ForeignKey(
         User, on_delete=models.PROTECT, related_name="+", db_column="asked_by_id"
     )
-    # The API token of the upload; null for an upload on the page. The import needs the token's rights to
-    # continue.
+    # The API token of the upload, whose rights the import needs; null for an upload on the page.
     made_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField()
     # The time of the confirmation, and the user and API token that confirmed. After the confirmation, the
@@ -69,8 +68,7 @@ class Import(models.Model):
     made = models.PositiveIntegerField(default=0)
     # The number of consecutive attempts without a completed batch.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # The reason why the portal cancelled the import: {"code", "facts", "sentence"}. Null if the portal did
-    # not cancel it.
+    # Why the portal cancelled the import: {"code", "facts", "sentence"}; null if the portal did not.
     stopped_by = models.JSONField(null=True)
 
     class Meta:

@@ -38,8 +38,7 @@ from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Batch, Kind, RowValues
 from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportRow, ImportState
 
-# This time is longer than a batch takes. An import without progress for this time has lost its worker or its
-# message.
+# Longer than a batch takes. An import without progress for this time has lost its worker or its message.
 STILL_AFTER = timedelta(seconds=60)
 # The number of consecutive attempts without a complete batch, after which the import is cancelled. The
 # attempts are a minute apart.
@@ -225,8 +224,7 @@ def import_run(*, import_id: UUID, turn: int) -> None:
                 turn_next(this, turn=turn)
                 return
     except Exception:
-        # If the database cannot be reached, the failure cannot be recorded. No other import could continue
-        # then either.
+        # Without a database, the failure cannot be recorded, and no other import could continue either.
         with suppress(DatabaseError, InterfaceError):
             import_failed(this, now=clock.now())
         raise

@@ -47,8 +47,7 @@ asgi_lifespan = "on"
 logger_class = GunicornLog
 # One process serves thousands of pages. Each page has an asyncio task.
 workers = 1
-# Seconds within which the next request of a connection must arrive. TimeoutWorker also applies this to the
-# first request.
+# Seconds until the next request of a connection, and by TimeoutWorker also until the first one.
 keepalive = 5
 # Free the memory of a page as soon as the page is closed.
 asgi_disconnect_grace_period = 0

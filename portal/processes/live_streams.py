@@ -66,8 +66,7 @@ class _Listener:
         self._session = session
         self._on_keys = on_keys
         self._on_hearing = on_hearing
-        # The channel also carries the heartbeats of other live processes, so this process needs a unique
-        # text.
+        # The channel also carries the heartbeats of other live processes, so this text must be unique.
         self._beat = f"{_BEAT}{uuid4().hex}"
         self._sent_at = 0.0
         self._awaited = False
@@ -154,8 +153,7 @@ class Streams:
         self._by_key: defaultdict[str, set[Stream]] = defaultdict(set)
         self._of_user: defaultdict[int, int] = defaultdict(int)
         self._all: set[Stream] = set()
-        # For each key, the time of its last change, oldest first. Changes before `_known_since` are not
-        # recorded here.
+        # The time of the last change by key, oldest first. Changes before `_known_since` are missing.
         self._changed_at: dict[str, float] = {}
         self._known_since = monotonic()
 

@@ -14,8 +14,7 @@ COUNT = 100
 # The first frames are lost while routers resolve their neighbours' addresses.
 WARM_UP_COUNT = 5
 WARM_UP_ROUNDS = 4
-# The number of rounds in the search for the largest frame that passes, and the number of frames in each
-# round.
+# The rounds of the search for the largest frame that passes, and the frames in each round.
 SEARCH_ROUNDS = 10
 SEARCH_COUNT = 10
 

@@ -97,20 +97,17 @@ class RouterSilence(models.Model):
     # The parts of the silence without a sign of life, if longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to],
     # ...].
     down_spans = models.JSONField(default=list)
-    # Whether the silence is now in one of the ``down_spans``. Lines that end on the router then count as
-    # down.
+    # Whether the silence is now in one of the ``down_spans``. Lines that end here then count as down.
     counts_as_down = models.BooleanField(default=False)
     # The whole silence must be judged again from its beginning.
     judge_again = models.BooleanField(default=False)
-    # The time until which the silence has been judged; null: not judged yet, or judged by a release without
-    # this column.
+    # The time until which the silence has been judged; null: not judged yet, or by an earlier release.
     judged_until = models.DateTimeField(null=True)
     # The 5-minute intervals in which VPP forwarded, as far as they have been read: [[from, to], ...].
     forwarded_spans = models.JSONField(
         default=list, db_default=models.Value([], models.JSONField()), db_column="spoken_spans"
     )
-    # The highest id of any status interval at the last judgement. Intervals with higher ids were written
-    # later.
+    # The highest id of any status interval at the last judgement. Later intervals have higher ids.
     judged_interval = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:

@@ -54,8 +54,7 @@ class Router(models.Model):
     agent_url = models.URLField(blank=True)
     cpu = models.CharField(max_length=50, blank=True)
     cores = models.PositiveSmallIntegerField(default=1)
-    # The largest rate of test frames that the router may send or receive, in packet/s; null: the deployment's
-    # setting.
+    # The largest rate of test frames to send or receive, in packet/s; null: the deployment's setting.
     line_test_pps = models.PositiveIntegerField(null=True, blank=True)
     # The measured cost of encapsulations on this router, as the NOC stored it
     # (portal/allocation/packet_capacity.py); null: the shipped table applies.
@@ -68,11 +67,9 @@ class Router(models.Model):
     drained_since = models.DateTimeField(null=True, blank=True)
     # Since when the portal sends the router no intent. Orders wait.
     locked_since = models.DateTimeField(db_column="held_since", null=True, blank=True)
-    # Since when nothing is changed on the router, until an operator acknowledges the differences
-    # (RouterFreeze).
+    # Since when nothing is changed on the router, until a review of the differences (RouterFreeze).
     frozen_since = models.DateTimeField(null=True, blank=True)
-    # Since when removals do not wait for the router's confirmation. A dead router is under maintenance as
-    # well.
+    # Since when removals do not wait for the router's confirmation. A dead router is under maintenance.
     dead_since = models.DateTimeField(null=True, blank=True)
     # Since when the router is kept for the record only.
     retired_at = models.DateTimeField(null=True, blank=True)
@@ -173,8 +170,7 @@ class RouterCertificate(models.Model):
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # The enrolment that issued it; null if the command line or a renewal did. An enrolment issues one
-    # certificate.
+    # The enrolment that issued it, one certificate each; null if the command line or a renewal did.
     enrolment = models.OneToOneField(RouterEnrolment, on_delete=models.PROTECT, null=True)
     # The certificate itself, for an agent that crashed before it stored its certificate.
     der = models.BinaryField(null=True)

@@ -104,8 +104,7 @@ def claim_router(router_id: int, *, now: datetime) -> Claim | None:
     return Claim(router_id, token, mine.failures, mine.last_answered_at, mine.wanted)
 
 
-# For this time after a response, the portal assumes that the agent still has the intent that the portal sent
-# last.
+# For this time after a response, the portal assumes that the agent still has the portal's last intent.
 TRUST_STORED = timedelta(seconds=60)
 # A report describes the state when the agent sent it. If the agent sent a response later, the report does
 # not contradict this response.

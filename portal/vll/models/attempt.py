@@ -25,8 +25,7 @@ class Attempt(models.Model):
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     outcome = models.CharField(max_length=15, choices=Outcome)
-    # A digest of the wanted state, without its generation; "": nothing was sent, or the row is older than
-    # this column.
+    # A digest of the wanted state without its generation; "": nothing was sent, or the row is older.
     content_sha256 = models.CharField(max_length=64, default="", db_default="")
     # The agent's answer (provisioning.convergence) or problem document; {"error": "..."} without one.
     answer = models.JSONField()
@@ -44,8 +43,7 @@ class Attempt(models.Model):
         indexes = [
             models.Index(fields=["router", "-id"], name="attempt_by_router"),
             models.Index(fields=["started_at"], condition=Q(kept=False), name="attempt_to_forget"),
-            # fastupdate=False: with it, the index would have a list of pending entries that each look-up
-            # reads in full.
+            # With fastupdate, the index would have a list of pending entries that each look-up reads in full.
             GinIndex(
                 fields=["answer"], opclasses=["jsonb_path_ops"], fastupdate=False, name="attempt_by_answer"
             ),
@@ -68,14 +66,11 @@ class RouterConvergence(models.Model):
     retry_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
     last_answered_at = models.DateTimeField(null=True)
-    # When a worker queries the router about unconfirmed ends next; null: now. A change can cause an earlier
-    # query.
+    # When a worker queries the router about unconfirmed ends next; null: now. A change can make it earlier.
     next_query_at = models.DateTimeField(null=True, db_column="ask_at")
-    # Whether a change has occurred since a worker claimed the router. Unconfirmed ends may have waited for
-    # the change.
+    # Whether a change has occurred since the claim, for which unconfirmed ends may have waited.
     changed = models.BooleanField(default=False, db_default=False)
-    # Increased when the router's intent changes without an order, and when the NOC requests that the intent
-    # is sent again.
+    # Increased when the intent changes without an order, and when the NOC wants it sent again.
     wanted = models.BigIntegerField(default=0, db_default=0)
     # The value of ``wanted`` in the last intent that the agent accepted.
     answered = models.BigIntegerField(default=0, db_default=0)

@@ -219,8 +219,7 @@ class VllEnd(models.Model):
     inner_vlan = models.PositiveSmallIntegerField(null=True)
     exact_match = models.BooleanField(default=True)
     tunnel_address = models.GenericIPAddressField(null=True)
-    # The tags of the interfaces before adoption. The router restores them when the line is no longer managed;
-    # "" for none.
+    # The tags of the interfaces before adoption, which a release of the line restores; "" for none.
     access_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
     tunnel_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
 

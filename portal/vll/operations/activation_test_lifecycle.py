@@ -27,11 +27,9 @@ from portal.vll.operations.order_endings import order_undo
 from portal.vll.sentences import activation_test_facts, activation_test_sentence
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction
 
-# The duration of a worker's claim, which is longer than a test takes. After that time another worker takes
-# over.
+# The duration of a worker's claim, longer than a test. After that time another worker takes over.
 CLAIM = timedelta(seconds=60)
-# The pause after a test that could not be carried out. It doubles after each further attempt, up to
-# LONGEST_WAIT.
+# The pause after a test that could not be carried out. It doubles each time, up to LONGEST_WAIT.
 TRY_AGAIN = timedelta(seconds=2)
 LONGEST_WAIT = timedelta(minutes=5)
 

@@ -35,11 +35,9 @@ from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
 # shut down for the time CALM, the required time starts at the shortest value again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
-# The time that a port may need to negotiate its link after it is set up. A missing link counts as lost only
-# after this time.
+# The time in which a port that is set up may negotiate its link. Then a missing link counts as lost.
 SETTLING = timedelta(seconds=60)
-# If the far end's router has been silent for this time, the port is set up again. It must not stay down
-# permanently.
+# If the far end's router is silent for this time, the port is set up: it must not stay down permanently.
 FORGOTTEN = timedelta(minutes=5)
 
 

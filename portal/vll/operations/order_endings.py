@@ -185,8 +185,7 @@ def content_before_removal(vll: Vll) -> LineRevision:
     """Return the content of a line as it was before its removal was ordered."""
     if vll.decommission_at is None:
         return content_of(vll)
-    # Orders to undo the removal may be newer than the removal. They were cancelled or failed, so they changed
-    # nothing.
+    # Orders to undo the removal may be newer. They were cancelled or failed, so they changed nothing.
     for order in vll.orders.filter(action=OrderAction.MODIFY).order_by("-ordered_at", "-id"):
         before, after = (LineRevision.from_json(kept or {}) for kept in (order.before, order.after))
         if before.decommission_at is None and after.decommission_at is not None:

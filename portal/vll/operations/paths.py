@@ -24,8 +24,7 @@ from portal.vll.path_status import PathKey, lines_beyond, paths_in_use
 # The interval between measurements of round trips on each path.
 ROUND_TRIPS_EVERY = timedelta(minutes=1)
 _AT_ONCE = 1000
-# Only transports that a VNI identifies. A GRE tunnel would need a key or a pair of addresses that a line may
-# need.
+# Only transports that a VNI identifies. A GRE tunnel would need a key or addresses that a line may need.
 _PROBES = (Encapsulation.VXLAN, Encapsulation.GENEVE)
 
 
@@ -120,8 +119,7 @@ def _can(router: Router) -> set[str]:
     return set(seen.encapsulations or ()) if seen is not None and seen.probes else set()
 
 
-# The duration of a worker's claim, which is longer than sending the frames takes. After that time another
-# worker takes over.
+# The duration of a worker's claim, longer than sending frames. Then another worker takes over.
 CLAIM = timedelta(seconds=60)
 BLACK_HOLE, BLACK_HOLE_GONE = "black_hole", "black_hole_gone"
 

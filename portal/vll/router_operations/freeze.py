@@ -80,8 +80,7 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
     freeze.save(update_fields=["end_requested_at"])
     announce("router.freeze_ended", now=now, router_id=locked.pk, actor=user.username)
     if freeze.kept_since is None:
-        # The agent has not confirmed the freeze. If the agent did receive the freeze, freeze_reported reopens
-        # the freeze.
+        # The agent has not confirmed the freeze. If it did receive the freeze, freeze_reported reopens it.
         _close(freeze, acknowledged_by="", now=now)
 
 
@@ -148,8 +147,7 @@ def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
             freeze.kept_since = now
             freeze.save(update_fields=["kept_since"])
     elif not (report.over and freeze.acknowledged_by) and not _open(router).exists():
-        # The portal closed the freeze because it seemed unknown to the agent, or a user reviewed it too
-        # early.
+        # The freeze was closed because it seemed unknown to the agent, or a user reviewed it too early.
         freeze.kept_since, freeze.ended_at, freeze.closed_at, freeze.acknowledged_by = now, None, None, ""
         freeze.save(update_fields=["kept_since", "ended_at", "closed_at", "acknowledged_by"])
         _began(freeze, actor="", now=now)

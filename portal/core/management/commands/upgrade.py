@@ -128,7 +128,6 @@ class _NamedMigrate(migrate.Command):
         if action == "apply_start":
             self.at = f"migration {migration}"
         elif action == "apply_success":
-            # After the last migration, Django's post_migrate signal creates triggers, permissions and content
-            # types.
+            # At the end, Django's post_migrate signal creates triggers, permissions and content types.
             self.at = f"the steps after migration {migration}"
         super().migration_progress_callback(action, migration, fake)
