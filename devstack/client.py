@@ -34,8 +34,7 @@ class Accepted:
 class Client:
     """A client with the rights of `token`.
 
-    While the client waits, it calls `alive` repeatedly. `alive` raises an exception if further waiting makes
-    no sense.
+    While the client waits, it calls `alive` repeatedly, which raises an exception to end the wait.
     """
 
     def __init__(self, url: str, token: str, alive: Callable[[], None] = lambda: None) -> None:

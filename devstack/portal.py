@@ -70,8 +70,7 @@ class Portal:
     def live_url(self) -> str:
         """The URL of the streams.
 
-        The URL has a separate origin, because there is no proxy in front of the live process and the web
-        server.
+        The URL has a separate origin, because no proxy is in front of the live process and the web server.
         """
         return f"http://{LOOPBACK}:{self.live_port}"
 

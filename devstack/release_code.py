@@ -47,8 +47,7 @@ def code_of(revision: str) -> Path:
 
 
 def agent_of(code: Path) -> Path:
-    """Return the agent of the release in ``code``. The agent of an earlier release is built once, as a static
-    program.
+    """Return the agent of the release in ``code``. An earlier agent is built once, as a static program.
 
     During an upgrade, the portal is upgraded before the agents.
     """

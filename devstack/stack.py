@@ -23,8 +23,7 @@ from devstack.routers.agent import Agent, Dataplane, Sockets
 class Stack:
     """A running installation. `loaded` is the result of `devstack.load`: tokens, logins and the ids of ports.
 
-    `sockets`, `agent_urls` and `agent_metrics_urls` have one entry per router with an agent, keyed by its
-    name.
+    `sockets`, `agent_urls` and `agent_metrics_urls` have one entry per router with an agent, by its name.
     """
 
     isp: Isp
@@ -72,8 +71,7 @@ def running(
     live: bool = False,
     code: Path = ROOT,
 ) -> Iterator[Stack]:
-    """Run everything, and yield the stack when it responds. `dataplane` must start its children in `family`
-    too.
+    """Run everything, and yield the stack when it responds. `dataplane` starts its children in `family`, too.
 
     * `live`: also run the live process, which notifies open pages of changes. Without it, pages poll.
     * `template`: a PostgreSQL cluster that is copied at the start; see `devstack.databases.postgres.running`.

@@ -45,8 +45,7 @@ class WrongPeer(ssl.SSLError):
 class RouterContext(ssl.SSLContext):
     """A TLS context for connections to one router.
 
-    ``pinned``: the SHA-256 fingerprints of certificates that the router may use; None if no certificate is
-    registered.
+    ``pinned``: the SHA-256 fingerprints of permitted certificates; None if no certificate is registered.
     """
 
     router: str
@@ -181,8 +180,7 @@ class AgentClient:
     def send_test_frames(
         self, *, vll: UUID, side: str, revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
-        """Send ``count`` frames of ``frame`` bytes into the tunnel of a tested end, and read its tunnel
-        counters.
+        """Send ``count`` frames of ``frame`` bytes into the tunnel of a tested end, and read its counters.
 
         ``count`` 0 only reads the counters. The agent at the other end counts the frames that arrive.
         """
@@ -260,8 +258,7 @@ class AgentClient:
 def agent_of(router: Router) -> AgentClient:
     """Return a client for this router's agent.
 
-    If certificates are registered for the router, the client accepts only registered certificates that are
-    not revoked.
+    If certificates are registered for the router, the client accepts only those that are not revoked.
     """
     certificates = dict(
         RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")

@@ -135,8 +135,7 @@ CANNOT = "urn:longline:error:cannot-test"
 def activation_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
     """Send the test's frames and store the counts; return False if there is nothing to do.
 
-    A test that cannot be carried out now is retried later. If a router does not support the test, the test
-    ends.
+    A test that cannot be carried out now is retried later. It ends if a router does not support it.
     """
     test = activation_test_claim(test_id, now=now())
     if test is None:
@@ -212,8 +211,7 @@ COUNT = 10
 def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
     """Send small frames and the largest frames in use over a path, in both directions.
 
-    Return False if there is nothing to do. Frames that could not be sent are tried again when the claim has
-    expired.
+    Return False if there is nothing to do. Frames that could not be sent wait for the end of the claim.
     """
     path = path_probe_claim(path_id, now=now())
     if path is None:

@@ -59,8 +59,7 @@ def namespaces(labels: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
-    """Connect `a` and `z`, both (namespace, interface), by a veth pair. When this returns, both sides have a
-    carrier.
+    """Connect `a` and `z`, both (namespace, interface), by a veth pair. Both sides then have a carrier.
 
     `mtu` is in bytes (L3).
     """

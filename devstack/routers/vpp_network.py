@@ -1,7 +1,6 @@
 """The small ISP on real VPPs. Each router and each customer port has a namespace. veth pairs connect them.
 
-Customers are Linux namespaces without VPP. A frame from one customer passes two VPPs and reaches the other
-customer.
+Customers are Linux namespaces without VPP. A frame from one customer to the other passes two VPPs.
 """
 
 from collections.abc import Callable, Iterator
@@ -66,8 +65,7 @@ class VppDataplane:
         self._namespaces.close()
 
     def _cable(self, a: Side, z: Side, far_end: str) -> None:
-        """Connect two sides of a link. If the far router has no VPP, the link ends in a namespace that sends
-        nothing.
+        """Connect two sides of a link. A side without a VPP ends in a namespace that sends nothing.
 
         Between two VPPs there are two switches. Both VPPs know nothing about them.
         """

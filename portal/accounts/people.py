@@ -191,8 +191,7 @@ def account_close(*, person: User, now: datetime) -> None:
 def account_reopen(*, person: User, now: datetime) -> None:
     """Reopen an account with its former roles, and mail the user a link to choose a password.
 
-    The old password no longer works. An open account does not change. Raises NoAddress if the account has no
-    mail address.
+    The old password no longer works. An open account does not change. Raises NoAddress without an address.
     """
     if not person.email:
         raise NoAddress(username=person.username)

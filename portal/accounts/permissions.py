@@ -1,7 +1,6 @@
 """Permission rules, as functions that views declare and operations check.
 
-A closed account has no permissions, regardless of its roles. Scheduled work checks the rules again when it
-runs.
+A closed account has no permissions, regardless of its roles. Scheduled work checks the rules again.
 """
 
 from collections.abc import Collection
@@ -25,8 +24,7 @@ def may_see(user: User, customer: Customer) -> bool:
 def may_order(user: User, customer: Customer) -> bool:
     """Return whether the user may order for the customer.
 
-    Operators and admins of the customer may order, and so may NOC staff. Nobody may order for a retired
-    customer.
+    Operators and admins of the customer may order, and so may NOC staff; nobody for a retired customer.
     """
     return customer.retired_at is None and (
         user.is_noc or (user.is_active and bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))

@@ -140,8 +140,7 @@ def _check_within(
 def token_find(plain: str, *, now: datetime) -> ApiToken | None:
     """Return the token with the plain text ``plain``; None if it is unknown, revoked or expired.
 
-    Tokens of closed accounts are not returned either. The time of the token's last use is stored, at most
-    once a minute.
+    Tokens of closed accounts are not returned. The time of the last use is stored once a minute at most.
     """
     scheme, _, rest = plain.partition("_")
     prefix, _, secret = rest.partition("_")
@@ -172,8 +171,7 @@ def token_allows_address(token: ApiToken, address: Address | None) -> bool:
 def token_revoke(*, token: ApiToken, now: datetime) -> None:
     """Revoke a token, its descendants, and the open invitations that were created with any of these tokens.
 
-    Descendants are the tokens that were created with the token, directly or indirectly. A second call has no
-    effect.
+    Descendants are the tokens that were created with the token, also indirectly. It can be repeated.
     """
     _end_with_offspring([token.pk], now)
 
@@ -195,8 +193,7 @@ def noc_tokens_revoke(*, user: User, now: datetime) -> None:
 
 
 def _end_with_offspring(ending: list[int], now: datetime) -> None:
-    """Revoke these tokens, their descendants, and the open invitations that were created with any of these
-    tokens.
+    """Revoke these tokens, their descendants, and the open invitations that were created with them.
 
     The update locks each token before its descendants are read.
     """

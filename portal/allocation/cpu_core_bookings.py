@@ -74,8 +74,7 @@ def cores_book(
 ) -> None:
     """Book the load of ``ends``, by side, minus the load that the owners in ``own`` have booked there.
 
-    Raises ``RouterFull``. Call it after all other leases of an order, because the routers' sums stay locked
-    from here on.
+    Raises ``RouterFull``. Call it after an order's other leases: the routers' sums stay locked from here.
     """
     missing = _missing(ends, own)
     wanted = [(ends[side].router.pk, side, load) for side, load in missing.items() if load]
@@ -216,8 +215,7 @@ def _full(
 ) -> RouterFull:
     """Return the error for a load that does not fit, with figures for the whole line.
 
-    ``load``: the part of the line's load that is not booked yet. ``booked``: the router's sum without that
-    part.
+    ``load``: the part of the line's load that is not booked yet. ``booked``: the router's sum without it.
     """
     requested = sum(end.load for end in ends.values() if end.router == router)
     return RouterFull(

@@ -77,8 +77,7 @@ def import_end(
 ) -> None:
     """End an import. The caller must have locked it. Raises ImportIsOver.
 
-    If a user cancels the import, ``user`` is this user. If the portal cancels the import, ``stopped_by`` is
-    the reason.
+    ``user``: the user who cancels the import. ``stopped_by``: the reason if the portal cancels it.
     """
     _move(this, state)
     this.ended_at, this.ended_by, this.stopped_by = now, user, stopped_by

@@ -133,8 +133,7 @@ class _Claimed:
 def imports(user: User) -> QuerySet[Import]:
     """Return the imports that this user may see, newest first. NOC staff see all imports.
 
-    If only a newer release knows the kind of an import, the import is left out: this release does not know
-    its columns.
+    Imports of kinds that only a newer release knows are left out: this release lacks their columns.
     """
     if not user.is_noc:
         return Import.objects.none()

@@ -1,7 +1,6 @@
 """Certificates of routers: registration, revocation, enrolment with a one-time token, and renewal.
 
-The agent's key never leaves its router. A renewal is for the same key, over a connection that uses the old
-certificate.
+The agent's key never leaves its router. A renewal is for the same key, over the old certificate.
 """
 
 import hashlib

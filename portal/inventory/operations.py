@@ -215,8 +215,7 @@ def customer_change(*, customer: Customer, user: User, now: datetime, **changes:
 
 @transaction.atomic
 def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
-    """Remove a customer, or retire it if it has a history. Raises InUse while it has ports or unfinished
-    lines.
+    """Remove a customer, or retire it if it has a history. Raises InUse if it has ports or unfinished lines.
 
     Removing a retired customer again changes nothing.
     """

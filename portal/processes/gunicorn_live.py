@@ -2,8 +2,7 @@
 
     gunicorn --config python:portal.processes.gunicorn_live --bind 127.0.0.1:8001
 
-Bind it to an address that the proxy can reach, as for the web process. For slow clients, the proxy buffers
-the data.
+Bind it to an address that the proxy can reach, as for the web process. It buffers for slow clients.
 """
 
 import asyncio

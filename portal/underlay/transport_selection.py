@@ -50,8 +50,7 @@ _ASSUMED = {
 
 @dataclass(frozen=True, slots=True)
 class LineEnd:
-    """One of the two routers of a line. ``loopbacks`` are declared; None marks facts that no agent has
-    reported yet.
+    """One of the two routers of a line. ``loopbacks`` are declared; None marks facts without a report.
 
     * ``addresses``: the loopbacks that exist on the router.
     * ``routes``: routes to loopbacks of the other router; False for a route that drops packets.

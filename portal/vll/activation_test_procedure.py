@@ -137,8 +137,7 @@ class _Tried:
     def count(self, direction: Direction, size: int, frames: int, *, searching: bool = False) -> None:
         """Send the frames, and send them again if they do not pass: a single loss may be accidental.
 
-        A search expects that large frames are lost. In a search, a size is not repeated if none of its frames
-        arrives.
+        A search expects that large frames are lost. It does not repeat a size if no frame of it arrives.
         """
         for _ in range(2):
             counted = self.counts[direction, size] = self.probe(direction, size, frames)

@@ -163,8 +163,7 @@ def _check_table(router: Router) -> None:
 
 @contextmanager
 def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
-    """Refuse the changes made inside this context if the underlay would no longer carry some lines after
-    them.
+    """Refuse the changes of the block if the underlay would no longer carry some lines after them.
 
     If the user has ``accepted`` the effect, mark these lines instead. The check assumes that all agents
     report now. Obstacles that will end automatically, such as a silent agent, therefore do not count.

@@ -71,8 +71,7 @@ class AllocatedEnd(EndSpec):
 class LineRevision(LineSpec):
     """One revision of a line: a LineSpec with its allocated values and its administrative state.
 
-    ``frame``: the largest carried frame in bytes. Two revisions are compared, stored with an order, and
-    restored.
+    ``frame``: the largest carried frame in bytes. Revisions are compared, stored with orders, and restored.
     """
 
     a_end: AllocatedEnd
@@ -229,8 +228,7 @@ def applied_cir_bps(vll: Vll, newest: Order | None) -> int:
     """Return the CIR (bit/s) that the routers have now. Until both routers confirm the newest order, this is
     the CIR before the order.
 
-    ``newest``: the line's newest order. While this order is under way, the line's row already has the ordered
-    rate.
+    ``newest``: the line's newest order. While it is under way, the line's row already has the ordered rate.
     """
     moving = newest is not None and not newest.is_terminal and newest.state != OrderState.PENDING_APPROVAL
     before = (newest.before or {}) if newest is not None and moving else {}

@@ -79,8 +79,7 @@ class VerifiedMtu:
 def verified_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, VerifiedMtu]:
     """Return the measured MTUs by link id, without links that have no recent measurement.
 
-    A path with several equal routes verifies none of its links, because the frames took only one of the
-    routes.
+    A path with several equal routes verifies none of its links: the frames took only one of the routes.
     """
     since = now - timedelta(seconds=_ROUNDS * settings.LONGLINE_PROBE_EVERY_S)
     paths = TunnelPath.objects.filter(in_use=True, verified_at__gte=since).order_by("verified_ip_mtu", "pk")

@@ -35,8 +35,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return _Errors(self)
 
     def is_usable(self) -> bool:
-        """Return whether the server responds. If this connection is for writes, the server must accept
-        writes.
+        """Return whether the server responds, and accepts writes if this connection is for writes.
 
         Django calls this method before it reuses a persistent connection, and after errors.
         """

@@ -26,8 +26,7 @@ class TenantQuerySet(models.QuerySet[Any]):
     customer_path = "customer"
 
     def visible_to(self, user: Any) -> Self:
-        """Return the rows that this user may see: all rows for NOC staff, else the rows of the user's
-        customers.
+        """Return the rows that this user may see: all for NOC staff, else those of the user's customers.
 
         Inactive users may see no rows. Raises RuntimeError while the thread reads from the replica.
         """
@@ -161,8 +160,7 @@ def _can_be_in_a_column(value: Any) -> bool:
 def _behind(ordering: Sequence[str], place: Sequence[Any]) -> Q:
     """Return the condition for rows that sort after ``place``.
 
-    For two columns: ``a >= x AND (a > x OR b > y)``. PostgreSQL can use an index on both columns for this
-    condition.
+    For two columns: ``a >= x AND (a > x OR b > y)``, for which PostgreSQL can use an index on both.
     """
     name, *names = ordering
     value, *values = place

@@ -17,8 +17,7 @@ OFF = "off"
 class PathWatch(NamedTuple):
     """BFD settings (RFC 5880).
 
-    A router sends a packet every ``interval_ms``. A path is down if ``multiplier`` packets in a row are
-    missing.
+    A router sends a packet every ``interval_ms``. ``multiplier`` missing packets in a row: the path is down.
     """
 
     interval_ms: int

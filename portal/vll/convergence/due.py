@@ -24,8 +24,7 @@ LONGEST_RETRY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a router. ``failures``: the number of consecutive failed attempts before this
-    claim.
+    """The right to work on a router. ``failures``: the number of failed attempts in a row before it.
 
     ``wanted``: the value of RouterConvergence.wanted at the claim. An intent made under this claim contains
     at least the changes that this number counts.

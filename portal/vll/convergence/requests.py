@@ -35,8 +35,7 @@ def converge_routers(router_ids: Iterable[int]) -> None:
 
 
 def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
-    """Mark that these routers need a new intent, even if an intent is being sent now. Return the number of
-    routers.
+    """Mark that these routers need a new intent, even if one is being sent now. Return their number.
 
     Call it in the transaction that changes the content of the intent. ``also``: other columns to write.
     """

@@ -155,8 +155,7 @@ class ActivationTest(models.Model):
 class TunnelPath(models.Model):
     """The path between two routers over one address family, watched while tunnels of lines use it.
 
-    ``a_router`` is the router with the lower id. After the last line has left the path, the row stays for its
-    measurements.
+    ``a_router`` has the lower id. The row stays for its measurements after the last line has left.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

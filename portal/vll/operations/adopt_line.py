@@ -118,8 +118,7 @@ def adoption_differences(line: FoundLine, order: Order, ports: FoundPorts) -> li
 
 
 def found_port(end: FoundEnd, *, customer: Customer | None, user: User, now: datetime) -> Port:
-    """Return the port of a found end. If the port has no customer or does not exist yet, ``customer`` gets
-    it.
+    """Return the port of a found end. A port without a customer, or a new one, belongs to ``customer``.
 
     Raises FoundPortOfAnother. Raises FoundPortUnknown if the port does not exist, and ``customer`` is None or
     VPP does not report the speed.

@@ -38,8 +38,7 @@ class EndAnswer:
 def stored_answers(
     router: Router, vlls: Iterable[UUID]
 ) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:
-    """Return the router's last answers about the ends of these VLLs, including ends that have left the
-    router.
+    """Return the router's last answers about the ends of these VLLs, also about ends that have left it.
 
     Keys: (VLL id, side). Values: (status, revision, reason, policed).
     """

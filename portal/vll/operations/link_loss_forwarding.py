@@ -96,8 +96,7 @@ class EndLink:
     def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
         """Return whether the link may be missing only because the port was just set up again.
 
-        True for a loss that began at most SETTLING after ``set_up_at``, or less than ``timing.down`` before
-        it.
+        True for a loss that began until SETTLING after ``set_up_at``, or less than ``timing.down`` before it.
         """
         if set_up_at is None or self.since is None:
             return False

@@ -83,8 +83,7 @@ def plan_of(order: Order) -> PlanResult | None:
 def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
     """Return the state of a plan.
 
-    A plan is stale if the lines of one of its routers have changed since. The answer of that router may then
-    be outdated.
+    A plan is stale if the lines of a router have changed since: its answer may then be outdated.
     """
     if plan.finished_at is None:
         return PlanState.UNDER_WAY if now - plan.requested_at < GIVEN_UP else PlanState.LOST
@@ -96,8 +95,7 @@ def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
 def plan_check(order: Order, plan_id: UUID, *, now: datetime) -> None:
     """Check that this is a finished and valid plan of the order, with answers from all routers.
 
-    Raises PlanIsStale, PlanIsIncomplete. A refusal in the plan is not checked here: the approval raises it
-    again.
+    Raises PlanIsStale, PlanIsIncomplete. A refusal in the plan is not checked: the approval raises it.
     """
     plan = order.plans.filter(pk=plan_id).first()
     if plan is None or state_of(plan, now=now) != PlanState.READY:

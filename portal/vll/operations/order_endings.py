@@ -221,8 +221,7 @@ def unapproved_order_end(
 def removal_values(vll: Vll) -> dict[str, Any]:
     """Return field values of the next revision, which removes both ends.
 
-    If the removal undoes an adoption, the portal only stops managing the line, because the line existed
-    before.
+    If the removal undoes an adoption, the portal only stops managing the line, which existed before.
     """
     adopting = vll.handover in (Handover.ADOPT, Handover.ADOPTED)
     return {

@@ -183,16 +183,14 @@ def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
 def largest_frame(path: TunnelPath) -> int:
     """Return the size of the largest test frame in the probe, in bytes.
 
-    In the probe's tunnel, the IP packet of this frame is as large as the largest IP packet of the lines on
-    the path.
+    In the probe's tunnel, the IP packet of this frame is as large as the largest of the lines on the path.
     """
     return path.needed_ip_mtu - _overhead(path)
 
 
 @transaction.atomic
 def path_probe_finish(probed: TunnelPath, findings: Findings, *, now: datetime) -> None:
-    """Store the results of the test frames on the path ``probed``, and announce the start or end of a black
-    hole.
+    """Store the results of the test frames on ``probed``, and announce the start or end of a black hole.
 
     Results for an older revision of the probe are ignored.
     """

@@ -129,8 +129,7 @@ def router_calibration_set(
     now: datetime,
     accept_affected: bool = False,
 ) -> None:
-    """Use this calibration for the weights of the router's ends from now on; None restores the shipped cost
-    table.
+    """Use this calibration for the weights of the router's ends; None restores the shipped cost table.
 
     Raises Retired. Raises CoresBelowBooked if a transport becomes heavier and the bookings then exceed the
     router's cores, unless ``accept_affected`` is True. Nothing changes if the router has these figures

@@ -88,11 +88,9 @@ def drain_end(
     accept_affected: bool = False,
     with_maintenance: bool = False,
 ) -> None:
-    """Let paths use the router again. The maintenance of the router goes on, unless ``with_maintenance`` ends
-    it too.
+    """Let paths use the router again. Its maintenance goes on, unless ``with_maintenance`` ends it too.
 
-    Raises LinesAffected. With ``with_maintenance``, also raises RouterIsDead for a router that was declared
-    dead.
+    Raises LinesAffected. With ``with_maintenance``, also raises RouterIsDead for a dead router.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.drained_since is not None:

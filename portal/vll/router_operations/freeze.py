@@ -106,8 +106,7 @@ def freeze_acknowledge(*, router: Router, user: User, now: datetime) -> None:
 def freeze_reported(*, router: Router, report: FreezeReport | None, now: datetime) -> None:
     """Process the freeze in an agent's report.
 
-    ``report``: a freeze by the portal or by an operator on the router, which may have ended; None for no
-    freeze.
+    ``report``: a freeze by the portal or by an operator on the router, which may have ended; or None.
     """
     locked = _lock(router)
     if report is not None:
