@@ -205,7 +205,8 @@ def _round_trip(end: End, test: ActivationTest) -> dict[str, int] | None:
     }
 
 
-COUNT = 10
+# The number of frames of each size in a probe of a path.
+_PROBE_COUNT = 10
 
 
 def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
@@ -221,7 +222,8 @@ def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
         try:
             # One warm-up round is enough. If a path carries no frames at all, other alarms report it. Many
             # such paths must not delay the probes of the other paths.
-            findings = run(probe, largest=largest_frame(path), sizes=SIZES[:1], count=COUNT, warm_up_rounds=1)
+            largest = largest_frame(path)
+            findings = run(probe, largest=largest, sizes=SIZES[:1], count=_PROBE_COUNT, warm_up_rounds=1)
         except NotSent as error:
             log.warning(
                 "probe",
