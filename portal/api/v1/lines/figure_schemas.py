@@ -218,11 +218,11 @@ def parameters(span: str, *, steps: Sequence[int] = (), unit: bool = False) -> l
         OpenApiParameter("to", _WHEN, description="Default: now."),
     ]
     if steps:
-        about = "Seconds; by default chosen by the range."
-        found.append(OpenApiParameter("step", int, enum=steps, description=about))
+        step = "Seconds; by default chosen by the range."
+        found.append(OpenApiParameter("step", int, enum=steps, description=step))
     if unit:
-        about = "The unit of the counts; default: bits."
-        found.append(OpenApiParameter("unit", str, enum=UNITS, description=about))
+        counted = "The unit of the counts; default: bits."
+        found.append(OpenApiParameter("unit", str, enum=UNITS, description=counted))
     return found
 
 
@@ -266,7 +266,7 @@ class UnitField(serializers.ChoiceField):
         return Unit[super().to_internal_value(data).upper()]
 
 
-class RangeQuerySerializer(serializers.Serializer[Any]):
+class RangeQuery(serializers.Serializer[Any]):
     """The query of a report: ``from`` and ``to``. The default range is the last 30 days."""
 
     default_span = timedelta(days=30)
@@ -288,20 +288,20 @@ class RangeQuerySerializer(serializers.Serializer[Any]):
         return {"since": since, "until": until, "now": now, **attrs}
 
 
-class AvailabilityQuerySerializer(RangeQuerySerializer):
+class AvailabilityQuery(RangeQuery):
     """The query of an availability report: a range, and ``period``, the length of each part of the report."""
 
     period = serializers.ChoiceField(choices=PERIODS, required=False, default="day")
 
 
-class PortThroughputQuerySerializer(RangeQuerySerializer):
+class PortThroughputQuery(RangeQuery):
     """The query of a port's throughput. The default range is the last day. The step cannot be chosen."""
 
     default_span = timedelta(days=1)
     unit = UnitField()
 
 
-class LossesQuerySerializer(RangeQuerySerializer):
+class LossesQuery(RangeQuery):
     """The query of frame losses. The default range is the last day.
 
     ``step`` is in seconds. The default step is the finest available step with at most 1,000 points.
@@ -311,13 +311,13 @@ class LossesQuerySerializer(RangeQuerySerializer):
     step = serializers.IntegerField(source="step_s", default=None, min_value=1, max_value=86_400)
 
 
-class LatencyQuerySerializer(LossesQuerySerializer):
+class LatencyQuery(LossesQuery):
     """The query of round-trip times. The default range is the last hour."""
 
     default_span = timedelta(hours=1)
 
 
-class ThroughputQuerySerializer(LatencyQuerySerializer):
+class ThroughputQuery(LatencyQuery):
     """The query of a throughput graph. The default range is the last hour."""
 
     unit = UnitField()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from portal.api.rest.csv_response import CsvRenderer, csv_response
 from portal.api.rest.permission_classes import NocOnly, caller
 from portal.api.rest.strict_fields import validated
-from portal.api.v1.lines import figure_schemas as figures
+from portal.api.v1.lines import figure_schemas as schemas
 from portal.api.v1.lines.serializers import visible_line
 from portal.core import clock
 from portal.core.db.replica import from_replica
@@ -36,8 +36,6 @@ from portal.vll.models import Vll
 _TIMES = ("availability", "known_ratio", "up_s", "down_s", "unknown_s", "maintenance_s")
 _LOSS = ("sent", "policed", "delivered", "loss_ratio", "bound_ratio")
 _P95 = {"in": "in_bps", "out": "out_bps", "max": "max_bps", "missing": "missing"}
-
-
 HEADING = [
     *("month", "vll", "customer", "description"),
     *_TIMES,
@@ -67,31 +65,22 @@ def month_row(vll: Vll, figures: dict[str, Any]) -> list[object]:
     ]
 
 
-def _query(kind: type[figures.RangeQuerySerializer], request: Request) -> dict[str, Any]:
+def _query(kind: type[schemas.RangeQuery], request: Request) -> dict[str, Any]:
     return validated(kind, request.query_params)
 
 
-class LineView(APIView):
-    """A view of the figures of a VLL, which may be read from a replica.
+def _of_line(
+    request: Request, vll: Vll, kind: type[schemas.RangeQuery], read: Callable[..., dict[str, Any]]
+) -> dict[str, Any]:
+    """Return ``read(vll=vll, ...)`` with the query of the request, which ``kind`` validates.
 
-    ``prefetched``: rows that the figures need. They come from the primary, like the line itself.
+    It may be read from a replica. The line and its prefetched rows come from the primary.
     """
-
-    prefetched: ClassVar[tuple[str, ...]] = ()
-
-    def found(
-        self,
-        request: Request,
-        pk: UUID,
-        kind: type[figures.RangeQuerySerializer],
-        read: Callable[..., dict[str, Any]],
-    ) -> dict[str, Any]:
-        """Return ``read(vll=..., ...)`` with the parameters of the request, which ``kind`` validates."""
-        vll, query = visible_line(request, pk, *self.prefetched), _query(kind, request)
-        return from_replica(request, lambda: read(vll=vll, **query))
+    query = _query(kind, request)
+    return from_replica(request, lambda: read(vll=vll, **query))
 
 
-class ThroughputView(LineView):
+class ThroughputView(APIView):
     """Throughput of a VLL in bit/s or packet/s, in and out, for each end. A value is null for a time without
     counts.
     """
@@ -99,55 +88,56 @@ class ThroughputView(LineView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        parameters=figures.parameters("an hour", steps=STEPS_S, unit=True),
-        responses={200: figures.THROUGHPUT},
+        parameters=schemas.parameters("an hour", steps=STEPS_S, unit=True),
+        responses={200: schemas.THROUGHPUT},
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response(self.found(request, pk, figures.ThroughputQuerySerializer, throughput))
+        return Response(_of_line(request, visible_line(request, pk), schemas.ThroughputQuery, throughput))
 
 
-class ThroughputCsvView(LineView):
+class ThroughputCsvView(APIView):
     """Throughput of a VLL as CSV. A cell without a measured value is empty."""
 
     permission_classes = [IsAuthenticated]
     renderer_classes = [CsvRenderer, JSONRenderer]
 
     @extend_schema(
-        parameters=figures.parameters("an hour", steps=STEPS_S, unit=True),
+        parameters=schemas.parameters("an hour", steps=STEPS_S, unit=True),
         responses={(200, "text/csv"): {"type": "string"}},
     )
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
-        found = self.found(request, pk, figures.ThroughputQuerySerializer, throughput)
-        return csv_response(f"throughput-{pk}.csv", _rows(visible_line(request, pk), found))
+        vll = visible_line(request, pk)
+        found = _of_line(request, vll, schemas.ThroughputQuery, throughput)
+        return csv_response(f"throughput-{pk}.csv", _rows(vll, found))
 
 
-class LatencyView(LineView):
+class LatencyView(APIView):
     """Round-trip times between the two routers of a VLL (shortest, mean and longest, in µs), and lost
     packets.
     """
 
     permission_classes = [IsAuthenticated]
-    prefetched = ("ends__port",)
 
     @extend_schema(
-        parameters=figures.parameters("an hour", steps=LATENCY_STEPS_S), responses={200: figures.LATENCY}
+        parameters=schemas.parameters("an hour", steps=LATENCY_STEPS_S), responses={200: schemas.LATENCY}
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response(self.found(request, pk, figures.LatencyQuerySerializer, latency))
+        vll = visible_line(request, pk, "ends__port")
+        return Response(_of_line(request, vll, schemas.LatencyQuery, latency))
 
 
-class PercentilesView(LineView):
+class PercentilesView(APIView):
     """The final 95th percentiles of each month. A month is final when no more samples of it can arrive."""
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(responses={200: figures.PERCENTILES})
+    @extend_schema(responses={200: schemas.PERCENTILES})
     def get(self, request: Request, pk: UUID) -> Response:
         vll = visible_line(request, pk)
         return Response({"results": from_replica(request, lambda: frozen_percentiles(vll_id=vll.pk))})
 
 
-class MonthsCsvView(LineView):
+class MonthsCsvView(APIView):
     """Availability, frame loss and 95th percentiles by month as CSV. A cell without a measured value is
     empty.
     """
@@ -163,20 +153,20 @@ class MonthsCsvView(LineView):
         return csv_response(f"months-{vll.pk}.csv", chain([HEADING], rows))
 
 
-class AvailabilityView(LineView):
+class AvailabilityView(APIView):
     """Availability of a VLL while it was in service, from its oper status, by day or month (UTC)."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        parameters=[*figures.parameters("30 days"), OpenApiParameter("period", str, enum=PERIODS)],
-        responses={200: figures.AVAILABILITY},
+        parameters=[*schemas.parameters("30 days"), OpenApiParameter("period", str, enum=PERIODS)],
+        responses={200: schemas.AVAILABILITY},
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response(self.found(request, pk, figures.AvailabilityQuerySerializer, availability))
+        return Response(_of_line(request, visible_line(request, pk), schemas.AvailabilityQuery, availability))
 
 
-class LossView(LineView):
+class LossView(APIView):
     """Frame loss of a VLL in both directions, from the counters of both ends, and the frames that its routers
     dropped.
 
@@ -185,19 +175,19 @@ class LossView(LineView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(parameters=figures.parameters("30 days"), responses={200: figures.LOSS})
+    @extend_schema(parameters=schemas.parameters("30 days"), responses={200: schemas.LOSS})
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response(self.found(request, pk, figures.RangeQuerySerializer, _loss))
+        return Response(_of_line(request, visible_line(request, pk), schemas.RangeQuery, _loss))
 
 
-class PolicingView(LineView):
+class PolicingView(APIView):
     """The traffic that the policers at each end of a VLL forwarded and dropped."""
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(parameters=figures.parameters("30 days"), responses={200: figures.POLICING})
+    @extend_schema(parameters=schemas.parameters("30 days"), responses={200: schemas.POLICING})
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response(self.found(request, pk, figures.RangeQuerySerializer, policed))
+        return Response(_of_line(request, visible_line(request, pk), schemas.RangeQuery, policed))
 
 
 def _loss(**query: Any) -> dict[str, Any]:
@@ -216,13 +206,13 @@ class RouterLossesView(APIView):
     permission_classes = [NocOnly]
 
     @extend_schema(
-        parameters=figures.parameters("a day", steps=STEPS_S), responses={200: figures.ROUTER_LOSSES}
+        parameters=schemas.parameters("a day", steps=STEPS_S), responses={200: schemas.ROUTER_LOSSES}
     )
     def get(self, request: Request, pk: int) -> Response:
         """The losses of a router: losses of its interfaces, packets for unknown tunnels, fragments, and free
         buffers.
         """
-        query = _query(figures.LossesQuerySerializer, request)
+        query = _query(schemas.LossesQuery, request)
         return Response(router_losses(router=get_object_or_404(Router, pk=pk), **query))
 
 
@@ -230,11 +220,11 @@ class LinkLossesView(APIView):
     permission_classes = [NocOnly]
 
     @extend_schema(
-        parameters=figures.parameters("a day", steps=STEPS_S), responses={200: figures.LINK_LOSSES}
+        parameters=schemas.parameters("a day", steps=STEPS_S), responses={200: schemas.LINK_LOSSES}
     )
     def get(self, request: Request, pk: int) -> Response:
         """The losses of both interfaces of a backbone link."""
-        query = _query(figures.LossesQuerySerializer, request)
+        query = _query(schemas.LossesQuery, request)
         return Response(link_losses(link=get_object_or_404(BackboneLink, pk=pk), **query))
 
 
@@ -244,9 +234,9 @@ class PortThroughputView(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        parameters=figures.parameters("a day", unit=True), responses={200: figures.PORT_THROUGHPUT}
+        parameters=schemas.parameters("a day", unit=True), responses={200: schemas.PORT_THROUGHPUT}
     )
     def get(self, request: Request, pk: int) -> Response:
         port = get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
-        query = _query(figures.PortThroughputQuerySerializer, request)
+        query = _query(schemas.PortThroughputQuery, request)
         return Response(from_replica(request, lambda: port_throughput(port=port, **query)))
