@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -24,46 +23,65 @@ class Severity(models.IntegerChoices):
 
 
 class Kind(models.TextChoices):
-    """The kinds of alarms. The labels are used as headings and as options of a filter."""
+    """The kinds of alarms, with their severity. The labels are headings, and options of a filter."""
 
-    REPORTS_AWAY = "reports_away", _("No reports from any router")
-    ROUTER_SILENT = "router_silent", _("Routers silent")
-    VPP_AWAY = "vpp_away", _("Routers without a VPP")
-    VPP_HANGS = "vpp_hangs", _("Routers whose VPP hangs and must be restarted")
-    PATH_DOWN = "path_down", _("Paths down")
-    PORT_DOWN = "port_down", _("Ports without link")
-    PORT_SLOW = "port_slow", _("Ports slower than agreed")
-    LINE_DOWN = "line_down", _("Lines down")
-    BLACK_HOLE = "black_hole", _("MTU black holes")
-    TROUBLE = "trouble", _("Trouble reported by customers")
-    ROUTER_DIFFERS = "router_differs", _("Routers with configuration drift")
-    LINE_DIFFERS = "line_differs", _("Lines with configuration drift")
-    CONTESTED = "contested", _("Configuration of lines changed by somebody else")
-    VLAN_LOSS = "vlan_loss", _("Lines whose VLAN a router does not recognize")
-    LOSSES = "losses", _("Backbone interfaces losing frames")
-    ORDER_OVERDUE = "order_overdue", _("Overdue orders")
-    ORDER_FAILED = "order_failed", _("Orders that failed in the last day and were not retried")
-    AGENT_AHEAD = "agent_ahead", _("Agents ahead of the database")
-    RELAY = "relay", _("Messages that the relay has not sent")
-    QUEUE_UNSERVED = "queue_unserved", _("Queues without a worker")
-    FEW_BUFFERS = "few_buffers", _("Routers short of buffers")
-    TEST_FAILED = "test_failed", _("Failed activation tests")
-    UNCONFIRMED = "unconfirmed", _("Removed lines that routers have not confirmed")
-    LINK_MTU = "link_mtu", _("Links with conflicting MTUs")
-    LINK_INTERFACE = "link_interface", _("Links with a missing interface")
-    FILES_ASIDE = "files_aside", _("Agents with unusable files")
-    CERTIFICATE_ENDS = "certificate_ends", _("Router certificates that expire soon and were not renewed")
+    severity: Severity
+
+    def __new__(cls, value: str, severity: Severity) -> Self:
+        kind = str.__new__(cls, value)
+        kind._value_, kind.severity = value, severity
+        return kind
+
+    REPORTS_AWAY = "reports_away", Severity.CRITICAL, _("No reports from any router")
+    ROUTER_SILENT = "router_silent", Severity.CRITICAL, _("Routers silent")
+    VPP_AWAY = "vpp_away", Severity.CRITICAL, _("Routers without a VPP")
+    VPP_HANGS = "vpp_hangs", Severity.CRITICAL, _("Routers whose VPP hangs and must be restarted")
+    PATH_DOWN = "path_down", Severity.CRITICAL, _("Paths down")
+    PORT_DOWN = "port_down", Severity.MAJOR, _("Ports without link")
+    PORT_SLOW = "port_slow", Severity.MAJOR, _("Ports slower than agreed")
+    LINE_DOWN = "line_down", Severity.MAJOR, _("Lines down")
+    BLACK_HOLE = "black_hole", Severity.MAJOR, _("MTU black holes")
+    TROUBLE = "trouble", Severity.MAJOR, _("Trouble reported by customers")
+    ROUTER_DIFFERS = "router_differs", Severity.MAJOR, _("Routers with configuration drift")
+    LINE_DIFFERS = "line_differs", Severity.MAJOR, _("Lines with configuration drift")
+    CONTESTED = "contested", Severity.MAJOR, _("Configuration of lines changed by somebody else")
+    VLAN_LOSS = "vlan_loss", Severity.MAJOR, _("Lines whose VLAN a router does not recognize")
+    LOSSES = "losses", Severity.MAJOR, _("Backbone interfaces losing frames")
+    ORDER_OVERDUE = "order_overdue", Severity.MAJOR, _("Overdue orders")
+    ORDER_FAILED = (
+        "order_failed",
+        Severity.MAJOR,
+        _("Orders that failed in the last day and were not retried"),
+    )
+    AGENT_AHEAD = "agent_ahead", Severity.MAJOR, _("Agents ahead of the database")
+    RELAY = "relay", Severity.MAJOR, _("Messages that the relay has not sent")
+    QUEUE_UNSERVED = "queue_unserved", Severity.MAJOR, _("Queues without a worker")
+    FEW_BUFFERS = "few_buffers", Severity.MINOR, _("Routers short of buffers")
+    TEST_FAILED = "test_failed", Severity.MINOR, _("Failed activation tests")
+    UNCONFIRMED = "unconfirmed", Severity.MINOR, _("Removed lines that routers have not confirmed")
+    LINK_MTU = "link_mtu", Severity.MINOR, _("Links with conflicting MTUs")
+    LINK_INTERFACE = "link_interface", Severity.MINOR, _("Links with a missing interface")
+    FILES_ASIDE = "files_aside", Severity.MINOR, _("Agents with unusable files")
+    CERTIFICATE_ENDS = (
+        "certificate_ends",
+        Severity.MINOR,
+        _("Router certificates that expire soon and were not renewed"),
+    )
     # The stored name is that of release 0.1.0, whose alarm was about the samples of the wrong clock.
-    CLOCK_WRONG = "quarantine", _("Routers with a wrong clock")
-    MAILS = "mails", _("Mail that the mail server does not accept")
-    WEBHOOK = "webhook", _("Disabled webhooks")
-    NETBOX = "netbox", _("NetBox does not answer, or was last read too long ago")
-    NETBOX_LINES = "netbox_lines", _("Lines that NetBox refuses")
-    PATH_UNHEARD = "path_unheard", _("Paths that cannot be watched: UDP port 4784 may be filtered")
-    ORDER_PENDING_APPROVAL = "order_held", _("Orders pending approval")
-    WITHHELD = "withheld", _("Routers locked, frozen or under maintenance")
-    PORT_FULL = "port_full", _("Ports almost fully booked")
-    ROUTER_FULL = "router_full", _("Routers with almost fully booked cores")
+    CLOCK_WRONG = "quarantine", Severity.MINOR, _("Routers with a wrong clock")
+    MAILS = "mails", Severity.MINOR, _("Mail that the mail server does not accept")
+    WEBHOOK = "webhook", Severity.MINOR, _("Disabled webhooks")
+    NETBOX = "netbox", Severity.MINOR, _("NetBox does not answer, or was last read too long ago")
+    NETBOX_LINES = "netbox_lines", Severity.MINOR, _("Lines that NetBox refuses")
+    PATH_UNHEARD = (
+        "path_unheard",
+        Severity.WARNING,
+        _("Paths that cannot be watched: UDP port 4784 may be filtered"),
+    )
+    ORDER_PENDING_APPROVAL = "order_held", Severity.WARNING, _("Orders pending approval")
+    WITHHELD = "withheld", Severity.WARNING, _("Routers locked, frozen or under maintenance")
+    PORT_FULL = "port_full", Severity.WARNING, _("Ports almost fully booked")
+    ROUTER_FULL = "router_full", Severity.WARNING, _("Routers with almost fully booked cores")
 
 
 def kind_choices() -> list[tuple[str, Any]]:
@@ -74,18 +92,7 @@ def kind_choices() -> list[tuple[str, Any]]:
     return Kind.choices
 
 
-# The first kind of each severity. The kinds are declared in the order of their severity.
-_FIRST = {
-    Kind.REPORTS_AWAY: Severity.CRITICAL,
-    Kind.PORT_DOWN: Severity.MAJOR,
-    Kind.FEW_BUFFERS: Severity.MINOR,
-    Kind.PATH_UNHEARD: Severity.WARNING,
-}
-_SEVERITIES = accumulate((_FIRST.get(kind, Severity.CRITICAL) for kind in Kind), max)
-SEVERITIES: dict[Kind, Severity] = dict(zip(Kind, _SEVERITIES, strict=True))
-
-
-# The name of an object that exists only once: the relay, the mail server, the agent API or NetBox.
+# The name of an object that exists only once: the agent API, the mail server or NetBox.
 PORTAL = "portal"
 
 

@@ -16,7 +16,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from portal.alarms import line_alarms, portal_alarms, router_alarms
-from portal.alarms.kinds import SEVERITIES, AlarmCondition, Kind
+from portal.alarms.kinds import AlarmCondition, Kind
 from portal.alarms.models import Alarm, AlarmRound
 from portal.diagnosis.health import in_service_counts
 from portal.vll.models import Vll
@@ -128,7 +128,7 @@ def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:
         Alarm(
             kind=each.kind,
             object=each.object,
-            severity=SEVERITIES[each.kind],
+            severity=each.kind.severity,
             raised_at=min(each.since or now, now),
             **_content(each),
         )

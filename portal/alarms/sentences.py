@@ -99,7 +99,7 @@ def headline(kind: str) -> str:
 
 def kind_label(kind: str) -> str:
     """Return the heading of a kind. If this release does not know the kind, return its stored name."""
-    return str(Kind(kind).label) if kind in HEADLINES else kind
+    return str(dict(Kind.choices).get(kind, kind))
 
 
 def note(kind: str, facts: Facts) -> str:
