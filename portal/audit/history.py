@@ -61,17 +61,17 @@ def object_history(model: type[models.Model], pk: int) -> list[Change]:
 
     The caller must have checked that the reader may know the row.
     """
-    return _with_owned(model, pk, "")
+    return _with_owned(model, pk)
 
 
 def router_history(pk: int) -> list[Change]:
     """Return the newest changes of a router and its certificates, freezes and enrolments, newest first."""
-    return _with_owned(Router, pk, "router_id", RouterCertificate, RouterEnrolment, RouterFreeze)
+    return _with_owned(Router, pk, RouterCertificate, RouterEnrolment, RouterFreeze)
 
 
 def customer_history(pk: int) -> list[Change]:
     """Return the newest changes of a customer, its members, invitations and reservations, newest first."""
-    return _with_owned(Customer, pk, "customer_id", Membership, Invitation, Reservation)
+    return _with_owned(Customer, pk, Membership, Invitation, Reservation)
 
 
 def person_history(pk: int) -> list[Change]:
@@ -80,21 +80,21 @@ def person_history(pk: int) -> list[Change]:
     Means to sign in are addresses, external identities, the second factor and API tokens. The newest change
     is first.
     """
-    owned = (Membership, ApiToken, Authenticator, EmailAddress, SocialAccount, MailOptOut)
-    return _with_owned(User, pk, "user_id", *owned)
+    return _with_owned(User, pk, Membership, ApiToken, Authenticator, EmailAddress, SocialAccount, MailOptOut)
 
 
-def _with_owned(model: type[models.Model], pk: int, owner: str, *owned: type[models.Model]) -> list[Change]:
-    """Return the newest changes of a row, and of all rows of ``owned`` that its ``owner`` ever had."""
+def _with_owned(model: type[models.Model], pk: int, *owned: type[models.Model]) -> list[Change]:
+    """Return the newest changes of a row, and of all rows of ``owned`` that ever belonged to it."""
     found = changes(model, {pk: _name(model)})
     for each in owned:
-        # All rows that ever belonged to the owner, including deleted rows.
-        among = EVENTS[each].objects.filter(**{owner: pk}).values("pgh_obj_id")
+        # The events also have the ids of deleted rows.
+        among = EVENTS[each].objects.filter(**{f"{model._meta.model_name}_id": pk}).values("pgh_obj_id")
         found += changes(each, _name(each), among=among)
     return sorted(found, key=lambda change: (change.at, change.number), reverse=True)[:SHOWN]
 
 
 def _name(model: type[models.Model]) -> str:
+    """Return the name of rows of the model in ``Change.what``. The API calls a reservation a hold."""
     return "hold" if model is Reservation else model._meta.model_name or ""
 
 
