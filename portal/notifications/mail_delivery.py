@@ -37,11 +37,10 @@ _NAMES_RECIPIENT = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
 
 
 def mails_call(*, now: datetime) -> int:
-    """Send a task for each mail that is due. Of ``_AT_ONCE`` mails at most, tasks may wait for a worker.
+    """Send tasks for the ``_AT_ONCE`` mails that are due longest. Return the number of sent tasks.
 
-    Return the number of tasks.
-
-    Mails of kinds that this release does not know are left to workers of a newer release.
+    A mail gets no task if its last task may still wait for a worker. Mails of kinds that this release does
+    not know are left to workers of a newer release.
     """
     due = Mail.objects.filter(_free(now), next_try_at__lte=now, kind__in=MAILED_KINDS)
     rows = due.order_by("next_try_at").values_list("pk", flat=True)[:_AT_ONCE]
