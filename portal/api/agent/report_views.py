@@ -1,13 +1,13 @@
 """Requests of agents: reports, and questions about a line (docs/reference/agent-reports.md)."""
 
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from django.db.models import QuerySet
 from msgspec import Meta, Struct
 
 from portal.api.agent.client_certificate import report_endpoint
 from portal.core import clock
+from portal.core.quantities import uuid_of
 from portal.core.strict_json import Etag
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.inventory.models import Router
@@ -118,7 +118,6 @@ def line(router: Router, request: _Document) -> dict[str, Any]:
 def _lines(router: Router, text: str) -> QuerySet[Vll]:
     here = Vll.objects.filter(ends__port__router=router).exclude(lifecycle__in=TERMINAL_LIFECYCLES).distinct()
     rows = here.select_related("customer").order_by("created_at", "pk")
-    try:
-        return rows.filter(pk=UUID(text))
-    except ValueError:
-        return rows.filter(description__iexact=text.replace("\0", ""))
+    if line_id := uuid_of(text):
+        return rows.filter(pk=line_id)
+    return rows.filter(description__iexact=text.replace("\0", ""))

@@ -87,13 +87,6 @@ class DocumentedOperation(AutoSchema):
         operation["responses"] |= problem_responses(self.registry, statuses, orders=orders)
         return operation
 
-    def _is_create_operation(self) -> bool:
-        """Return True also for a ``POST`` to a list of the inventory.
-
-        The views of these lists add an object without DRF's mixin.
-        """
-        return super()._is_create_operation() or (self.method == "POST" and hasattr(self.view, "writes"))
-
     def get_summary(self) -> str | None:
         """Return the first sentence of the description."""
         first_paragraph = self.get_description().split("\n\n")[0].replace("\n", " ")

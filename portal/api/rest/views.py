@@ -44,8 +44,8 @@ class VisibleRows(generics.GenericAPIView[Row]):
             return super().get_queryset()
         if getattr(self, "swagger_fake_view", False):
             # The schema is generated without a caller, and needs only the model.
-            model: type[Row] = self.serializer_class.Meta.model  # type: ignore[union-attr]
-            return QuerySet(model).none()
+            serializer: Any = self.serializer_class
+            return QuerySet[Row](serializer.Meta.model).none()
         return self.visible_rows()
 
     def visible_rows(self) -> QuerySet[Row]:

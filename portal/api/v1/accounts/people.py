@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from rest_framework import generics, serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -22,7 +22,7 @@ from portal.api.rest.pagination import KeysetPagination
 from portal.api.rest.partial_update import changed_members
 from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, ProvesIdentity, caller
 from portal.api.rest.strict_fields import StrictBooleanField, StrictSerializer, check
-from portal.api.rest.views import ConditionalRetrieveView, VisibleListView, VisibleRowView
+from portal.api.rest.views import ConditionalRetrieveView, VisibleRowView
 from portal.api.v1.accounts.provenance import END, ProvenanceSerializer, chosen
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
@@ -59,7 +59,7 @@ def _people(user: User) -> QuerySet[User]:
     return with_second_factor(found)
 
 
-class NocStaffView(VisibleListView[User]):
+class NocStaffView(generics.ListAPIView[User]):
     """The NOC staff, including closed accounts. For NOC staff."""
 
     permission_classes = [IsNoc]

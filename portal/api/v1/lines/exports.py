@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
+from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -17,7 +18,7 @@ from portal.api.rest.csv_response import CsvRenderer, csv_response, owners_of
 from portal.api.rest.list_filters import MonthField, MonthFilters, VllFilters
 from portal.api.rest.pagination import NewestVllFirst, parts_of
 from portal.api.rest.permission_classes import caller
-from portal.api.rest.views import VisibleListView, confirmed
+from portal.api.rest.views import confirmed
 from portal.api.v1.lines.line_figures import HEADING, month_row
 from portal.core import clock
 from portal.core.db.replica import from_replica, will_be_streamed
@@ -33,7 +34,7 @@ _OF_A_LINE = tuple(each.column for each in LINE if each.exported)
 _OF_AN_END = tuple(each.name for each in END if each.name != "port")
 
 
-class VllsCsvView(VisibleListView[Vll]):
+class VllsCsvView(generics.ListAPIView[Vll]):
     """All VLLs that you may see as CSV, newest first, with the filters of their list."""
 
     permission_classes = [IsAuthenticated]
@@ -54,7 +55,7 @@ class VllsCsvView(VisibleListView[Vll]):
         )
 
 
-class MonthCsvView(VisibleListView[Vll]):
+class MonthCsvView(generics.ListAPIView[Vll]):
     """The figures of your VLLs in a month (UTC) as CSV: availability, frame loss and 95th percentiles.
 
     It has a row for each VLL that you may see and that was in service in the month. A cell without a measured
