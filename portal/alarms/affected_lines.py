@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q, QuerySet
 
 from portal.alarms.kinds import Affected, Kind
+from portal.core.db.statements import rows_of
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.path_status import lines_beyond
 from portal.vll.states import Lifecycle, OperStatus
@@ -33,9 +33,7 @@ def on_routers(routers: Collection[int]) -> dict[int, Affected]:
     """Return the lines in service that end on each router, by the router's id."""
     if not routers:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(_ON_ROUTERS, [list(routers)])
-        rows: list[Any] = cursor.fetchall()
+    rows = rows_of(_ON_ROUTERS, [list(routers)])
     return dict(zip([row[0] for row in rows], named([row[1:] for row in rows]), strict=True))
 
 

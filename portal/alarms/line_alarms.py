@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
 from portal.alarms.kinds import Affected, AlarmCondition, Kind
 from portal.alarms.router_alarms import troubled_routers
 from portal.core.clock import to_time
+from portal.core.db.statements import rows_of
 from portal.core.network.path_bfd import LISTENING
 from portal.core.reader_texts import in_english
 from portal.diagnosis.models import TroubleReport
@@ -272,9 +272,7 @@ def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[AlarmCondi
 
     Only paths with a session on both routers count (see is_path_down).
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})
-        rows = cursor.fetchall()
+    rows = rows_of(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})
     kind = Kind.PATH_DOWN if state == "down" else Kind.PATH_UNHEARD
     for a, z, family, a_name, z_name, since in rows:
         yield AlarmCondition(
@@ -300,9 +298,7 @@ GROUP BY a.id, z.id, family(path.local) ORDER BY a.name, z.name, 3
 
 
 def _causes(query: str, **params: Any) -> list[_Cause]:
-    with connection.cursor() as cursor:
-        cursor.execute(query, params)
-        rows: list[tuple[str, datetime | None, int, int, list[UUID]]] = cursor.fetchall()
+    rows: list[tuple[str, datetime | None, int, int, list[UUID]]] = rows_of(query, params)
     affected = named([row[2:] for row in rows])
     return [
         _Cause(object, object.partition(":")[0], object.split(":")[1:], since, whom)

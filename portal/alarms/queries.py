@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
+from portal.core.db.statements import rows_of
 
 # Rounds run every few seconds. A round older than this is too old to be reliable.
 LATE_AFTER = timedelta(seconds=30)
@@ -88,10 +88,7 @@ def _silences(now: datetime) -> QuerySet[OperatorState]:
 
 def tally(now: datetime) -> list[Tally]:
     """Count the current alarms of each kind. A kind without alarms is left out."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TALLY, [now])
-        rows = cursor.fetchall()
-    return [Tally(*row) for row in rows]
+    return [Tally(*row) for row in rows_of(_TALLY, [now])]
 
 
 def last_round() -> AlarmRound | None:

@@ -9,11 +9,12 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
-from django.db import connection, models
+from django.db import models
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.audit.models import EVENTS
+from portal.core.db.statements import rows_of
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment, RouterFreeze
 from portal.notifications.models import MailOptOut
 from portal.vll.models import Order, Reservation, Vll, VllEnd
@@ -233,14 +234,11 @@ def _places(place: dict[str, int], by: str) -> list[tuple[str, int]]:
         f" WHERE pgh_id < {number:d}{only} ORDER BY pgh_id DESC LIMIT {PAGE_SIZE + 1})"
         for name, number in place.items()
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT what, pgh_id FROM ({' UNION ALL '.join(each)}) AS events"  # noqa: S608
-            f" ORDER BY at DESC, what, pgh_id DESC LIMIT {PAGE_SIZE + 1}",
-            [by] * len(each) if by else None,
-        )
-        found: list[tuple[str, int]] = cursor.fetchall()
-    return found
+    return rows_of(
+        f"SELECT what, pgh_id FROM ({' UNION ALL '.join(each)}) AS events"  # noqa: S608
+        f" ORDER BY at DESC, what, pgh_id DESC LIMIT {PAGE_SIZE + 1}",
+        [by] * len(each) if by else None,
+    )
 
 
 def _entries(name: str, numbers: list[int]) -> list[Entry]:

@@ -12,7 +12,6 @@ from typing import Any
 import redis
 from cryptography import x509
 from django.conf import settings
-from django.db import connection
 from django.db.models import Count, Exists, F, Max, Min, Model, OuterRef, Q, QuerySet
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -20,6 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from portal.allocation.models import PortVlanLease
 from portal.allocation.pool_usage import pool_counts
 from portal.core.background_work import queue_names
+from portal.core.db.statements import rows_of
 from portal.core.network.path_bfd import PathState
 from portal.core.redis_servers import broker_client, in_short
 from portal.inventory.models import FRESH, ObservedPath, Router, RouterSilence
@@ -101,9 +101,7 @@ def _open() -> Iterator[Metric]:
 
 
 def _ended() -> Iterator[Metric]:
-    with connection.cursor() as cursor:
-        cursor.execute(_ENDED, {"bounds": BOUNDS_S, "terminal": sorted(TERMINAL_ORDER_STATES)})
-        rows = cursor.fetchall()
+    rows = rows_of(_ENDED, {"bounds": BOUNDS_S, "terminal": sorted(TERMINAL_ORDER_STATES)})
     ended = CounterMetricFamily(
         "longline_orders_ended", "Orders that have ended, by their final state.", labels=["action", "state"]
     )

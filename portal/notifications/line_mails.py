@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Max, QuerySet
 
 from portal.core.db.sessions import AdvisoryLock
+from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.statements import execute
 from portal.events.models import Event
 from portal.inventory.models import RouterSilence
 from portal.notifications.line_fault_causes import (
@@ -62,8 +63,7 @@ def lines_collect(
     happened = [(event, event.vll_id) for event in events if event.vll_id and readers[event.pk]]
     if not happened:
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.MAILS])
+    execute("SELECT pg_advisory_xact_lock(%s)", [AdvisoryLock.MAILS])
     users = {user for event, _ in happened for user in readers[event.pk]}
     causes = {
         DOWN: causes_of_down({vll for event, vll in happened if event.kind == DOWN}, now=now),

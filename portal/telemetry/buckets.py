@@ -164,7 +164,7 @@ def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[
     cursor.execute(
         "SELECT DISTINCT step_s, extract(epoch FROM start_at)::bigint FROM telemetry_stale_bucket"
         " WHERE vll_id = %s AND step_s <= %s AND start_at >= %s AND start_at < %s",
-        [vll.pk, table.step_s, _time(starts.start), _time(starts.stop)],
+        [vll.pk, table.step_s, time_of(starts.start), time_of(starts.stop)],
     )
     stale: dict[int, set[int]] = {one.step_s: set() for one in ROLLUPS}
     for step_s, start in cursor.fetchall():
@@ -189,12 +189,12 @@ def _read(
         among = wanted if isinstance(wanted, range) else set(wanted)
         cursor.execute(
             _ROWS.format(table=table.name, columns=", ".join(columns)),
-            [vll.pk, _time(min(wanted)), _time(max(wanted))],
+            [vll.pk, time_of(min(wanted)), time_of(max(wanted))],
         )
         rows = {row[0]: row[1:] for row in cursor if row[0] in among and row[0] not in finer}
     if finer and table is FIVE_MINUTES:
         with transaction.atomic():
-            counted = counted_now(cursor, [(vll.pk, _time(start)) for start in finer], columns)
+            counted = counted_now(cursor, [(vll.pk, time_of(start)) for start in finer], columns)
         rows |= {int(row[1].timestamp()): row[2:] for row in counted}
     elif finer:
         below = ROLLUPS[ROLLUPS.index(table) - 1]
@@ -218,7 +218,7 @@ def _longer(
     merged = ", ".join(f"{put_together(column)}({column})" for column in columns)
     cursor.execute(
         _LONGER_ROWS.format(merged=merged, table=table.name, columns=", ".join(columns)),
-        [timedelta(seconds=starts.step), vll.pk, _time(starts.start), _time(starts.stop)],
+        [timedelta(seconds=starts.step), vll.pk, time_of(starts.start), time_of(starts.stop)],
     )
     marked = {start - start % starts.step for start in stale[table.step_s]}.intersection(starts)
     rows: Rows = {row[0]: row[1:] for row in cursor if row[0] not in marked}
@@ -240,11 +240,7 @@ _FIVE_MINUTES = (
 
 def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> list[tuple[Any, ...]]:
     """Return line, start and ``columns`` of the 5-minute buckets of many lines, in two or three queries."""
-    parameters: dict[str, Any] = {
-        "vlls": list(vlls),
-        "since": _time(starts.start),
-        "until": _time(starts.stop),
-    }
+    parameters = {"vlls": list(vlls), "since": time_of(starts.start), "until": time_of(starts.stop)}
     with transaction.atomic(), connection.cursor() as cursor:
         # Read the marks first: a bucket that is rolled up after this read can still be read from the samples.
         cursor.execute(_MARKED, parameters)
@@ -288,10 +284,10 @@ def _both(column: str, one: Any, other: Any) -> Any:
 def _of_samples(vll: Vll, starts: range, unit: Unit) -> tuple[dict[str, dict[int, Bucket]], bool]:
     parameters: dict[str, Any] = {
         "vll": vll.pk,
-        "since": _time(starts.start),
-        "until": _time(starts.stop),
+        "since": time_of(starts.start),
+        "until": time_of(starts.stop),
         "step": starts.step * 1000,
-        "reach": _time(starts.stop) + LONGEST_SAMPLE,
+        "reach": time_of(starts.stop) + LONGEST_SAMPLE,
     }
     found: dict[str, dict[int, Bucket]] = {side: {} for side in SIDES}
     any_simulated = False
@@ -326,5 +322,6 @@ FROM shared GROUP BY side, number
 """
 
 
-def _time(epoch_s: int) -> datetime:
+def time_of(epoch_s: int) -> datetime:
+    """Return the start of a bucket as a time."""
     return datetime.fromtimestamp(epoch_s, tz=UTC)

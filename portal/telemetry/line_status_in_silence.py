@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max, Q
 
+from portal.core.db.statements import rows_of
 from portal.inventory.models import FRESH, RouterSilence
 from portal.telemetry.buckets import counted_now
 from portal.telemetry.models import FrozenMonth, OperInterval, UnjudgedFiveMinutes
@@ -227,9 +228,7 @@ def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime]
     """Remove at most ``most`` unjudged buckets of the silence from the list. Return their starts, and whether
     the list has more.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE, {"silence": silence.pk, "most": most})
-        starts = sorted(start for (start,) in cursor.fetchall())
+    starts = sorted(start for (start,) in rows_of(_TAKE, {"silence": silence.pk, "most": most}))
     if silence.until is not None and (silence.judged_until or span[0]) < silence.until:
         # The silence is over. The verdict on its last whole bucket also applies to the rest of the silence
         # after the bucket.
@@ -241,20 +240,13 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
     """Return, for the buckets at ``starts``, when each line forwarded, and when the router shows evidence."""
     if not starts:
         return {}, []
-    parameters: dict[str, Any] = {
-        "router": router_id,
-        "starts": list(starts),
-        "first": starts[0],
-        "last": starts[-1],
-    }
+    parameters = {"router": router_id, "starts": list(starts), "first": starts[0], "last": starts[-1]}
     forwarded: Spans = {}
     spoken: set[Span] = set()
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNTED, parameters)
-        for vll, out, speaks in cursor.fetchall():
-            if out is not None:
-                forwarded[vll] = [(part.lower, part.upper) for part in out]
-            spoken.update((part.lower, part.upper) for part in speaks or ())
+    for vll, out, speaks in rows_of(_COUNTED, parameters):
+        if out is not None:
+            forwarded[vll] = [(part.lower, part.upper) for part in out]
+        spoken.update((part.lower, part.upper) for part in speaks or ())
     return forwarded, merged(spoken)
 
 
@@ -270,9 +262,7 @@ def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tup
         "over": min(spans[-1][1], now - REPORTING_DELAY - BUCKET),
         "most": _MOST_UNCOUNTED + 1,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_UNCOUNTED, parameters)
-        return list(cursor.fetchall())
+    return rows_of(_UNCOUNTED, parameters)
 
 
 def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID, datetime]]) -> list[Span]:
@@ -362,12 +352,10 @@ def _forwarded_in(spans: Spans, silence: Span, *, over: bool) -> Spans:
     if not parts:
         return {}
     vlls, since, until = (list(column) for column in zip(*parts, strict=True))
-    with connection.cursor() as cursor:
-        cursor.execute(_FORWARDED, {"vlls": vlls, "since": since, "until": until})
-        return {
-            vll: spoken_for(silence, [(part.lower, part.upper) for part in found], over=over)
-            for vll, found in cursor.fetchall()
-        }
+    return {
+        vll: spoken_for(silence, [(part.lower, part.upper) for part in found], over=over)
+        for vll, found in rows_of(_FORWARDED, {"vlls": vlls, "since": since, "until": until})
+    }
 
 
 def _moved(lines: Lines) -> dict[UUID, datetime]:
@@ -378,9 +366,8 @@ def _moved(lines: Lines) -> dict[UUID, datetime]:
 
 def _newest_interval() -> int:
     """Return the highest id of any interval, or 0. Later intervals of locked lines have higher ids."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NEWEST_INTERVAL)
-        return cursor.fetchone()[0] or 0
+    [(newest,)] = rows_of(_NEWEST_INTERVAL)
+    return newest or 0
 
 
 def _down_spans(routers: Iterable[int], span: Span) -> dict[int, list[Span]]:

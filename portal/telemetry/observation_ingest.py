@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from threading import BoundedSemaphore
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from msgspec.structs import astuple
 
 from portal.celery_tasks import CONVERGE_ROUTER
+from portal.core.db.statements import rows_of
 from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.path_bfd import wanted_watch
 from portal.events.task_requests import send_task
@@ -64,9 +65,8 @@ def unchanged_store(
         return False
     params = loads_of(router, report.interfaces, now)
     params |= {"sent_ms": report.sent_ms, "last_at": last.reported_at, "last_sent_ms": last.sent_ms}
-    with connection.cursor() as cursor:
-        cursor.execute(_STORE, params)
-        return bool(cursor.fetchone()[0])
+    [(stored,)] = rows_of(_STORE, params)
+    return bool(stored)
 
 
 # Reports arrive every 10 s. If none arrived for this time, a report was lost.

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from msgspec.structs import asdict
 from psycopg.types.json import Jsonb
 
+from portal.core.db.statements import execute, rows_of
 from portal.core.network.path_bfd import is_path_down
 from portal.events.announcements import announce_of_lines
 from portal.inventory.models import FRESH, ObservedRouter, Router, RouterSilence
@@ -424,29 +425,20 @@ def _answered_since(end: _End, observation_number: int | None, now: datetime) ->
 def _with_changes(router: Router, ends: Iterable[EndObservation] | None) -> set[UUID]:
     """Return the lines on the router that must be checked; ``ends`` None: the report repeats all facts."""
     if ends is None:
-        return _found(_CHANGED, {"router": router.pk})
+        return {vll for (vll,) in rows_of(_CHANGED, {"router": router.pk})}
     reported = [
         {"vll_id": end.vll, "side": end.side, "revision": end.revision, **_facts_of(end)._asdict()}
         for end in ends
     ]
-    return _found(
-        _WITH_CHANGES, {"router": router.pk, "in_service": sorted(IN_SERVICE), "reported": Jsonb(reported)}
-    )
+    parameters = {"router": router.pk, "in_service": sorted(IN_SERVICE), "reported": Jsonb(reported)}
+    return {vll for (vll,) in rows_of(_WITH_CHANGES, parameters)}
 
 
 def _facts_write(facts: Mapping[int, _Facts], now: datetime) -> None:
     """Store the reported facts of these ends. The caller has locked their lines."""
     if facts:
-        with connection.cursor() as cursor:
-            reported = Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])
-            params: dict[str, Any] = {"reported": reported, "now": now}
-            cursor.execute(_STORE_FACTS, params)
-
-
-def _found(query: str, params: dict[str, Any]) -> set[UUID]:
-    with connection.cursor() as cursor:
-        cursor.execute(query, params)
-        return {vll for (vll,) in cursor.fetchall()}
+        reported = Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])
+        execute(_STORE_FACTS, {"reported": reported, "now": now})
 
 
 def _all_on(router: Router) -> set[UUID]:
@@ -489,12 +481,11 @@ def statuses_write(turns: Sequence[Turn]) -> None:
     if not turns:
         return
     last = {turn.line: turn for turn in turns}
-    columns: dict[str, Any] = {
+    columns = {
         "lines": list(last),
         "statuses": [turn.status for turn in last.values()],
         "times": [turn.at for turn in last.values()],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_TURN, columns)
+    execute(_TURN, columns)
     for status in (OperStatus.UNKNOWN, OperStatus.DOWN, OperStatus.UP):
         announce_of_lines(f"vll.{status}", {turn.line: turn.at for turn in turns if turn.status == status})

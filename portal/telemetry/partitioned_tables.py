@@ -14,6 +14,8 @@ from psycopg.errors import LockNotAvailable
 
 from portal.core.background_work import each_row
 from portal.core.db.sessions import AdvisoryLock
+from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.statements import rows_of
 from portal.telemetry.models import FrozenMonth
 from portal.telemetry.router_events import router_events_forget
 
@@ -162,13 +164,11 @@ def partitions_ensure(days: Iterable[date], table: Table = SAMPLES) -> None:
 
 
 def _existing(table: Table) -> set[Partition]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
-            " WHERE i.inhparent = %s::regclass",
-            [table.name],
-        )
-        return {Partition.named(table, name) for (name,) in cursor.fetchall()}
+    partitions = (
+        "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+        " WHERE i.inhparent = %s::regclass"
+    )
+    return {Partition.named(table, name) for (name,) in rows_of(partitions, [table.name])}
 
 
 def months_unfrozen() -> list[date]:
@@ -180,7 +180,5 @@ def months_unfrozen() -> list[date]:
 
 def _first_to_roll_up(table: Table) -> date | None:
     marks = "telemetry_stale_bucket" if table is SAMPLES else "telemetry_stale_loss_bucket"
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT min(start_at) FROM {marks} WHERE step_s = 300")  # noqa: S608 - a constant
-        (first,) = cursor.fetchone()
+    [(first,)] = rows_of(f"SELECT min(start_at) FROM {marks} WHERE step_s = 300")  # noqa: S608 - a constant
     return first.astimezone(UTC).date() if first else None

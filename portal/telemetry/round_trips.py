@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from portal.core.db.statements import rows_of
 from portal.telemetry.buckets import STEPS_S as _ALL_STEPS_S
-from portal.telemetry.buckets import starts_of
+from portal.telemetry.buckets import starts_of, time_of
 from portal.telemetry.partitioned_tables import ROUND_TRIPS, coarsest_for, partitions_ensure
 from portal.telemetry.throughput import expected_of, step_for
 from portal.telemetry.time_spans import service_time
@@ -105,9 +106,7 @@ def _rows(path: TunnelPath, starts: range) -> dict[int, tuple[Any, ...]]:
     parameters: dict[str, Any] = {
         "path": path.pk,
         "step": timedelta(seconds=starts.step),
-        "since": datetime.fromtimestamp(starts.start, tz=UTC),
-        "until": datetime.fromtimestamp(starts.stop, tz=UTC),
+        "since": time_of(starts.start),
+        "until": time_of(starts.stop),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_READ.format(table=table.name), parameters)
-        return {row[0]: row[1:] for row in cursor.fetchall()}
+    return {row[0]: row[1:] for row in rows_of(_READ.format(table=table.name), parameters)}

@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.db import connection, transaction
+from django.db import transaction
 from msgspec import Meta, Struct, field, to_builtins
 
 from portal.core.clock import to_ms, to_time
+from portal.core.db.statements import execute, rows_of
 from portal.core.strict_json import ForeignName, ForeignText, Natural53, Positive63, Uuid, require_unique
 from portal.events.models import Event
 from portal.inventory.models import Router
@@ -80,9 +81,8 @@ def router_events_store(*, router: Router, report: EventReport, now: datetime) -
 
     The time of an event is the agent's time, but not later than ``now``. ``at_ms`` keeps the agent's time.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, [router.pk, report.boot_id, now, sorted(each.seq for each in report.events)])
-        new = {seq for (seq,) in cursor.fetchall()}
+    numbers = sorted(each.seq for each in report.events)
+    new = {seq for (seq,) in rows_of(_CLAIM, [router.pk, report.boot_id, now, numbers])}
     new_events = [each for each in report.events if each.seq in new]
     events = [_event(router, report.boot_id, each, now) for each in new_events]
     Event.objects.bulk_create(events + _of_lines(router, new_events, now))
@@ -91,9 +91,7 @@ def router_events_store(*, router: Router, report: EventReport, now: datetime) -
 
 def router_events_forget(*, before: datetime) -> int:
     """Delete agents' events stored before that time. Return their number. Sent again, they count as new."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGET, [before])
-        return int(cursor.rowcount)
+    return execute(_FORGET, [before])
 
 
 def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> list[Event]:

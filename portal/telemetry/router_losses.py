@@ -8,7 +8,7 @@ not wait for the roll-up: they count marked buckets from the samples. Without sa
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -16,9 +16,11 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from portal.core.db.sessions import AdvisoryLock
+from portal.core.db.advisory_locks import AdvisoryLock
+from portal.core.db.statements import rows_of
 from portal.inventory.kinds import is_interface_name
 from portal.inventory.models import BackboneLink, Port, Router
-from portal.telemetry.buckets import starts_of
+from portal.telemetry.buckets import starts_of, time_of
 from portal.telemetry.partitioned_tables import LOSS_ROLLUPS, Table
 from portal.telemetry.reported_counters import (
     LONGEST_SAMPLE,
@@ -149,7 +151,7 @@ def _counted_now(router_id: int, starts: Sequence[int], step_s: int) -> Rows:
         cursor.execute("SET LOCAL jit = off")
         parameters: dict[str, Any] = {
             "owners": [router_id] * len(starts),
-            "starts": [_time(start) for start in starts],
+            "starts": [time_of(start) for start in starts],
             "length": timedelta(seconds=step_s),
             "reach": LONGEST_SAMPLE,
         }
@@ -161,7 +163,7 @@ def _marked(cursor: Any, router_id: int, starts: range, table: Table) -> set[int
     cursor.execute(
         "SELECT DISTINCT extract(epoch FROM start_at)::bigint FROM telemetry_stale_loss_bucket"
         " WHERE router_id = %s AND step_s <= %s AND start_at >= %s AND start_at < %s",
-        [router_id, table.step_s, _time(starts.start), _time(starts.stop)],
+        [router_id, table.step_s, time_of(starts.start), time_of(starts.stop)],
     )
     return {start - start % starts.step for (start,) in cursor.fetchall()}.intersection(starts)
 
@@ -173,13 +175,9 @@ def _stored(cursor: Any, router_id: int, starts: range, table: Table, without: s
         f" sum(covered_ms)::int, {sums}, max(buffers), min(buffers_free), bool_or(simulated)"
         f" FROM {table.name} WHERE router_id = %s AND start_at >= %s AND start_at < %s"
         " GROUP BY longer_at, interface",
-        [timedelta(seconds=starts.step), router_id, _time(starts.start), _time(starts.stop)],
+        [timedelta(seconds=starts.step), router_id, time_of(starts.start), time_of(starts.stop)],
     )
     return {row[:2]: row[2:] for row in cursor.fetchall() if row[0] not in without}
-
-
-def _time(epoch_s: int) -> datetime:
-    return datetime.fromtimestamp(epoch_s, tz=UTC)
 
 
 # The time that alarms and metrics look back.
@@ -245,13 +243,10 @@ def port_losses(
 
 def drops_at_port(port: Port, *, now: datetime, over: timedelta) -> int | None:
     """Return the frames of all lines that a port received and dropped during ``over``; None if unknown."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT sum(drops) FROM telemetry_loss_sample"
-            " WHERE router_id = %s AND to_at > %s AND interface = %s",
-            [port.router_id, now - over, port.interface],
-        )
-        (drops,) = cursor.fetchone()
+    [(drops,)] = rows_of(
+        "SELECT sum(drops) FROM telemetry_loss_sample WHERE router_id = %s AND to_at > %s AND interface = %s",
+        [port.router_id, now - over, port.interface],
+    )
     return None if drops is None else int(drops)
 
 
@@ -360,16 +355,12 @@ ORDER BY router.name, router.id, counted.buffers_free
 
 def recent_losses(now: datetime) -> list[Loss]:
     """Return the losses of backbone interfaces with samples during RECENTLY."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RECENT_LOSSES, {"since": now - RECENTLY, "now": now})
-        return [Loss(*row) for row in cursor.fetchall()]
+    return [Loss(*row) for row in rows_of(_RECENT_LOSSES, {"since": now - RECENTLY, "now": now})]
 
 
 def recent_buffers(now: datetime) -> list[FewBuffers]:
     """Return, for each router, the smallest number of free buffers of its VPP during RECENTLY."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RECENT_BUFFERS, {"since": now - RECENTLY, "now": now})
-        return [FewBuffers(*row) for row in cursor.fetchall()]
+    return [FewBuffers(*row) for row in rows_of(_RECENT_BUFFERS, {"since": now - RECENTLY, "now": now})]
 
 
 def losing(losses: Iterable[Loss]) -> list[Loss]:

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.utils.translation import gettext_noop as _
 from rest_framework import status
@@ -25,6 +25,7 @@ from portal.accounts.models import User
 from portal.api.models import KeptAnswer
 from portal.api.rest.permission_classes import caller
 from portal.core import clock
+from portal.core.db.statements import rows_of
 from portal.core.errors import DomainError
 
 HEADER = "Idempotency-Key"
@@ -127,10 +128,9 @@ def _fingerprint(request: Request) -> bytes:
 def _claim(user: User, key: str) -> None:
     """Lock this key until the transaction ends. Raises KeyInFlight if another request has the lock."""
     number = hashlib.sha256(f"{user.pk} {key}".encode()).digest()[:8]
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [int.from_bytes(number, signed=True)])
-        if not cursor.fetchone()[0]:
-            raise KeyInFlight
+    [(is_locked,)] = rows_of("SELECT pg_try_advisory_xact_lock(%s)", [int.from_bytes(number, signed=True)])
+    if not is_locked:
+        raise KeyInFlight
 
 
 def _replay(kept: KeptAnswer, fingerprint: bytes) -> HttpResponse:
