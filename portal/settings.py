@@ -331,14 +331,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "portal.api.rest.authentication.BearerTokenAuthentication",
+        "portal.api.rest.access_control.BearerTokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["portal.api.rest.parsers.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["portal.api.rest.request_bodies.BoundedJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["portal.api.rest.list_filters.StrictFilterBackend"],
-    "DEFAULT_THROTTLE_CLASSES": ["portal.api.rest.throttling.PerTokenAndUser"],
+    "DEFAULT_THROTTLE_CLASSES": ["portal.api.rest.access_control.PerTokenAndUser"],
     "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
     "EXCEPTION_HANDLER": "portal.api.rest.exception_handler.exception_handler",
     "UNAUTHENTICATED_USER": None,
@@ -368,7 +368,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "AUTHENTICATION_WHITELIST": ["portal.api.rest.authentication.BearerTokenAuthentication"],
+    "AUTHENTICATION_WHITELIST": ["portal.api.rest.access_control.BearerTokenAuthentication"],
     "POSTPROCESSING_HOOKS": [
         "portal.api.openapi.document.complete",
         "portal.api.openapi.examples.add_examples",

@@ -2,8 +2,7 @@
 
 from django.urls import path
 
-from portal.api.agent.client_certificate import certificate
-from portal.api.agent.report_views import counters, events, line, observed
+from portal.api.agent_api import certificate, counters, events, line, observed
 
 urlpatterns = [
     path("api/agent/v1/certificate", certificate),

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from portal.api.rest.strict_fields import MAX_SAFE_INTEGER
+from portal.api.rest.request_bodies import MAX_SAFE_INTEGER
 
 Schema = dict[str, Any]
 

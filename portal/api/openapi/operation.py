@@ -9,9 +9,9 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
 from portal.accounts.models import Scope
-from portal.api.openapi.problem_details import problem_responses
-from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, NocOnly, NocWrites
-from portal.api.rest.strict_fields import StrictSerializer
+from portal.api.openapi.schemas import problem_responses
+from portal.api.rest.access_control import IsNoc, IsNocAdmin, NocOnly, NocWrites
+from portal.api.rest.request_bodies import StrictSerializer
 from portal.api.rest.views import ConditionalRetrieveView
 
 _HEADERS = {
@@ -47,7 +47,7 @@ _ORDERS = {"vlls_create", "vlls_partial_update", "vlls_validate_create", "holds_
 
 
 class BearerTokenScheme(OpenApiAuthenticationExtension):
-    target_class = "portal.api.rest.authentication.BearerTokenAuthentication"
+    target_class = "portal.api.rest.access_control.BearerTokenAuthentication"
     # Generators of Go clients name a type after this name. "token" would collide with the schema "Token".
     name = "bearerToken"
 

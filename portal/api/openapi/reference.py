@@ -18,8 +18,8 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import get_language, gettext
 
 from portal.api.openapi.document import FOR_EVERYBODY, FOR_THE_NOC, GROUPS, RULES, Group, document
+from portal.api.openapi.examples import LANGUAGES, ExampleRequest, examples
 from portal.api.openapi.members import component_of, members, parameter
-from portal.api.openapi.request_examples import LANGUAGES, ExampleRequest, examples
 from portal.api.problem_details import entries
 from portal.core.http import absolute_url, public
 

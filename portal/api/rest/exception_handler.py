@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from portal.accounts.language import in_readers_language
 from portal.api.problem_details import CONTENT_TYPE, problem, refusal, unavailable
-from portal.api.rest.parsers import BodyTooLarge
+from portal.api.rest.request_bodies import BodyTooLarge
 from portal.core import clock
 from portal.core.errors import DomainError, TooSoon
 

@@ -23,7 +23,7 @@ from rest_framework.views import APIView
 
 from portal.accounts.models import User
 from portal.api.models import KeptAnswer
-from portal.api.rest.permission_classes import caller
+from portal.api.rest.access_control import caller
 from portal.core import clock
 from portal.core.db.statements import rows_of
 from portal.core.errors import DomainError

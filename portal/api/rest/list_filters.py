@@ -22,9 +22,9 @@ from rest_framework.request import Request
 from portal.accounts.language import in_readers_language
 from portal.accounts.models import Membership
 from portal.allocation.models import LAST_GRE_KEY
+from portal.api.rest.access_control import caller
 from portal.api.rest.pagination import CURSOR, LIMIT
-from portal.api.rest.permission_classes import caller
-from portal.api.rest.strict_fields import MAX_SAFE_INTEGER
+from portal.api.rest.request_bodies import MAX_SAFE_INTEGER
 from portal.core import clock
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.core.quantities import WholeNumberField

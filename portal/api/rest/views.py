@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from portal.accounts.models import User
-from portal.api.rest.etags import PreconditionFailed, etag_of
-from portal.api.rest.permission_classes import caller
+from portal.api.rest.access_control import caller
+from portal.api.rest.conditional_requests import PreconditionFailed, etag_of
 from portal.core.db import replica
 from portal.core.db.replica import from_replica
 

@@ -16,7 +16,7 @@ from portal.api.v1.lines import (
     lines,
     reservations,
 )
-from portal.api.v1.network import certificates, imports, inventory, netbox, pools, router_actions
+from portal.api.v1.network import imports, inventory, netbox, pools, router_operations
 
 app_name = "api-v1"
 urlpatterns = [
@@ -96,25 +96,27 @@ urlpatterns = [
     path("ports/<int:pk>", inventory.PortView.as_view(), name="port"),
     path("ports/<int:pk>/throughput", line_figures.PortThroughputView.as_view(), name="port-throughput"),
     path("ports/<int:pk>/history", audit_history.PortHistoryView.as_view(), name="port-history"),
-    path("enroll", certificates.EnrolView.as_view(), name="enroll"),
+    path("enroll", router_operations.EnrolView.as_view(), name="enroll"),
     path("sites", inventory.SitesView.as_view(), name="sites"),
     path("sites/<int:pk>", inventory.SiteView.as_view(), name="site"),
     path("sites/<int:pk>/history", audit_history.SiteHistoryView.as_view(), name="site-history"),
     path("routers", inventory.RoutersView.as_view(), name="routers"),
     path("routers/<int:pk>", inventory.RouterView.as_view(), name="router"),
-    path("routers/<int:pk>/actions", router_actions.RouterActionsView.as_view(), name="router-actions"),
+    path("routers/<int:pk>/actions", router_operations.RouterActionsView.as_view(), name="router-actions"),
     path(
         "routers/<int:pk>/calibration",
-        router_actions.RouterCalibrationView.as_view(),
+        router_operations.RouterCalibrationView.as_view(),
         name="router-calibration",
     ),
-    path("routers/<int:pk>/enrolment", certificates.EnrolmentView.as_view(), name="router-enrolment"),
+    path("routers/<int:pk>/enrolment", router_operations.EnrolmentView.as_view(), name="router-enrolment"),
     path(
-        "routers/<int:pk>/certificates", certificates.CertificatesView.as_view(), name="router-certificates"
+        "routers/<int:pk>/certificates",
+        router_operations.CertificatesView.as_view(),
+        name="router-certificates",
     ),
-    path("routers/<int:pk>/revocation", certificates.RevocationView.as_view(), name="router-revocation"),
-    path("routers/<int:pk>/drain", router_actions.RouterDrainView.as_view(), name="router-drain"),
-    path("routers/<int:pk>/ends", router_actions.RouterEndsView.as_view(), name="router-ends"),
+    path("routers/<int:pk>/revocation", router_operations.RevocationView.as_view(), name="router-revocation"),
+    path("routers/<int:pk>/drain", router_operations.RouterDrainView.as_view(), name="router-drain"),
+    path("routers/<int:pk>/ends", router_operations.RouterEndsView.as_view(), name="router-ends"),
     path("routers/<int:pk>/losses", line_figures.RouterLossesView.as_view(), name="router-losses"),
     path("routers/<int:pk>/history", audit_history.RouterHistoryView.as_view(), name="router-history"),
     path("links", inventory.LinksView.as_view(), name="links"),

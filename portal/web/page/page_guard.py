@@ -21,7 +21,7 @@ from portal.web.page.middleware import page_of
 
 # A decorator for views that give or remove access. For a POST, an open session is not enough: the user must
 # have entered the password or a code of the second factor within the last five minutes. The API has the same
-# rule (portal.api.rest.permission_classes.ProvesIdentity).
+# rule (portal.api.rest.access_control.ProvesIdentity).
 proves_identity = reauthentication_required(enabled=lambda request: request.method not in ("GET", "HEAD"))
 
 

@@ -11,7 +11,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.tokens import token_create
-from portal.api.rest.permission_classes import ProvesIdentity
+from portal.api.rest.access_control import ProvesIdentity
 from portal.core import clock
 from tests.integration.accounts.test_sign_in import PASSWORD
 from tests.integration.web_pages.browser import signed_in, text

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from portal.accounts.models import User
-from portal.api.agent.report_views import _EventsDocument
+from portal.api.agent_api import _EventsDocument
 from portal.core import clock
 from portal.core.strict_json import Invalid, reader
 from portal.events.models import Event

@@ -23,7 +23,7 @@ def limits(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.LONGLINE_API_WRITES_PER_MIN = 1
     # A minute that does not end during a test.
     now = clock.now().replace(second=20)
-    monkeypatch.setattr("portal.api.rest.throttling.clock.now", lambda: now)
+    monkeypatch.setattr("portal.api.rest.access_control.clock.now", lambda: now)
     cache.clear()
 
 
@@ -96,7 +96,7 @@ def test_next_minute_starts_from_zero(isp: Isp, alice: User, monkeypatch: pytest
     api = client(alice)
     assert [api.get(VLLS).status_code for _ in range(4)][-1] == 429
     later = clock.now() + timedelta(minutes=1)
-    monkeypatch.setattr("portal.api.rest.throttling.clock.now", lambda: later)
+    monkeypatch.setattr("portal.api.rest.access_control.clock.now", lambda: later)
     assert api.get(VLLS).status_code == 200
 
 

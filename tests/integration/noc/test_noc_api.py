@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import Customer, User
 from portal.accounts.tokens import token_create
-from portal.api.rest.strict_fields import StrictSerializer
+from portal.api.rest.request_bodies import StrictSerializer
 from portal.api.v1.network import inventory_serializers as writes
 from portal.core import clock
 from portal.events.models import Event

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from portal.api.openapi.document import GROUPS
+from portal.api.openapi.examples import ExampleRequest, curl, httpie, python
 from portal.api.openapi.reference import example_request, operations
-from portal.api.openapi.request_examples import ExampleRequest, curl, httpie, python
 
 _SEPARATORS = (":=", "=", ":")
 BODIES: list[Any] = [

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.schemas import INSTANT, TEXT, array, record
-from portal.api.rest.permission_classes import IsNoc, caller
+from portal.api.rest.access_control import IsNoc, caller
 from portal.api.v1.lines.serializers import visible_line
 from portal.audit.history import (
     Change,

@@ -17,13 +17,14 @@ from portal.accounts.models import User
 from portal.accounts.people import noc_staff
 from portal.accounts.sign_in import with_second_factor
 from portal.api.rest.etags import etag_of, if_match
+from portal.accounts.second_factor import with_second_factor
+from portal.api.rest.access_control import IsNoc, IsNocAdmin, ProvesIdentity, caller
+from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination
-from portal.api.rest.partial_update import changed_members
-from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, ProvesIdentity, caller
-from portal.api.rest.strict_fields import StrictBooleanField, StrictSerializer, check
+from portal.api.rest.request_bodies import StrictBooleanField, StrictSerializer, check
 from portal.api.rest.views import ConditionalRetrieveView, VisibleRowView
-from portal.api.v1.accounts.provenance import END, ProvenanceSerializer, chosen
+from portal.api.v1.accounts.tokens import END, ProvenanceSerializer, chosen
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.notifications.mail_recipients import groups_for, mails_choose, wanted_groups

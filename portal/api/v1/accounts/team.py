@@ -15,15 +15,14 @@ from rest_framework.views import APIView
 
 from portal.accounts import invitations, people, permissions
 from portal.accounts.models import Customer, Invitation, Membership, Scope, User
-from portal.api.rest.etags import etag_of, if_match
+from portal.api.rest.access_control import ProvesIdentity, caller, token_of
+from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.list_filters import InvitationFilters, MemberFilters
 from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
-from portal.api.rest.partial_update import changed_members
-from portal.api.rest.permission_classes import ProvesIdentity, caller, token_of
-from portal.api.rest.strict_fields import StrictLookupField, StrictSerializer, validated
+from portal.api.rest.request_bodies import StrictLookupField, StrictSerializer, validated
 from portal.api.rest.views import ConditionalRetrieveView, VisibleListView, VisibleRowView, located
-from portal.api.v1.accounts.provenance import END, ProvenanceSerializer, chosen
+from portal.api.v1.accounts.tokens import END, ProvenanceSerializer, chosen
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 

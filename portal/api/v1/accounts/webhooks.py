@@ -17,12 +17,11 @@ from rest_framework.views import APIView
 from portal.accounts import permissions
 from portal.accounts.models import Scope
 from portal.api.openapi.schemas import INSTANT, array, record
-from portal.api.rest.etags import NO_STORE, etag_of, if_match
+from portal.api.rest.access_control import caller, token_of
+from portal.api.rest.conditional_requests import NO_STORE, changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
-from portal.api.rest.partial_update import changed_members
-from portal.api.rest.permission_classes import caller, token_of
-from portal.api.rest.strict_fields import (
+from portal.api.rest.request_bodies import (
     StrictBooleanField,
     StrictCharField,
     StrictLookupField,

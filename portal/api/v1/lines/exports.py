@@ -14,10 +14,10 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
+from portal.api.rest.access_control import caller
 from portal.api.rest.csv_response import CsvRenderer, csv_response, owners_of
 from portal.api.rest.list_filters import MonthField, MonthFilters, VllFilters
 from portal.api.rest.pagination import NewestVllFirst, parts_of
-from portal.api.rest.permission_classes import caller
 from portal.api.rest.views import confirmed
 from portal.api.v1.lines.line_figures import HEADING, month_row
 from portal.core import clock

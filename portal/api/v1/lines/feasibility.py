@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from portal.api.openapi.schemas import COUNT, COUNT_OR_NULL, FLAG, TEXT, Schema, about, array, or_null, record
 from portal.api.problem_details import entry
-from portal.api.rest.permission_classes import caller
+from portal.api.rest.access_control import caller
 from portal.api.v1.lines.serializers import OrderAddSerializer, requested_order
 from portal.core import clock
 from portal.vll.quote import Quote, QuotedEnd, quote

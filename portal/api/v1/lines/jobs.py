@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from portal.api.rest.permission_classes import caller
-from portal.api.rest.strict_fields import FactsField
+from portal.api.rest.access_control import caller
+from portal.api.rest.request_bodies import FactsField
 from portal.api.rest.views import ConditionalRetrieveView, located
 from portal.api.v1.lines.serializers import OrderSerializer, VllSerializer
 from portal.diagnosis.health import with_order

@@ -13,11 +13,10 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.rest.etags import if_match
+from portal.api.rest.access_control import IsNoc, IsNocAdmin, caller
+from portal.api.rest.conditional_requests import REQUESTED, if_match
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.partial_update import REQUESTED
-from portal.api.rest.permission_classes import IsNoc, IsNocAdmin, caller
-from portal.api.rest.strict_fields import (
+from portal.api.rest.request_bodies import (
     FactsField,
     StrictCharField,
     StrictSerializer,

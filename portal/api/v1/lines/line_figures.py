@@ -15,9 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.api.rest.access_control import NocOnly, caller
 from portal.api.rest.csv_response import CsvRenderer, csv_response
-from portal.api.rest.permission_classes import NocOnly, caller
-from portal.api.rest.strict_fields import validated
+from portal.api.rest.request_bodies import validated
 from portal.api.v1.lines import figure_schemas as schemas
 from portal.api.v1.lines.serializers import visible_line
 from portal.core import clock

@@ -8,13 +8,12 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.rest.etags import etag_of, if_match
+from portal.api.rest.access_control import caller
+from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.list_filters import OrderFilters, VllFilters
 from portal.api.rest.pagination import NewestOrderFirst, NewestVllFirst
-from portal.api.rest.partial_update import changed_members
-from portal.api.rest.permission_classes import caller
-from portal.api.rest.strict_fields import check, validated
+from portal.api.rest.request_bodies import check, validated
 from portal.api.rest.views import ConditionalRetrieveView, ReplicaListView
 from portal.api.v1.lines.jobs import AcceptedSerializer, OrderAddedSerializer, accepted
 from portal.api.v1.lines.lifecycle import CoolingOffSerializer, VllChangeSerializer

@@ -13,9 +13,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from portal.api.rest.partial_update import REQUESTED
-from portal.api.rest.permission_classes import caller
-from portal.api.rest.strict_fields import (
+from portal.api.rest.access_control import caller
+from portal.api.rest.conditional_requests import REQUESTED
+from portal.api.rest.request_bodies import (
     MAX_SAFE_INTEGER,
     FactsField,
     StrictBooleanField,

@@ -19,13 +19,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.accounts.models import Scope
-from portal.api.rest.authentication import needs_scope
+from portal.api.rest.access_control import IsNoc, caller, needs_scope, token_of
 from portal.api.rest.csv_response import CsvRenderer, csv_response
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
-from portal.api.rest.parsers import BodyTooLarge, BoundedJSONParser
-from portal.api.rest.permission_classes import IsNoc, caller, token_of
-from portal.api.rest.strict_fields import (
+from portal.api.rest.request_bodies import (
+    BodyTooLarge,
+    BoundedJSONParser,
     FactsField,
     StrictBooleanField,
     StrictCharField,

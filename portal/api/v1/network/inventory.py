@@ -18,13 +18,12 @@ from portal.accounts.models import Customer
 from portal.accounts.people import memberships_lock
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
-from portal.api.rest.etags import etag_of, if_match
+from portal.api.rest.access_control import IsNocAdmin, NocOnly, NocWrites, ProvesIdentity, caller
+from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.list_filters import filters_of_kind
 from portal.api.rest.pagination import KeysetPagination
-from portal.api.rest.partial_update import changed_members
-from portal.api.rest.permission_classes import IsNocAdmin, NocOnly, NocWrites, ProvesIdentity, caller
-from portal.api.rest.strict_fields import validated
+from portal.api.rest.request_bodies import validated
 from portal.api.rest.views import ConditionalRetrieveView
 from portal.api.v1.network.inventory_serializers import (
     CustomerSerializer,

@@ -14,7 +14,7 @@ from rest_framework import serializers
 
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
-from portal.api.rest.strict_fields import (
+from portal.api.rest.request_bodies import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
     StrictCharField,

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.problem_details import problem_response
-from portal.api.rest.permission_classes import IsNoc
+from portal.api.rest.access_control import IsNoc
 from portal.core import clock
 from portal.core.http import public
 from portal.netbox_sync.netbox_status import netbox_status

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.allocation.pool_usage import pools
-from portal.api.rest.permission_classes import IsNoc
+from portal.api.rest.access_control import IsNoc
 from portal.api.v1.network.inventory_serializers import FREE_BPS_HELP
 from portal.inventory.models import Port
 

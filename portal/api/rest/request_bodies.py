@@ -1,21 +1,67 @@
-"""Fields that do not convert JSON types. DRF's own fields read ``"7"`` as 7, 7 as ``"7"`` and ``"yes"`` as
-true.
+"""Request bodies: JSON of limited size, and fields that do not convert JSON types.
+
+DRF's own fields read ``"7"`` as 7, 7 as ``"7"`` and ``"yes"`` as true. A body that the portal cannot read,
+store or send back gets a 4xx response, not a 5xx.
 """
 
+import json
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
+from rest_framework import serializers, status
+from rest_framework.exceptions import APIException, ParseError
 from rest_framework.fields import get_error_detail
+from rest_framework.parsers import JSONParser
 
 from portal.accounts.language import in_readers_language
 from portal.core.plain_text import plain_line, plain_lines
+
+
+class BodyTooLarge(APIException):
+    """The body exceeds DATA_UPLOAD_MAX_MEMORY_SIZE.
+
+    Django checks this limit only if it reads the body itself. The parsers read the stream instead.
+    """
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_code = "too-large"
+    default_detail = f"The body may have at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes."
+
+
+class BoundedJSONParser(JSONParser):
+    """Parse JSON as UTF-8, regardless of ``charset`` (RFC 8259, section 8.1).
+
+    Refuse NaN, infinity and unpaired surrogates.
+    """
+
+    # Bytes.
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        body = stream.read(self.limit + 1)
+        if len(body) > self.limit:
+            raise BodyTooLarge
+        try:
+            value = json.loads(body.decode(), parse_constant=_no_constant)
+            json.dumps(value, ensure_ascii=False).encode()
+        except RecursionError as error:
+            raise ParseError(gettext_noop("The JSON is nested too deeply.")) from error
+        except ValueError as error:
+            raise ParseError(f"The body is not valid JSON: {type(error).__name__}.") from error
+        return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
 
 # The largest whole number that all JSON readers read as the same value (RFC 8259, section 6).
 MAX_SAFE_INTEGER = 2**53 - 1
