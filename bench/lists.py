@@ -104,7 +104,7 @@ def _last_page(api: Any) -> str:
     from django.test import RequestFactory
     from rest_framework.request import Request
 
-    from portal.api.rest.pagination import NewestVllFirst
+    from portal.api.rest.lists import NewestVllFirst
     from portal.vll.models import Vll
 
     before_last = Vll.objects.order_by("created_at", "id")[50:52]

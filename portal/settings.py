@@ -337,7 +337,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["portal.api.rest.request_bodies.BoundedJSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["portal.api.rest.list_filters.StrictFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["portal.api.rest.lists.StrictFilterBackend"],
     "DEFAULT_THROTTLE_CLASSES": ["portal.api.rest.access_control.PerTokenAndUser"],
     "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
     "EXCEPTION_HANDLER": "portal.api.rest.exception_handler.exception_handler",

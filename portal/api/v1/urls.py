@@ -7,8 +7,6 @@ from portal.api.v1.accounts import audit_history, people, team, tokens, webhooks
 from portal.api.v1.lines import (
     activation_tests,
     diagnosis,
-    exports,
-    feasibility,
     found_lines,
     jobs,
     lifecycle,
@@ -16,16 +14,16 @@ from portal.api.v1.lines import (
     lines,
     reservations,
 )
-from portal.api.v1.network import imports, inventory, netbox, pools, router_operations
+from portal.api.v1.network import imports, inventory, netbox, router_operations
 
 app_name = "api-v1"
 urlpatterns = [
     path("schema", document.SchemaView.as_view(), name="schema"),
     path("vlls", lines.VllsView.as_view(), name="vlls"),
-    path("vlls.csv", exports.VllsCsvView.as_view(), name="vlls-csv"),
-    path("months.csv", exports.MonthCsvView.as_view(), name="month-csv"),
+    path("vlls.csv", lines.VllsCsvView.as_view(), name="vlls-csv"),
+    path("months.csv", line_figures.MonthCsvView.as_view(), name="month-csv"),
     path("vlls/<uuid:pk>", lines.VllView.as_view(), name="vll"),
-    path("vlls/validate", feasibility.ValidateView.as_view(), name="validate"),
+    path("vlls/validate", lines.ValidateView.as_view(), name="validate"),
     path("vlls/<uuid:pk>/suspend", lifecycle.SuspendView.as_view(), name="suspend"),
     path("vlls/<uuid:pk>/resume", lifecycle.ResumeView.as_view(), name="resume"),
     path("vlls/<uuid:pk>/let-go", lifecycle.LetGoView.as_view(), name="let-go"),
@@ -137,7 +135,7 @@ urlpatterns = [
     path("people/<int:pk>/made", people.PersonMadeView.as_view(), name="person-made"),
     path("people/<int:pk>/close", people.PersonCloseView.as_view(), name="person-close"),
     path("people/<int:pk>/history", audit_history.PersonHistoryView.as_view(), name="person-history"),
-    path("pools", pools.PoolsView.as_view(), name="pools"),
+    path("pools", inventory.PoolsView.as_view(), name="pools"),
     path("found-lines", found_lines.FoundLinesView.as_view(), name="found-lines"),
     path("found-lines/adopt", found_lines.AdoptSeveralView.as_view(), name="found-lines-adopt"),
     path("found-lines/<int:pk>/adopt", found_lines.AdoptView.as_view(), name="found-line-adopt"),

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import Customer, Membership, User
 from portal.api.rest import csv_response
 from portal.api.rest.csv_response import limited, owners_of
-from portal.api.rest.pagination import NewestVllFirst, parts_of
+from portal.api.rest.lists import NewestVllFirst, parts_of
 from portal.core import clock
 from portal.telemetry.models import OperInterval
 from portal.vll.models import Vll
@@ -171,7 +171,7 @@ def test_abandoned_export_frees_its_slot(lines: list[Vll], alice: User, lines_re
 @pytest.mark.django_db(transaction=True)
 def test_failed_export_frees_its_slot(lines: list[Vll], alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr("portal.api.v1.lines.exports._end", lambda _: 1 / 0)
+        broken.setattr("portal.api.v1.lines.lines._end_cells", lambda _: 1 / 0)
         first = begun(alice)
         with pytest.raises(ZeroDivisionError):
             list(first)

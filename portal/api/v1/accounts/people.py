@@ -21,7 +21,7 @@ from portal.accounts.second_factor import with_second_factor
 from portal.api.rest.access_control import IsNoc, IsNocAdmin, ProvesIdentity, caller
 from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.lists import KeysetPagination
 from portal.api.rest.request_bodies import StrictBooleanField, StrictSerializer, check
 from portal.api.rest.views import ConditionalRetrieveView, VisibleRowView
 from portal.api.v1.accounts.tokens import END, ProvenanceSerializer, chosen

@@ -18,7 +18,7 @@ from portal.accounts.tokens import token_create, tokens_of
 from portal.api.rest.access_control import ProvesIdentity, caller, needs_scope, token_of
 from portal.api.rest.conditional_requests import NO_STORE
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.lists import KeysetPagination
 from portal.api.rest.request_bodies import StrictCharField, StrictSerializer, validated
 from portal.api.rest.views import VisibleListView, VisibleRowView
 from portal.audit.provenance import Made, made_with, token_revoke_with

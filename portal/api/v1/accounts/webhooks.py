@@ -20,7 +20,7 @@ from portal.api.openapi.schemas import INSTANT, array, record
 from portal.api.rest.access_control import caller, token_of
 from portal.api.rest.conditional_requests import NO_STORE, changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
+from portal.api.rest.lists import KeysetPagination, NewestVllFirst
 from portal.api.rest.request_bodies import (
     StrictBooleanField,
     StrictCharField,

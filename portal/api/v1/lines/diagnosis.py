@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from portal.api.rest.access_control import IsNoc, caller
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.lists import KeysetPagination
 from portal.api.rest.request_bodies import FactsField, StrictCharField, StrictSerializer, validated
 from portal.api.rest.views import VisibleListView
 from portal.api.v1.lines.serializers import visible_line

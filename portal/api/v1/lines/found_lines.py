@@ -14,8 +14,7 @@ from rest_framework.views import APIView
 from portal.accounts.models import Customer
 from portal.api.rest.access_control import IsNoc, IsNocAdmin, caller
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.list_filters import FoundLineFilters
-from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.lists import FoundLineFilters, KeysetPagination
 from portal.api.rest.request_bodies import (
     MAX_SAFE_INTEGER,
     FactsField,

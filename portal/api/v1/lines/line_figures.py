@@ -1,14 +1,17 @@
 """The figures of lines, ports, routers and links: months, throughput, latency, losses."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -16,17 +19,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.rest.access_control import NocOnly, caller
-from portal.api.rest.csv_response import CsvRenderer, csv_response
+from portal.api.rest.csv_response import CsvRenderer, csv_response, owners_of
+from portal.api.rest.lists import MonthField, MonthFilters, NewestVllFirst, parts_of
 from portal.api.rest.request_bodies import validated
+from portal.api.rest.views import confirmed
 from portal.api.v1.lines import figure_schemas as schemas
 from portal.api.v1.lines.serializers import visible_line
 from portal.core import clock
-from portal.core.db.replica import from_replica
+from portal.core.db.replica import from_replica, will_be_streamed
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.buckets import STEPS_S
 from portal.telemetry.line_losses import end_drops, frame_loss, policed
-from portal.telemetry.monthly_figures import frozen_percentiles, months_of
+from portal.telemetry.monthly_figures import frozen_percentiles, month_of, months_of
 from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S
 from portal.telemetry.round_trips import latency
 from portal.telemetry.router_losses import link_losses, router_losses
@@ -240,3 +245,37 @@ class PortThroughputView(APIView):
         port = get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
         query = _query(schemas.PortThroughputQuery, request)
         return Response(from_replica(request, lambda: port_throughput(port=port, **query)))
+
+
+class MonthCsvView(generics.ListAPIView[Vll]):
+    """The figures of your VLLs in a month (UTC) as CSV: availability, frame loss and 95th percentiles.
+
+    It has a row for each VLL that you may see and that was in service in the month. A cell without a measured
+    value is empty.
+    """
+
+    permission_classes = [IsAuthenticated]
+    renderer_classes = [CsvRenderer, JSONRenderer]
+    queryset = Vll.objects.none()
+    pagination_class = None
+    filterset_class = MonthFilters
+
+    def get_queryset(self) -> QuerySet[Vll]:
+        return Vll.objects.visible_to(caller(self.request)).select_related("customer")
+
+    @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
+    def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
+        lines = confirmed(request, self.filter_queryset(self.get_queryset()))
+        month = MonthField(required=False).clean(request.query_params.get("month", ""))
+        rows = _month_rows(request, lines, month)
+        will_be_streamed(request)
+        return csv_response(
+            f"lines-{month:%Y-%m}.csv", chain([HEADING], rows), unbounded_for=owners_of(caller(request))
+        )
+
+
+def _month_rows(request: Request, lines: QuerySet[Vll], month: date) -> Iterator[list[object]]:
+    now, read = clock.now(), partial(from_replica, request)
+    for part in parts_of(lines, NewestVllFirst.ordering, read=read):
+        for vll in part:
+            yield month_row(vll, read(partial(month_of, vll=vll, month=month, now=now)))

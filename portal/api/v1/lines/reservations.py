@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from portal.api.rest.access_control import caller
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.pagination import NewestVllFirst
+from portal.api.rest.lists import NewestVllFirst
 from portal.api.rest.request_bodies import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer, validated
 from portal.api.rest.views import VisibleListView, VisibleRowView, located
 from portal.api.v1.lines.serializers import EndSerializer, OuterVlanField, ordered_outer_vlan

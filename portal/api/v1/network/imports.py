@@ -22,7 +22,7 @@ from portal.accounts.models import Scope
 from portal.api.rest.access_control import IsNoc, caller, needs_scope, token_of
 from portal.api.rest.csv_response import CsvRenderer, csv_response
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.pagination import KeysetPagination, NewestVllFirst
+from portal.api.rest.lists import KeysetPagination, NewestVllFirst
 from portal.api.rest.request_bodies import (
     BodyTooLarge,
     BoundedJSONParser,

@@ -1,13 +1,15 @@
-"""Sites, routers, ports, links, customers and reserved VNIs. The NOC manages them. Customers can read the
-objects in their tenant scope.
+"""Sites, routers, ports, links, customers and reserved VNIs, and the use of pools. Rates in bit/s.
+
+The NOC manages these objects. Customers can read the objects in their tenant scope.
 """
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, status
+from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -17,15 +19,16 @@ from rest_framework.views import APIView
 from portal.accounts.models import Customer
 from portal.accounts.people import memberships_lock
 from portal.allocation.models import ReservedVniRange
+from portal.allocation.pool_usage import pools
 from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
-from portal.api.rest.access_control import IsNocAdmin, NocOnly, NocWrites, ProvesIdentity, caller
+from portal.api.rest.access_control import IsNoc, IsNocAdmin, NocOnly, NocWrites, ProvesIdentity, caller
 from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.list_filters import filters_of_kind
-from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.lists import KeysetPagination, filters_of_kind
 from portal.api.rest.request_bodies import validated
 from portal.api.rest.views import ConditionalRetrieveView
 from portal.api.v1.network.inventory_serializers import (
+    FREE_BPS_HELP,
     CustomerSerializer,
     CustomerWriteSerializer,
     LinkSerializer,
@@ -253,3 +256,90 @@ class VniRangeView(_VniRanges, InventoryItemView):
     """One reserved range of VNIs. For NOC staff."""
 
     permission_classes = [NocOnly]
+
+
+class LeasesSerializer(serializers.Serializer[Any]):
+    """The numbers of leases. ``resting`` leases are cooling down and become free automatically.
+    ``quarantined`` leases wait for the confirmation of a router.
+    """
+
+    leased = serializers.IntegerField()
+    resting = serializers.IntegerField()
+    quarantined = serializers.IntegerField()
+
+
+class VnisSerializer(LeasesSerializer):
+    """The numbers of VNIs. ``total`` counts all 24-bit values except 0; ``reserved`` counts the VNIs in
+    ``/vni-ranges``.
+    """
+
+    total = serializers.IntegerField()
+    reserved = serializers.IntegerField()
+    free = serializers.IntegerField()
+
+
+class FullPortSerializer(serializers.ModelSerializer[Port]):
+    port_name = serializers.CharField(source="__str__")
+    customer = serializers.CharField(source="customer.name", default=None, allow_null=True)
+    free_bps = serializers.IntegerField(read_only=True, help_text=FREE_BPS_HELP)
+
+    class Meta:
+        model = Port
+        fields = ["id", "port_name", "customer", "bookable_bps", "booked_bps", "free_bps"]
+
+
+class BusyPortSerializer(serializers.Serializer[Any]):
+    """A port. ``leases``: the number of its leases. A lease is for a VLAN or for the whole port."""
+
+    id = serializers.IntegerField(source="port.pk")
+    port_name = serializers.CharField(source="port.__str__")
+    customer = serializers.CharField(source="port.customer.name", default=None, allow_null=True)
+    leases = serializers.IntegerField()
+
+
+class FullRouterSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    booked_cores = serializers.FloatField()
+    bookable_cores = serializers.FloatField()
+
+
+class PoolsSerializer(serializers.Serializer[Any]):
+    """The use of VNIs, GRE keys and address pairs, and the ten fullest ports and routers.
+
+    ``fullest_ports``: by booked bandwidth. ``busiest_ports``: by leased VLANs. ``fullest_routers``: by booked
+    cores. The fullest object is first.
+    """
+
+    vnis = VnisSerializer()
+    gre_keys = LeasesSerializer()
+    gre_pairs = LeasesSerializer()
+    fullest_ports = FullPortSerializer(many=True)
+    busiest_ports = BusyPortSerializer(many=True)
+    fullest_routers = FullRouterSerializer(many=True)
+
+
+class PoolsView(APIView):
+    permission_classes = [IsNoc]
+
+    @extend_schema(responses={200: PoolsSerializer})
+    def get(self, request: Request) -> Response:
+        """The use of VNIs, GRE keys and address pairs, and the fullest ports and routers. For NOC staff."""
+        found = pools()
+        counts = found.counts
+        document = {
+            "vnis": {
+                "total": counts.vni_total,
+                "reserved": counts.vni_reserved,
+                "free": counts.vni_free,
+                **asdict(counts.vnis),
+            },
+            "gre_keys": asdict(counts.gre_keys),
+            "gre_pairs": asdict(counts.gre_pairs),
+            "fullest_ports": found.fullest_ports,
+            "busiest_ports": found.busiest_ports,
+            "fullest_routers": [
+                {"id": router.pk, "name": router.name, **asdict(use)} for router, use in found.fullest_routers
+            ],
+        }
+        return Response(PoolsSerializer(document).data)

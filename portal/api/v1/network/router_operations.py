@@ -21,7 +21,7 @@ from portal.allocation.packet_capacity import calibration_of, transport_costs
 from portal.api.rest.access_control import IsNocAdmin, NocOnly, PerAddress, caller, token_of
 from portal.api.rest.conditional_requests import NO_STORE
 from portal.api.rest.idempotency import once_per_key
-from portal.api.rest.pagination import KeysetPagination
+from portal.api.rest.lists import KeysetPagination
 from portal.api.rest.request_bodies import StrictBooleanField, StrictCharField, StrictSerializer, validated
 from portal.api.rest.views import VisibleListView
 from portal.api.v1.network.inventory_serializers import RouterSerializer
