@@ -14,8 +14,7 @@ from portal.vll.states import Lifecycle, OperStatus
 
 # An alarm names at most this many lines. Its counts include all lines.
 NAMED = 5
-# The columns of a statement that groups lines by cause: number of lines, number of customers, ids of the
-# first lines.
+# The columns of a statement that groups lines by cause: numbers of lines and customers, first ids.
 SUMMARY = f"count(*), count(DISTINCT customer_id), (array_agg(id ORDER BY created_at, id))[1:{NAMED}]"
 _ON_ROUTERS = f"""
 SELECT router, {SUMMARY}

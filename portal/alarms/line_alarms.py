@@ -136,9 +136,7 @@ class _Cause(NamedTuple):
 
 
 def down(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield the causes of lines being down: ports, paths, or the line itself. Also yield watched paths that
-    are down.
-    """
+    """Yield the causes of lines that are down: ports, paths, or the line itself. Also yield watched paths."""
     troubled = troubled_routers(now)
     set_up_since = now - _SET_UP_WITHIN
     causes = _causes(

@@ -19,8 +19,7 @@ class Alarm(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=20, choices=kind_choices)
-    # The same values as in ``AlarmCondition``. ``object`` is not a relation, because the history outlives the
-    # object.
+    # As in ``AlarmCondition``. ``object`` is no relation, because the history outlives the object.
     object = models.CharField(max_length=120)
     name = models.CharField(max_length=250)
     facts = models.JSONField(default=dict)
@@ -29,8 +28,7 @@ class Alarm(models.Model):
     routers: Any = ArrayField(models.BigIntegerField(), default=list)
     raised_at = models.DateTimeField()
     cleared_at = models.DateTimeField(null=True)
-    # The number of affected lines, the number of their customers, and the first lines as [{"line", "name",
-    # "customer"}, ...].
+    # The numbers of affected lines and customers, and the first lines as [{"line", "name", "customer"}].
     lines = models.PositiveIntegerField(default=0)
     customers = models.PositiveIntegerField(default=0)
     first_lines = models.JSONField(default=list)

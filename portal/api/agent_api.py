@@ -34,8 +34,7 @@ log = logging.getLogger(__name__)
 
 # Bytes.
 MAX_BODY = 32 * 1024 * 1024
-# A function with the arguments router and document. With ``with_certificate``, the client's certificate is a
-# third argument.
+# A function of router and document. With ``with_certificate``, also of the client's certificate.
 Report = Callable[..., dict[str, Any]]
 
 
@@ -98,8 +97,7 @@ def _response(
 
 def _certificate_of(request: HttpRequest) -> bytes | None:
     """Return the client certificate of the TLS connection (DER), or None if the client sent none."""
-    # Read the certificate from the connection, which gunicorn passes, and not from a header: a proxy or
-    # client could forge a header.
+    # Read it from the connection, which gunicorn passes. Proxies and clients can forge headers.
     connection: Any = request.META.get("gunicorn.socket")
     return connection.getpeercert(binary_form=True) if hasattr(connection, "getpeercert") else None
 
@@ -153,9 +151,7 @@ class _EventsDocument(EventReport, frozen=True, kw_only=True):
 
 @report_endpoint(_EventsDocument)
 def events(router: Router, report: EventReport) -> dict[str, Any]:
-    """Store the new events. Return the number of new events and the number of events that were already
-    stored.
-    """
+    """Store the new events. Return the numbers of new events and of events that were already stored."""
     new = router_events_store(router=router, report=report, now=clock.now())
     return {"accepted": new, "duplicate": len(report.events) - new}
 

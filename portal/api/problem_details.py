@@ -64,9 +64,7 @@ def unavailable() -> JsonResponse:
 
 
 def bad_request(request: HttpRequest) -> JsonResponse:
-    """Return the response to a request that Django refuses, for example because its Host header is not
-    allowed.
-    """
+    """Return the response to a request that Django refuses, for example because of its Host header."""
     return problem_response("bad-request", gettext("The request's address or headers are not acceptable."))
 
 

@@ -86,8 +86,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     RouterEnrolment: "digest",
     Router: "generation",
     Port: "booked_bps",
-    # ``handover`` and the tags are not recorded: adoption and release follow from orders, and routers
-    # reported the tags.
+    # ``handover`` follows from orders of adoption and release, and routers reported the tags.
     Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
     VllEnd: "status status_revision status_at status_observation reason link_up link_since shut_down"
     " reachable observed_in_sync policed path_state path_since_ms drift contested vlan_loss"

@@ -1,6 +1,4 @@
-"""The chain of checks from one customer port to the other, with findings and evidence. All
-functions are pure.
-"""
+"""Checks from one customer port to the other, with findings and evidence. All functions are pure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

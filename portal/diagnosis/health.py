@@ -284,9 +284,7 @@ def troubled_paths() -> QuerySet[TunnelPath]:
 
 
 def _of(line: Vll, paths: dict[tuple[int, int, int], TunnelPath]) -> TunnelPath | None:
-    """Return the path of the line's tunnel if the line is in service and the path is in
-    ``paths``, else None.
-    """
+    """Return the path of the line's tunnel if the line is in service and ``paths`` has the path, or None."""
     if not paths or line.family is None or not _is_active(line):
         return None
     a, z = sorted(end.port.router_id for end in line.ends.all())
@@ -372,8 +370,7 @@ def _not_up(has_troubled_paths: bool) -> Conditions:
 
 
 def _is_moving() -> Q:
-    # Open orders are few, and this reads them once. A subquery per line would take longer the more lines
-    # there are.
+    # Open orders are few, and this reads them once. A subquery per line would get slower with more lines.
     return Q(pk__in=Order.objects.filter(state__in=_MOVING).values("vll"))
 
 

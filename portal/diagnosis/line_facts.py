@@ -63,8 +63,7 @@ class EndFacts:
     # The port is shut down because the link of the other end is down.
     shut_down: bool
     reachable: bool | None
-    # True if the end was verified and no agent has observed a difference since. None while the portal works
-    # on the end.
+    # Whether the end was verified without a later difference. None while the portal works on the end.
     as_ordered: bool | None
     status: str
     status_at: datetime | None
@@ -136,8 +135,7 @@ class LineFacts:
     # None if no probe has been sent.
     path_mtu: PathMtuFacts | None
     last_test: ActivationTestFacts | None
-    # The time since when the path has not carried the line's largest frames, according to the MTUs of its
-    # links.
+    # Since when the MTUs of the path's links have been too small for the line's largest frames.
     not_carried_since: datetime | None = None
 
 

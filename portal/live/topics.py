@@ -21,8 +21,7 @@ from django.core.exceptions import PermissionDenied
 from portal.accounts.models import User
 from portal.vll.models import Vll
 
-# Triggers notify this PostgreSQL channel. They are defined in portal/live/sql and in page_changes.sql of
-# other apps.
+# Triggers notify this PostgreSQL channel: those in portal/live/sql and page_changes.sql of other apps.
 CHANNEL = "longline_live"
 MOST_TOPICS = 20
 _LINE = "line:"
@@ -92,9 +91,7 @@ def _line_id(topic: str) -> UUID:
 
 
 def _scope(user: User) -> list[str]:
-    """Return the suffixes of keys for the customers of the user. For NOC staff, return [""], which means all
-    customers.
-    """
+    """Return the suffixes of keys for the user's customers; for NOC staff [""], which means all customers."""
     if user.is_noc:
         return [""]
     return [f":{pk}" for pk in user.memberships.values_list("customer_id", flat=True)]

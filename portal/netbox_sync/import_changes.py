@@ -32,8 +32,7 @@ from portal.netbox_sync.import_mapping import (
 )
 from portal.netbox_sync.models import NetboxObject
 
-# Fields that refer to another row, and the kind of that row. The value of such a field is the id of the other
-# row's NetBox object.
+# Fields that refer to a row of another kind. Their value is the id of that row's NetBox object.
 REFERENCES = {"site": SITE, "customer": CUSTOMER, "a_router": ROUTER, "z_router": ROUTER}
 # Required fields. A row without them is not created.
 _NEEDED = {PORT: ("speed_bps", "max_frame")}
@@ -132,8 +131,7 @@ def differences(wish: Wish, local: Mapping[str, list[LocalRow]]) -> Difference:
         rows = local.get(kind, [])
         there = {want.id for want in wish.rows[kind]}
         by_id = {row.id: row for row in rows if row.id in there}
-        # The remaining rows: a user created the row in the portal, or its object was re-created in NetBox
-        # with another id.
+        # The other rows: users created them here, or their objects were re-created in NetBox with other ids.
         by_place = {row.place: row for row in rows if row.id not in there}
         met = set()
         for want in wish.rows[kind]:
@@ -338,8 +336,7 @@ class Applier:
         return row
 
     def _remember(self, change: Change, row_id: int) -> None:
-        # The row may have belonged to another NetBox object. This NetBox object may have had another row,
-        # which no longer exists.
+        # The row may have had another NetBox object, and this object another row, which no longer exists.
         NetboxObject.objects.filter(kind=change.kind, row_id=row_id).exclude(netbox_id=change.id).delete()
         NetboxObject.objects.update_or_create(
             kind=change.kind, netbox_id=change.id, defaults={"row_id": row_id, "taken": change.take}

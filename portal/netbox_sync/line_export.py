@@ -29,8 +29,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
 # The custom fields of L2VPNs and interfaces that identify the line and link to its page.
 ID_FIELD, URL_FIELD = "longline_id", "longline_url"
-# The type of L2VPNs: a pseudowire (RFC 4664). It is one of the few types of NetBox with exactly two
-# terminations.
+# A pseudowire (RFC 4664), one of the few types in NetBox with exactly two terminations.
 TYPE = "vpws"
 _STATUS = {
     Lifecycle.PENDING_ACTIVE: "planned",
@@ -170,8 +169,7 @@ class Exporter:
                 noted.error = error.record
             else:
                 noted.error, noted.done_at = None, self._now
-            # Record failed attempts too, so that the line is no longer due. The next full check tries it
-            # again.
+            # Record failures too, so that the line is no longer due. The next full check tries it again.
             noted.revision, noted.lifecycle = line.revision, line.lifecycle
             yield noted
 

@@ -34,9 +34,7 @@ class NetboxObject(models.Model):
 
 
 class NetboxState(models.Model):
-    """The only row with the state: the worker's claim, the last import and export, and the current
-    failure.
-    """
+    """The only row with the state: the worker's claim, the last import and export, the current failure."""
 
     # The worker with this claim is the only one that may use NetBox. The claim of a killed worker expires.
     claim = models.UUIDField(null=True)

@@ -30,8 +30,7 @@ from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.netbox_reader import Progress, read
 
-# The duration of a claim. It must be longer than a response may take (NETBOX_TOTAL_S). Each step of a run
-# extends the claim.
+# The duration of a claim, longer than a response may take (NETBOX_TOTAL_S). Each step extends it.
 CLAIM = timedelta(seconds=180)
 FIRST_RETRY = timedelta(seconds=15)
 LONGEST_RETRY = timedelta(minutes=15)
@@ -100,8 +99,7 @@ def claim(now: datetime) -> Claim | None:
     return None
 
 
-# The maximum number of changes, and of findings, that are stored per run. The stored counts include the rows
-# that are not stored.
+# The most changes, and the most findings, that a run stores. Its counts include all of them.
 KEPT_ROWS = 500
 KEPT_RUNS = 100
 _EVERY_S = 1.0
@@ -168,9 +166,7 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
 
 
 class Report:
-    """The row of a run while the run is in progress. It stores progress once a second, and then the
-    result.
-    """
+    """The row of a run in progress. It stores progress once a second, and then the result."""
 
     def __init__(self, run: NetboxRun, claim: Claim) -> None:
         self.run, self._claim, self._next = run, claim, 0.0

@@ -41,8 +41,7 @@ STATUS_OF = {
     BLACK_HOLE: MailLine.Status.BLACK_HOLE,
 }
 _LONGEST = timedelta(minutes=5)
-# The pause between two mails with the same cause to one reader. An outage that spreads is more urgent than
-# drift.
+# The pause between two mails of a cause to one reader. A spreading outage is more urgent than drift.
 _PAUSE = {
     DOWN: timedelta(minutes=15),
     UP: timedelta(minutes=15),
@@ -225,9 +224,7 @@ def _of_router(found: Mail) -> list[LineUpdate] | None:
 
 
 def _lines_of_reader(found: Mail) -> QuerySet[Vll]:
-    """Return the lines that concern the reader: all lines for NOC staff, else those of the reader's
-    customers.
-    """
+    """Return the lines that concern the reader: for NOC staff all, else those of the reader's customers."""
     lines = Vll.objects.select_related("customer")
     if found.group == Group.NOC:
         return lines

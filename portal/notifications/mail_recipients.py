@@ -148,9 +148,7 @@ class Recipients:
         self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
 
     def of(self, event: Event) -> dict[int, Group]:
-        """Return the recipients of an event, each with one group. For NOC staff who are members of the
-        customer too, the group of members counts.
-        """
+        """Return the recipients of an event, each with a group. The group of members has precedence."""
         groups: dict[int, Group] = {}
         for reader in self._noc:
             # A webhook of a customer is not the NOC's concern.

@@ -171,8 +171,7 @@ class Webhook(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="webhooks")
     url = models.CharField(max_length=500)
     description = models.CharField(max_length=100, blank=True)
-    # The selected public types (portal.notifications.event_catalogue). Empty selects all types, including
-    # types that are added later.
+    # The selected public types (event_catalogue). Empty selects all types, including future ones.
     types: Any = ArrayField(models.CharField(max_length=50), default=list, blank=True)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)
@@ -182,8 +181,7 @@ class Webhook(models.Model):
     )
     secret = models.TextField()
     secret_set_at = models.DateTimeField()
-    # After a change of the secret, deliveries are also signed with the previous secret until
-    # ``previous_until``.
+    # After a change of the secret, both secrets sign deliveries until ``previous_until``.
     previous_secret = models.TextField(blank=True)
     previous_until = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
@@ -251,8 +249,7 @@ class Delivery(models.Model):
         TLS = "tls"
         NOT_HTTP = "notHttp"
 
-    # The base of the header webhook-id, which is the same in each attempt, so that a receiver can detect
-    # repetitions.
+    # The base of the header webhook-id. It is the same in each attempt, to show receivers repetitions.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     # None for a test.
@@ -308,7 +305,5 @@ class Delivery(models.Model):
 
     @property
     def message_id(self) -> str:
-        """The value of the header webhook-id. It contains no full stop, because a full stop separates the
-        signed parts.
-        """
+        """The value of the header webhook-id. It has no full stop, which separates the signed parts."""
         return f"msg_{self.id.hex}"

@@ -59,8 +59,7 @@ WAITS = tuple(
     for seconds in (5, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600)
 )
 TRIES = len(WAITS) + 1
-# Each wait varies randomly by up to this fraction, so that deliveries that failed together are not retried
-# together.
+# Each wait varies randomly by up to this fraction, to spread retries of deliveries that failed together.
 JITTER = 0.1
 _FIRST_PAUSE = timedelta(seconds=5)
 _LONGEST_PAUSE = timedelta(minutes=5)
@@ -174,8 +173,7 @@ def _signature(secret: str, signed: bytes) -> str:
 @transaction.atomic
 def _settle(delivery: Delivery, claim: Any, outcome: Outcome, now: datetime) -> bool:
     """Store the result of an attempt. Return whether the turn continues."""
-    # Lock the webhook before the delivery, as all code does. Another worker may have claimed the webhook, or
-    # it may have been deleted.
+    # Lock the webhook before the delivery, as all code does. It may be deleted or have another claim.
     webhook = (
         Webhook.objects.select_for_update(no_key=True).filter(pk=delivery.webhook_id, claim=claim).first()
     )

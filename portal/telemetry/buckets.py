@@ -108,8 +108,7 @@ def percentile_95(rates: Iterable[float]) -> int | None:
 SIDES = ("a", "z")
 Columns = tuple[str, ...]
 Rows = dict[int, tuple[Any, ...]]
-# PostgreSQL estimates 1,000 rows for each series of samples. JIT compilation would take longer than the
-# query.
+# PostgreSQL estimates 1,000 rows per series of samples. JIT would take longer than the query.
 _UNCOMPILED = "SET LOCAL jit = off"
 _THROUGHPUT = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
 
@@ -124,9 +123,7 @@ def starts_of(since: datetime, until: datetime, step_s: int) -> range:
 def buckets_of(
     vll: Vll, since: datetime, until: datetime, step_s: int, unit: Unit = Unit.BITS
 ) -> tuple[dict[str, dict[int, Bucket]], bool]:
-    """Return the non-empty buckets of each side by their start (epoch s), and whether any bucket is
-    simulated.
-    """
+    """Return the non-empty buckets by side and start (epoch s), and whether any bucket is simulated."""
     starts = starts_of(since, until, step_s)
     table = coarsest_for(step_s)
     if table is SAMPLES:
@@ -151,8 +148,7 @@ def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
     If the step of ``starts`` is longer than that of ``table``, rows are merged.
     """
     with connection.cursor() as cursor:
-        # Read the marks first: a bucket that is rolled up after this read can still be read from the finer
-        # rows.
+        # Read the marks first: buckets that are rolled up later can still be read from the finer rows.
         stale = _stale(cursor, vll, starts, table)
         if starts.step == table.step_s:
             return _read(cursor, vll, starts, table, stale, columns)

@@ -29,8 +29,7 @@ class AgentClock(models.Model):
     dropped = models.BigIntegerField(default=0)
     # The highest sample number received with this boot_id; null if unknown.
     newest_seq = models.BigIntegerField(null=True)
-    # The start of the 5-minute bucket that is marked as stale for the last reported ends, and a digest of
-    # these ends.
+    # The start of the bucket that is marked stale for the last reported ends, and a digest of these ends.
     marked_at = models.DateTimeField(null=True)
     marked_ends = models.CharField(max_length=32, default="", db_default="")
 

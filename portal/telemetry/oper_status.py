@@ -1,6 +1,4 @@
-"""Operational status of lines, from the agents' observations of both ends and the age of these
-observations.
-"""
+"""Operational status of lines, from the agents' observations of both ends and the age of these."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -161,13 +159,11 @@ def ends_observed(
     found = _all_on(router) if router_changed else _with_changes(router, None if repeated else ends)
     if not found:
         return
-    # All processes lock lines in the same order, and lines before their ends. The locked rows cannot change
-    # before the write.
+    # All processes lock lines in the same order, before their ends. Locked rows cannot change.
     lines = lines_lock(found)
     ends_of = _ends_of(found)
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
-    # If the report repeats the last one, its facts are stored already. Only ends that have changed since then
-    # must be compared.
+    # If the report repeats the last one, only ends that have changed since then must be compared.
     to_compare = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
     reported = {(end.vll, str(end.side)): end for end in ends} if to_compare else {}
     last_reports = _last_reports(ends_of)
@@ -282,8 +278,7 @@ def _silenced(
             line.lifecycle in IN_SERVICE
             and line.oper_status != OperStatus.UNKNOWN
             and any(last_reports.is_silent(router, now) for router in routers)
-            # The line may be down instead of unknown: because of the other end, or because the silence counts
-            # as down.
+            # The line may be down instead, because of the other end or a silence that counts as down.
             and oper_status_of(ends, forwarding) == OperStatus.UNKNOWN
         ):
             reports[line.pk] = [last_reports.at[router] for router in routers if router in last_reports.at]
@@ -450,9 +445,7 @@ def _all_on(router: Router) -> set[UUID]:
 
 
 def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
-    """Return the ends of these lines. Tuples cost less than model instances when all lines of a router are
-    read.
-    """
+    """Return the ends of these lines. For all lines of a router, tuples cost less than model instances."""
     ends_of: dict[UUID, list[_End]] = defaultdict(list)
     columns = len(_END_COLUMNS)
     for row in VllEnd.objects.filter(vll__in=lines).values_list(*_END_COLUMNS, *_Facts._fields):

@@ -24,8 +24,7 @@ from portal.telemetry.partitioned_tables import SAMPLES
 # The longest time that an accepted sample covers. Queries use it to find all samples that overlap a time.
 LONGEST_SAMPLE = timedelta(hours=1)
 
-# The range of PostgreSQL's bigint and Go's int64. A negative count does not make the report invalid: only its
-# end is refused.
+# PostgreSQL's bigint and Go's int64. For a negative count, only its end is refused, not the report.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
@@ -122,8 +121,7 @@ class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):
 _MS = timedelta(milliseconds=1)
 # If a clock differs from the portal's clock by more than this, it is wrong.
 MAX_OFFSET = timedelta(seconds=60)
-# If the router's clock differs from the portal's clock by at most this, the portal uses it again. Reports may
-# take this long to arrive.
+# If the router's clock differs by at most this, the portal uses it again. Reports may take this long.
 _EXACT_MS = 1_000
 # The limit matters only if a clock keeps jumping.
 _MOST_CLOCKS = 20
@@ -161,17 +159,14 @@ def clocks_after(clocks: Sequence[BootClock], report: CounterReport, now: dateti
 
 
 def _corrected(last: BootClock, report: CounterReport, uptime_ms: int, now_ms: int) -> list[BootClock]:
-    """Return the clock after a further report. If the report shows that the zero is wrong, also return the
-    next clock.
-    """
+    """Return the clock after a further report, and the next clock if the report shows a wrong zero."""
     if last.zero_ms is None or uptime_ms <= last.uptime_ms:
         return [last]
     late_ms = now_ms - uptime_ms - last.zero_ms
     is_late = late_ms > MAX_OFFSET // _MS
     better_ms = _zero_ms(report, uptime_ms, now_ms)
     is_exact = abs(now_ms - report.sent_ms) <= _EXACT_MS
-    # A single late report may have waited somewhere. A report that arrives too early proves that the zero is
-    # wrong.
+    # A single late report may have waited somewhere. One that is too early proves a wrong zero.
     if (is_late and last.doubted) or (
         abs(better_ms - last.zero_ms) > _EXACT_MS and (is_exact or late_ms < -_EXACT_MS)
     ):

@@ -17,8 +17,7 @@ from portal.core.db.sessions import AdvisoryLock
 from portal.telemetry.partitioned_tables import FIVE_MINUTES, ROLLUPS, Table, partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 
-# Agents measure every 10 s and report soon after. A sample that ended less than this time ago does not count
-# as missing yet.
+# Agents report every 10 s. A sample that ended less than this time ago is not missing yet.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
 COUNTS = tuple(
@@ -28,8 +27,7 @@ COLOURS = ("conform", "exceed", "violate")
 POLICED = tuple(
     f"{side}_{colour}_{what}" for side in "az" for colour in COLOURS for what in ("bytes", "packets")
 )
-# Frames that VPP dropped at an end: incoming frames, and frames that were to leave there. Null if no sample
-# of the bucket has the count.
+# Frames that VPP dropped at an end, by direction. Null if no sample of the bucket has the count.
 DROPS = tuple(f"{side}_{way}_drops" for side in "az" for way in ("in", "out"))
 COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
 # The most frames within the profile in one sample. Agents do not read the counters exactly at a bucket's
@@ -43,8 +41,7 @@ def put_together(column: str) -> str:
     return "bool_or" if column == "simulated" else "max" if column in MOST else "sum"
 
 
-# Buckets from parts of samples. Each part has its overlap with the bucket, and the length of the whole
-# sample.
+# Buckets from parts of samples, each with its overlap with the bucket and its sample's length.
 _COUNTED = """
 SELECT vll_id, start_at, {counts},
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'a'), 0)::int AS a_covered_ms,

@@ -96,8 +96,7 @@ def losses_insert(
 # COLUMNS, and whether any count is simulated.
 Rows = dict[tuple[int, str], tuple[Any, ...]]
 
-# Buckets (%(owners)s, %(starts)s) of any length, from samples. The counts of a sample are spread evenly over
-# its time.
+# Buckets (%(owners)s, %(starts)s) of any length. The counts of a sample are spread over its time.
 _FROM_SAMPLES = """
 SELECT b.router_id, b.start_at, interface, sum(overlap_ms)::int AS covered_ms, {sums},
        max(buffers) AS buffers, min(buffers_free) AS buffers_free, bool_or(simulated) AS simulated

@@ -36,8 +36,7 @@ log = logging.getLogger(__name__)
 _BEAT = timedelta(seconds=10)
 # The number of times per heartbeat that a process checks for a free thread.
 _CHECKS = 20
-# A gap of up to this length, such as a restart of the server, does not interrupt the uptime, because agents
-# send lost reports again.
+# A gap up to this long, such as a restart, is no interruption: agents send lost reports again.
 _RESTART = timedelta(seconds=30)
 _lock = threading.Lock()
 _answering = 0
@@ -172,8 +171,7 @@ def silences_forget(*, before: datetime) -> int:
 
 
 BUCKET = timedelta(minutes=5)
-# A sample may begin or end this much before or after its 5-minute bucket. In addition, the agents' clocks
-# differ slightly.
+# Samples may begin before and end after their bucket by this time. Agents' clocks differ slightly.
 _BLUR = timedelta(seconds=30)
 
 

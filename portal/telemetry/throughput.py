@@ -65,8 +65,7 @@ def throughput(
     """
     step_s = step_for(since, until, step_s, now)
     with_p95 = since >= now - FIVE_MINUTES.retention
-    # The rows are read once, in the shorter of the two bucket lengths. The longer buckets are merged from
-    # these rows.
+    # The rows are read once, in the shorter bucket length, and merged for the longer buckets.
     read_s = min(step_s, P95_BUCKET_S) if with_p95 else step_s
     starts = starts_of(since, until, step_s)
     widest = max(step_s, P95_BUCKET_S)
@@ -199,8 +198,7 @@ ROLLED_UP_AFTER = timedelta(minutes=2)
 # The maximum number of rollup rows per response. PostgreSQL adds them up in a quarter of a second.
 _MOST_ROWS = 200_000
 
-# If a line was counted in only a part of a bucket, the sum contains its rate in that part, as the line's own
-# graph does.
+# For a bucket that was counted in part, the sum has the line's rate in that part, as its own graph.
 _SUMS = """
 SELECT extract(epoch FROM counted.start_at)::bigint,
        sum(CASE side WHEN 'a' THEN a_in_{counted} * {factor} * 1000 / nullif(a_covered_ms, 0)

@@ -244,9 +244,7 @@ class ExampleRequest:
 
 
 def examples(request: ExampleRequest) -> dict[str, str]:
-    """Return the example in each language, keyed by the language. LANGUAGES has the names of the
-    languages.
-    """
+    """Return the example by language. LANGUAGES has the names of the languages."""
     return {"curl": curl(request), "python": python(request), "httpie": httpie(request)}
 
 
@@ -309,8 +307,7 @@ def httpie(request: ExampleRequest) -> str:
     if request.if_match:
         parts.append(shlex.quote(f"If-Match:{request.if_match}"))
     for name, value in (request.body or {}).items():
-        # HTTPie removes a backslash that precedes a separator. In JSON text, no backslash precedes a
-        # separator.
+        # HTTPie removes a backslash before a separator. JSON text has no such backslash.
         plain = isinstance(value, str) and "\\" not in value
         parts.append(shlex.quote(f"{name}={value}" if plain else f"{name}:={_json(value, indent=None)}"))
     return " \\\n  ".join(parts)

@@ -1,6 +1,4 @@
-"""The members of bodies, and the parameters, as the documentation shows them, with type and limits in a few
-words.
-"""
+"""The members of bodies, and the parameters, as the documentation shows them: type and limits in words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,9 +40,7 @@ def component_of(schema: Schema) -> str:
 
 
 def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
-    """Return the component that the schema refers to. If the schema is an array or refers to no component,
-    return the schema itself.
-    """
+    """Return the component that the schema refers to; the schema itself for an array or without component."""
     if "items" in schema or not (name := component_of(schema)):
         return schema
     return components[name]

@@ -1,6 +1,4 @@
-"""Parts of an operation's schema that drf-spectacular cannot derive from a view. They are added for all
-views.
-"""
+"""Parts of operations' schemas that drf-spectacular cannot derive from a view. All views get them."""
 
 from typing import Any
 
@@ -93,15 +91,11 @@ class DocumentedOperation(AutoSchema):
         return super().get_summary() or first_paragraph.split(". ")[0].rstrip(".") or None
 
     def get_operation_id(self) -> str:
-        """Return the operation's id. Dots (as in ``vlls.csv``) become ``_``, because most languages forbid
-        dots in names.
-        """
+        """Return the operation's id with ``_`` instead of dots, which most languages forbid in names."""
         return super().get_operation_id().replace(".", "_")
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """Return the authentication methods, each with the scopes that a token needs. A client needs only one
-        of these methods.
-        """
+        """Return the alternative authentication methods, each with the scopes that a token needs."""
         signed: list[dict[str, Any]] = super().get_auth()
         if not any(signed):
             return signed

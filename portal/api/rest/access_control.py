@@ -117,9 +117,7 @@ _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @reauthentication_required
 def _require_proof(request: HttpRequest) -> HttpResponse:
-    """Raise ReauthenticationRequired if no password or code was entered recently. The returned response is
-    not used.
-    """
+    """Raise ReauthenticationRequired if no password or code was entered recently. Ignore the response."""
     return HttpResponse()
 
 
@@ -161,8 +159,7 @@ def _check_may_write(token: ApiToken, request: Request) -> None:
         if needed not in token.scopes:
             raise PermissionDenied(needs_scope(needed))
         return
-    # A former member of the NOC staff may still have a token with the scope ``noc``. This token must not be
-    # sufficient.
+    # A former member of the NOC may have a token with the scope ``noc``, which must not be sufficient.
     enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
     if not enough & set(token.scopes):
         raise PermissionDenied(_("This API token may only read. Use one with the scope order or noc."))

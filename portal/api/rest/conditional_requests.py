@@ -37,9 +37,7 @@ class PreconditionRequired(APIException):
 
 
 def etag_of(document: Any) -> str:
-    """Return the strong validator of a JSON document. Two documents have the same validator only if all their
-    bytes are equal.
-    """
+    """Return the strong validator of a JSON document. It is equal only for documents with equal bytes."""
     return quote_etag(hashlib.sha256(JSONRenderer().render(document)).hexdigest()[:32])
 
 
@@ -140,7 +138,5 @@ def _compared(
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are the same as JSON. Python's ``==`` would treat true and 1, or 7.0 and 7,
-    as equal.
-    """
+    """Return whether two values are the same JSON. For Python's ``==``, true equals 1, and 7.0 equals 7."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

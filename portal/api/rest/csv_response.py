@@ -21,8 +21,7 @@ from portal.core.plain_text import csv_lines
 RETRY_AFTER_S = 10
 # A process has four threads (portal.processes.gunicorn_web). Two of them remain for short responses.
 MOST = 2
-# The lock is re-entrant: the garbage collector may run in the thread that has the lock, and may end a lost
-# response there.
+# Re-entrant: the garbage collector may end a lost response in the thread that has the lock.
 _lock = RLock()
 # For each export that is being sent, its owners.
 _under_way: list[frozenset[str]] = []

@@ -46,8 +46,7 @@ def _response_to(error: Exception) -> HttpResponse | None:
     if isinstance(error, exceptions.ValidationError):
         return _response(_of_validation_error(error))
     if isinstance(error, exceptions.APIException):
-        # The text of the exception is English. The message catalogue has a translation of it, except for
-        # texts with numbers.
+        # The exception has an English text. The message catalogue translates it, except texts with numbers.
         code = str(error.default_code).replace("_", "-")
         return _response(problem(code, _(str(error.detail))), _headers(error))
     return None

@@ -39,8 +39,7 @@ _NOT_STORED = {
 }
 # The headers that are stored with the response. All other headers concern only a single exchange.
 _KEPT_HEADERS = ("Content-Language", "Content-Type", "ETag", "Location", "Retry-After")
-# The key is either the quoted string of the draft (RFC 8941), or the text without quotes that most clients
-# send.
+# The key is the draft's quoted string (RFC 8941), or the text without quotes that most clients send.
 _KEY = re.compile(r'"(?P<quoted>[\x21\x23-\x5b\x5d-\x7e]{1,255})"|(?P<bare>[\x21\x23-\x7e]{1,255})')
 
 Handler = Callable[..., Response]

@@ -88,8 +88,7 @@ class StrictDegreesField(serializers.FloatField):
             self.fail("not_a_number")
         if isinstance(data, float) and not isfinite(data):
             self.fail("not_a_number")
-        # Limit the number to one million, so that the Decimal stays short. No degrees in the permitted range
-        # are that large.
+        # Limit the number, so that the Decimal stays short. No permitted degrees are that large.
         return round(Decimal(repr(max(-1e6, min(1e6, data)))), 6)
 
 

@@ -133,9 +133,7 @@ class MailsSerializer(StrictSerializer):
     noc = _wanted("Orders to approve, overdue orders, drift; for NOC staff.")
 
     def get_fields(self) -> Any:
-        """Return a field for each group of the caller. Without a caller (in the schema), return fields for
-        all groups.
-        """
+        """Return a field for each group of the caller. In the schema, without a caller, return all fields."""
         fields = super().get_fields()
         reader = getattr(self.context.get("request"), "user", None)
         if not isinstance(reader, User):
@@ -173,8 +171,7 @@ class MailsView(ConditionalRetrieveView[User]):
             check(choice)
             chosen = {**document, **choice.validated_data}
             wanted = [name for name, is_wanted in chosen.items() if is_wanted]
-            # Pass the caller and not the row of the user, because the scopes of the caller's token may
-            # exclude groups of the user.
+            # Pass the caller and not the user's row: the token's scopes may exclude groups of the user.
             mails_choose(user=caller(request), wanted=wanted, now=clock.now())
             document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})

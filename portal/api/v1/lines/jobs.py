@@ -29,8 +29,7 @@ JOB_STATUS: dict[str, str] = {
     OrderState.REJECTED: "failed",
     OrderState.CANCELLED: "cancelled",
 }
-# ``waiting``: the router has not received the wanted revision of this end yet. ``undone``: the job has ended
-# without success.
+# ``waiting``: the router has not received this revision. ``undone``: the job ended without success.
 WAITING, UNDONE = "waiting", "undone"
 STEP_STATUS = [
     WAITING,
@@ -66,8 +65,7 @@ class JobSerializer(serializers.Serializer[Order]):
 
     @extend_schema_field({"enum": sorted(set(JOB_STATUS.values())), "type": "string"})
     def get_status(self, order: Order) -> str:
-        # A newer release may have stored a state that this release does not know. Such an order has not
-        # ended.
+        # A newer release may have stored an unknown state. Such an order has not ended.
         return JOB_STATUS.get(order.state, "running")
 
     @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
@@ -143,8 +141,7 @@ class OrderAddedSerializer(AcceptedSerializer):
     )
 
 
-# All requests share one instance of each serializer: it keeps no state, and its construction takes longer
-# than its use.
+# All requests share the serializers: they keep no state, and constructing them takes longer than their use.
 _ORDER, _VLL = OrderSerializer(), VllSerializer()
 
 

@@ -97,8 +97,7 @@ def visible_line(request: Request, pk: UUID, *prefetched: str) -> Vll:
 
 OUTER_VLAN: dict[str, Any] = {
     "oneOf": [
-        # The schema has no bounds for these numbers: ``validate`` accepts a number outside the bounds and
-        # reports it as a reason.
+        # No bounds: ``validate`` accepts a number outside the bounds and reports it as a reason.
         {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
         {"type": "string", "enum": ["any"]},
     ]
@@ -208,9 +207,7 @@ def requested_order(body: Any) -> dict[str, Any]:
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """A list of orders. For all orders pending approval, one query finds out whether the people who ordered
-    may still order.
-    """
+    """A list of orders. One query finds out which people may still place their order pending approval."""
 
     def to_representation(self, data: Any) -> Any:
         orders = list(data)
