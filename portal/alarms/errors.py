@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
 
@@ -10,7 +10,7 @@ from portal.core.errors import Conflict, DomainError
 class AlarmCleared(Conflict):
     """The cause of the alarm is gone, so the alarm accepts no more operations."""
 
-    text = gettext_lazy(
+    text = _(
         "This alarm cleared automatically at {at}. There is nothing left to do; it stays in the history."
     )
     at: datetime
@@ -19,7 +19,7 @@ class AlarmCleared(Conflict):
 class AlarmAcknowledged(Conflict):
     """Another operator has already acknowledged the alarm."""
 
-    text = gettext_lazy(
+    text = _(
         "{by} already acknowledged this alarm at {at}. To write something else, undo the acknowledgement "
         "first."
     )
@@ -30,13 +30,13 @@ class AlarmAcknowledged(Conflict):
 class AlarmNotAcknowledged(Conflict):
     """There is no acknowledgement to withdraw."""
 
-    text = gettext_lazy("This alarm is not acknowledged, or no longer is. Nothing was changed.")
+    text = _("This alarm is not acknowledged, or no longer is. Nothing was changed.")
 
 
 class NotNocStaff(DomainError):
     """Alarms are assigned to NOC staff with open accounts."""
 
-    text = gettext_lazy("No open NOC account is called {username}. Choose a name from the list.")
+    text = _("No open NOC account is called {username}. Choose a name from the list.")
     field = "to"
     username: str
 
@@ -44,7 +44,7 @@ class NotNocStaff(DomainError):
 class SilenceInThePast(DomainError):
     """A silence must end in the future."""
 
-    text = gettext_lazy("{until} is in the past. Choose a later time.")
+    text = _("{until} is in the past. Choose a later time.")
     field = "until"
     until: datetime
 
@@ -52,7 +52,7 @@ class SilenceInThePast(DomainError):
 class SilenceTooLong(DomainError):
     """A silence has a maximum duration."""
 
-    text = gettext_lazy("An alarm can be silenced for {days} days at most. Choose {latest} or earlier.")
+    text = _("An alarm can be silenced for {days} days at most. Choose {latest} or earlier.")
     field = "until"
     days: int
     latest: datetime

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.reader_texts import time_text
 from portal.diagnosis.checks import Check, CheckState, Finding, checks_of
@@ -16,109 +15,97 @@ from portal.vll.states import Lifecycle
 
 IN_ORDER, NOT_KNOWN = "in-order", "not-known"
 _UNBROKEN = {
-    IN_ORDER: gettext_noop("As far as the portal can see, everything about this line is in order."),
-    NOT_KNOWN: gettext_noop("At the moment, only part of this line is reported. That part has no fault."),
+    IN_ORDER: _("As far as the portal can see, everything about this line is in order."),
+    NOT_KNOWN: _("At the moment, only part of this line is reported. That part has no fault."),
 }
 # The key in ``facts`` for maintenance of routers that the sentence mentions after the verdict.
 _WORKS = "works"
 _FINDINGS = frozenset(each.value for each in Finding)
-_SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
+_SIDES = {"a": _("the A end"), "z": _("the Z end")}
 SENTENCES = {
-    Finding.NOT_IN_SERVICE: gettext_noop("This line is not in service."),
-    Finding.AWAITS_APPROVAL: gettext_noop("This line is waiting for the NOC's approval."),
-    Finding.SUSPENDED: gettext_noop("This line is suspended, so it carries nothing."),
-    Finding.BEING_TESTED: gettext_noop("This line is being tested, which interrupts it for a few seconds."),
-    Finding.ORDER_UNDER_WAY: gettext_noop("An order for this line is under way."),
-    Finding.PORTAL_AWAY: gettext_noop(
+    Finding.NOT_IN_SERVICE: _("This line is not in service."),
+    Finding.AWAITS_APPROVAL: _("This line is waiting for the NOC's approval."),
+    Finding.SUSPENDED: _("This line is suspended, so it carries nothing."),
+    Finding.BEING_TESTED: _("This line is being tested, which interrupts it for a few seconds."),
+    Finding.ORDER_UNDER_WAY: _("An order for this line is under way."),
+    Finding.PORTAL_AWAY: _(
         "The portal gets no reports from its routers, so it does not know the state of the line. The"
         " line may still be up."
     ),
-    Finding.MAINTENANCE: gettext_noop(
-        "The NOC is working on {router}, at {end}; the line may still carry traffic."
-    ),
-    Finding.ROUTER_SILENT: gettext_noop("{router}, at {end}, is not reporting; the line may still be up."),
-    Finding.ROUTER_DEAD: gettext_noop("{router}, at {end}, is out of service."),
-    Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
-    Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
-    Finding.LINK_SHUT_DOWN: gettext_noop(
+    Finding.MAINTENANCE: _("The NOC is working on {router}, at {end}; the line may still carry traffic."),
+    Finding.ROUTER_SILENT: _("{router}, at {end}, is not reporting; the line may still be up."),
+    Finding.ROUTER_DEAD: _("{router}, at {end}, is out of service."),
+    Finding.VPP_DOWN: _("{router}, at {end}, is not forwarding anything."),
+    Finding.PORT_DOWN: _("The port {port} at {end} has no link."),
+    Finding.LINK_SHUT_DOWN: _(
         "The link at {end} has been taken down to signal to your equipment there that the line is "
         "interrupted."
     ),
-    Finding.PORT_SLOW: gettext_noop(
+    Finding.PORT_SLOW: _(
         "The port {port} at {end} runs slower than agreed, and its lines have booked more than it carries."
     ),
-    Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, is not configured as ordered."),
-    Finding.PATH_DOWN: gettext_noop("The network's path between the two ends is down."),
-    Finding.LARGE_FRAMES_LOST: gettext_noop(
-        "The network loses this line's large frames; smaller ones get through."
-    ),
-    Finding.NOT_CARRIED: gettext_noop(
+    Finding.NOT_AS_WANTED: _("{router}, at {end}, is not configured as ordered."),
+    Finding.PATH_DOWN: _("The network's path between the two ends is down."),
+    Finding.LARGE_FRAMES_LOST: _("The network loses this line's large frames; smaller ones get through."),
+    Finding.NOT_CARRIED: _(
         "The network no longer carries this line's largest frames everywhere; smaller ones get through."
     ),
-    Finding.PATH_LOSES: gettext_noop("The network loses frames between the two ends."),
-    Finding.POLICED: gettext_noop(
+    Finding.PATH_LOSES: _("The network loses frames between the two ends."),
+    Finding.POLICED: _(
         "More traffic arrives at {end} than the ordered bandwidth allows, and the excess is dropped."
     ),
-    Finding.VLAN_WAS_TAKEN: gettext_noop(
+    Finding.VLAN_WAS_TAKEN: _(
         "Somebody else on {router} tried to use this line's VLAN at {end}, which blocked your frames"
         " there. It was repaired at {at}."
     ),
-    Finding.NO_FRAMES_IN: gettext_noop(
-        "Nothing is arriving from you at {end}, and nothing is wrong with the line."
-    ),
-    Finding.OTHER_FRAMES_IN: gettext_noop("Frames arrive at {end}, but none of them with this line's VLAN."),
-    Finding.TEST_FAILED: gettext_noop("The last test of this line lost frames."),
+    Finding.NO_FRAMES_IN: _("Nothing is arriving from you at {end}, and nothing is wrong with the line."),
+    Finding.OTHER_FRAMES_IN: _("Frames arrive at {end}, but none of them with this line's VLAN."),
+    Finding.TEST_FAILED: _("The last test of this line lost frames."),
 }
-_NOC_IS_AT_IT = gettext_noop("The NOC can see this too. If it lasts, report to the NOC what you see.")
+_NOC_IS_AT_IT = _("The NOC can see this too. If it lasts, report to the NOC what you see.")
 ADVICE = {
-    Finding.NOT_IN_SERVICE: gettext_noop("Look at its latest order."),
-    Finding.AWAITS_APPROVAL: gettext_noop(
-        "There is nothing for you to do; you are notified of the NOC's decision."
-    ),
-    Finding.SUSPENDED: gettext_noop("Resume it, and it carries traffic again."),
-    Finding.BEING_TESTED: gettext_noop("Wait until the test has finished, or cancel its order."),
-    Finding.ORDER_UNDER_WAY: gettext_noop("Wait until it has finished; its progress is on the line's page."),
-    Finding.PORTAL_AWAY: gettext_noop("Check again in a minute. The NOC has been notified."),
-    Finding.MAINTENANCE: gettext_noop("Wait until the work is over."),
+    Finding.NOT_IN_SERVICE: _("Look at its latest order."),
+    Finding.AWAITS_APPROVAL: _("There is nothing for you to do; you are notified of the NOC's decision."),
+    Finding.SUSPENDED: _("Resume it, and it carries traffic again."),
+    Finding.BEING_TESTED: _("Wait until the test has finished, or cancel its order."),
+    Finding.ORDER_UNDER_WAY: _("Wait until it has finished; its progress is on the line's page."),
+    Finding.PORTAL_AWAY: _("Check again in a minute. The NOC has been notified."),
+    Finding.MAINTENANCE: _("Wait until the work is over."),
     Finding.ROUTER_SILENT: _NOC_IS_AT_IT,
-    Finding.ROUTER_DEAD: gettext_noop("There is nothing for you to do; the NOC took it out of service."),
+    Finding.ROUTER_DEAD: _("There is nothing for you to do; the NOC took it out of service."),
     Finding.VPP_DOWN: _NOC_IS_AT_IT,
-    Finding.PORT_DOWN: gettext_noop("Check the cable and your own device there: is its port up?"),
-    Finding.LINK_SHUT_DOWN: gettext_noop(
+    Finding.PORT_DOWN: _("Check the cable and your own device there: is its port up?"),
+    Finding.LINK_SHUT_DOWN: _(
         "There is nothing for you to do there: it is set up again once the other end has had its link for a "
         "while."
     ),
-    Finding.PORT_SLOW: gettext_noop(
+    Finding.PORT_SLOW: _(
         "Check the cables and your own device there: a bond may have lost a member, or a link negotiated "
         "less."
     ),
-    Finding.NOT_AS_WANTED: gettext_noop(
-        "It is repaired automatically where possible; otherwise the NOC is notified."
-    ),
+    Finding.NOT_AS_WANTED: _("It is repaired automatically where possible; otherwise the NOC is notified."),
     Finding.PATH_DOWN: _NOC_IS_AT_IT,
-    Finding.LARGE_FRAMES_LOST: gettext_noop(
+    Finding.LARGE_FRAMES_LOST: _(
         "The NOC can see this too. Until it is fixed, smaller packets get through: lower the MTU on your "
         "own devices."
     ),
-    Finding.NOT_CARRIED: gettext_noop(
+    Finding.NOT_CARRIED: _(
         "The NOC knows. If large packets do not arrive, lower the MTU on your own devices."
     ),
     Finding.PATH_LOSES: _NOC_IS_AT_IT,
-    Finding.POLICED: gettext_noop("Send less, or order more bandwidth."),
-    Finding.VLAN_WAS_TAKEN: gettext_noop(
+    Finding.POLICED: _("Send less, or order more bandwidth."),
+    Finding.VLAN_WAS_TAKEN: _(
         "There is nothing for you to do. If it happens again, contact the NOC: the cause is not on your side."
     ),
-    Finding.NO_FRAMES_IN: gettext_noop(
-        "Check your own device there: is it sending, and with the line's VLAN?"
-    ),
-    Finding.OTHER_FRAMES_IN: gettext_noop(
+    Finding.NO_FRAMES_IN: _("Check your own device there: is it sending, and with the line's VLAN?"),
+    Finding.OTHER_FRAMES_IN: _(
         "Check which VLAN your own device there uses. If it is the line's, contact the NOC."
     ),
-    Finding.TEST_FAILED: gettext_noop("Contact the NOC, or test the line again."),
+    Finding.TEST_FAILED: _("Contact the NOC, or test the line again."),
 }
 # The sentence and the advice for a suspended line whose removal is ordered.
-_REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
-_UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
+_REMOVING = _("The removal of this line is ordered, so it carries nothing.")
+_UNDO_REMOVAL = _("Undo the removal, and it carries traffic again.")
 # These findings come after all others, in this order. A slow port still carries frames, so other faults are
 # more important, as in the health of a line. A port is shut down because of another fault. Frames are missing
 # if another fault leaves the port without a link.
@@ -167,12 +154,12 @@ def broken_sentence(
     suspended because its removal is ordered.
     """
     facts = {
-        "end": _(_SIDES[side]) if side else "",
+        "end": _SIDES[side] if side else "",
         "router": router,
         "port": port,
         "at": time_text(at) if at else "",
     }
-    return _(_REMOVING if removing else SENTENCES[finding]).format(**facts)
+    return (_REMOVING if removing else SENTENCES[finding]).format(**facts)
 
 
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
@@ -215,7 +202,7 @@ def stored_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None)
     stored = dict(facts or {})
     works = stored.pop(_WORKS, [])
     if not stored and (works or verdict["code"] in _UNBROKEN):
-        sentence = _(_UNBROKEN.get(verdict["code"], _UNBROKEN[IN_ORDER]))
+        sentence = str(_UNBROKEN.get(verdict["code"], _UNBROKEN[IN_ORDER]))
     elif not stored or stored["finding"] not in _FINDINGS:
         return str(verdict["sentence"])
     else:
@@ -229,7 +216,7 @@ def _explains(work: Check, fault: Check) -> bool:
 
 
 def _work_sentence(*, router: str, side: str) -> str:
-    return _("The NOC is working on {router}, at {end}.").format(router=router, end=_(_SIDES[side]))
+    return _("The NOC is working on {router}, at {end}.").format(router=router, end=_SIDES[side])
 
 
 def _found(line: LineFacts, check: Check) -> Verdict:
@@ -243,7 +230,7 @@ def _found(line: LineFacts, check: Check) -> Verdict:
         "removing": check.finding == Finding.SUSPENDED and line.lifecycle == Lifecycle.PENDING_TERMINATE,
     }
     advice = _UNDO_REMOVAL if facts["removing"] else ADVICE[check.finding]
-    return Verdict(_code(check), broken_sentence(**facts), _(advice), facts)
+    return Verdict(_code(check), broken_sentence(**facts), str(advice), facts)
 
 
 def _code(check: Check) -> str:
@@ -252,12 +239,9 @@ def _code(check: Check) -> str:
 
 def _without_fault(checks: Sequence[Check]) -> Verdict:
     if _lacks_reports(checks):
-        return Verdict(NOT_KNOWN, _(_UNBROKEN[NOT_KNOWN]), _("Check again in a minute."))
-    return Verdict(
-        IN_ORDER,
-        _(_UNBROKEN[IN_ORDER]),
-        _("If your traffic still does not arrive, report to the NOC what you see."),
-    )
+        return Verdict(NOT_KNOWN, str(_UNBROKEN[NOT_KNOWN]), str(_("Check again in a minute.")))
+    advice = _("If your traffic still does not arrive, report to the NOC what you see.")
+    return Verdict(IN_ORDER, str(_UNBROKEN[IN_ORDER]), str(advice))
 
 
 def _lacks_reports(checks: Iterable[Check]) -> bool:

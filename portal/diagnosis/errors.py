@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import Conflict, DomainError
 
@@ -10,7 +10,7 @@ from portal.core.errors import Conflict, DomainError
 class TroubleIsReported(Conflict):
     """The NOC already has an open trouble report about this line."""
 
-    text = gettext_lazy(
+    text = _(
         "Trouble with this line was reported at {at}, and the NOC is working on it. Wait until it has "
         "closed that report."
     )
@@ -20,11 +20,11 @@ class TroubleIsReported(Conflict):
 class TroubleIsClosed(Conflict):
     """The report is already closed."""
 
-    text = gettext_lazy("{by} has already closed this report. If there is still trouble, report it again.")
+    text = _("{by} has already closed this report. If there is still trouble, report it again.")
     by: str
 
 
 class NotForYouToClose(DomainError):
     """Only the NOC closes trouble reports."""
 
-    text = gettext_lazy("Only the NOC can close trouble reports. Wait until it does.")
+    text = _("Only the NOC can close trouble reports. Wait until it does.")

@@ -2,50 +2,46 @@
 
 from typing import Any
 
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 # The sentence for users of each failure, by its code.
 SENTENCES = {
-    "away": gettext_noop(
+    "away": _(
         "NetBox does not answer ({what}): {why}. Nothing is lost: this is retried automatically. "
         "Check that NETBOX_URL is right and reachable from the worker."
     ),
-    "broken": gettext_noop(
+    "broken": _(
         "NetBox answered {what} with {status}. This is retried automatically; see NetBox's own log"
         " for details."
     ),
-    "busy": gettext_noop(
-        "NetBox limits the number of requests ({what}, 429). This is retried automatically."
-    ),
-    "nonsense": gettext_noop(
+    "busy": _("NetBox limits the number of requests ({what}, 429). This is retried automatically."),
+    "nonsense": _(
         "The response to {what} is not from NetBox: {why}. Check that NETBOX_URL leads to NetBox"
         " itself, not to a login page or a proxy."
     ),
-    "too_old": gettext_noop("NetBox {release} is too old: 4.2 is the oldest that is supported. Upgrade it."),
-    "token_refused": gettext_noop(
+    "too_old": _("NetBox {release} is too old: 4.2 is the oldest that is supported. Upgrade it."),
+    "token_refused": _(
         "NetBox does not accept the token ({status}): {detail} Set NETBOX_TOKEN to one that is "
         "enabled, has not expired and is allowed from this address."
     ),
-    "not_permitted": gettext_noop(
+    "not_permitted": _(
         "NetBox does not let this token {method} {what}: {detail} Give its user that permission"
         " (docs/integrate/netbox.md lists all that are needed)."
     ),
-    "refused": gettext_noop("NetBox refused {what} ({status}): {detail}"),
-    "cut_off": gettext_noop(
+    "refused": _("NetBox refused {what} ({status}): {detail}"),
+    "cut_off": _(
         "It was interrupted because its worker was stopped. The next run continues where it left off."
     ),
-    "not_allowed": gettext_noop(
+    "not_allowed": _(
         "{person} may no longer do this: the account is closed, or its role has changed. Request another run."
     ),
-    "l2vpn_twice": gettext_noop(
+    "l2vpn_twice": _(
         "Several L2VPNs (ids {ids}) carry this line's id. Clear the custom field of all but one."
     ),
-    "interface_taken": gettext_noop(
+    "interface_taken": _(
         "The interface {interface} in NetBox belongs to {by} already. Free it there, then check again."
     ),
-    "port_not_there": gettext_noop(
-        "Port {port} is not in NetBox. Add its interface there, then check again."
-    ),
+    "port_not_there": _("Port {port} is not in NetBox. Add its interface there, then check again."),
 }
 
 

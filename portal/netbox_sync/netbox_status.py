@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.netbox_sync.client import configuration
 from portal.netbox_sync.errors import SENTENCES
@@ -19,79 +18,75 @@ from portal.netbox_sync.sync_run import stale_after
 
 # Findings of an import, by code.
 _FINDINGS = {
-    "router_name": gettext_noop(
+    "router_name": _(
         "Its name cannot be a router's name: 1 to 63 of a–z, 0–9 and hyphens. Rename the device, or leave "
         "it out."
     ),
-    "not_plain_text": gettext_noop(
+    "not_plain_text": _(
         "Its name contains invisible characters that change how text is shown. This {what} is not "
         "imported: type its name again in NetBox."
     ),
-    "duplicate": gettext_noop(
+    "duplicate": _(
         "Several objects in NetBox match this {what}. None is imported: give each a different name."
     ),
-    "address_twice": gettext_noop("{address} is the loopback of two routers. Neither gets it."),
-    "two_addresses": gettext_noop(
+    "address_twice": _("{address} is the loopback of two routers. Neither gets it."),
+    "two_addresses": _(
         "{interface} has more than one address of a family: {addresses}. The portal does not guess"
         " where tunnels end: leave only one address."
     ),
-    "no_loopback": gettext_noop("It has no address on {interface}, so no tunnel can end on it."),
-    "interface_name": gettext_noop(
+    "no_loopback": _("It has no address on {interface}, so no tunnel can end on it."),
+    "interface_name": _(
         "No VPP interface can have that name: 1 to 63 visible ASCII characters. Rename it, or leave it out."
     ),
-    "cable_within_router": gettext_noop(
-        "The cable leads back to the same router: it is not a backbone link."
-    ),
-    "cable_not_connected": gettext_noop(
+    "cable_within_router": _("The cable leads back to the same router: it is not a backbone link."),
+    "cable_not_connected": _(
         "The cable, or part of it, is not marked as connected. Until it is marked, the link is left out."
     ),
-    "cable_to_many": gettext_noop(
-        "The cable has {count} far ends, but a link has exactly one. The cable is left out."
-    ),
-    "interface_in_two_links": gettext_noop(
+    "cable_to_many": _("The cable has {count} far ends, but a link has exactly one. The cable is left out."),
+    "interface_in_two_links": _(
         "It would belong to more than one link. None of them is imported: correct the cables or the bundle."
     ),
-    "link_mtu_missing": gettext_noop(
+    "link_mtu_missing": _(
         "It has no MTU in NetBox. Until it has one, or an agent reports it, orders over this link are"
         " refused."
     ),
-    "port_mtu_missing": gettext_noop(
+    "port_mtu_missing": _(
         "It has no MTU in NetBox. Until it has one, the port is not created, or keeps what it has."
     ),
-    "mtu_impossible": gettext_noop("An MTU of {mtu} is not possible here. It counts as unknown."),
-    "speed_missing": gettext_noop(
+    "mtu_impossible": _("An MTU of {mtu} is not possible here. It counts as unknown."),
+    "speed_missing": _(
         "The interface has no speed in NetBox, and its type implies none. The port is not created"
         " until it has one."
     ),
-    "two_uses": gettext_noop(
+    "two_uses": _(
         "It is tagged as a port twice, or is also cabled as a link. An interface has only one use."
     ),
-    "kept": gettext_noop("{field} was edited here: {ours} is kept. NetBox has {theirs}."),
-    "renamed": gettext_noop(
+    "kept": _("{field} was edited here: {ours} is kept. NetBox has {theirs}."),
+    "renamed": _(
         "The name in NetBox is {name} now. A {what} keeps its name here permanently; the rest follows NetBox."
     ),
-    "gone": gettext_noop(
+    "gone": _(
         "NetBox no longer shows this {what}. It stays here until somebody removes it: the token may "
         "simply not be allowed to see it."
     ),
-    "retired_here": gettext_noop("This {what} is retired here, but NetBox still shows it."),
-    "refused_here": gettext_noop("This {what} could not be imported. {why}"),
-    "depends": gettext_noop("This {what} could not be imported, because {on} was not."),
+    "retired_here": _("This {what} is retired here, but NetBox still shows it."),
+    "refused_here": _("This {what} could not be imported. {why}"),
+    "depends": _("This {what} could not be imported, because {on} was not."),
 }
 KIND_NAMES = {
-    "site": gettext_lazy("site"),
-    "customer": gettext_lazy("customer"),
-    "router": gettext_lazy("router"),
-    "port": gettext_lazy("port"),
-    "link": gettext_lazy("link"),
+    "site": _("site"),
+    "customer": _("customer"),
+    "router": _("router"),
+    "port": _("port"),
+    "link": _("link"),
 }
 PHASES = {
-    "devices": gettext_lazy("Reading devices"),
-    "interfaces": gettext_lazy("Reading interfaces"),
-    "addresses": gettext_lazy("Reading addresses"),
-    "tenants": gettext_lazy("Reading tenants"),
-    "changes": gettext_lazy("Importing changes"),
-    "lines": gettext_lazy("Writing lines"),
+    "devices": _("Reading devices"),
+    "interfaces": _("Reading interfaces"),
+    "addresses": _("Reading addresses"),
+    "tenants": _("Reading tenants"),
+    "changes": _("Importing changes"),
+    "lines": _("Writing lines"),
 }
 
 
@@ -105,9 +100,9 @@ def finding_sentence(finding: Mapping[str, Any]) -> str:
     return _sentence(_FINDINGS, finding)
 
 
-def _sentence(texts: Mapping[str, str], failure: Mapping[str, Any]) -> str:
+def _sentence(texts: Mapping[str, Any], failure: Mapping[str, Any]) -> str:
     code = str(failure.get("code", ""))
-    return _(texts[code]).format_map(_Facts(failure.get("facts", {}))) if code in texts else code
+    return texts[code].format_map(_Facts(failure.get("facts", {}))) if code in texts else code
 
 
 class _Facts(dict[str, Any]):
