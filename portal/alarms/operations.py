@@ -7,14 +7,7 @@ from django.db import transaction
 
 from portal.accounts.models import User
 from portal.accounts.people import noc_staff
-from portal.alarms.errors import (
-    AlarmAcknowledged,
-    AlarmCleared,
-    AlarmNotAcknowledged,
-    NotNocStaff,
-    SilenceInThePast,
-    SilenceTooLong,
-)
+from portal.alarms import errors
 from portal.alarms.models import Alarm, OperatorState
 
 LONGEST_SILENCE = timedelta(days=30)
@@ -25,7 +18,7 @@ def alarm_acknowledge(*, alarm: Alarm, user: User, note: str = "", now: datetime
     """Record that a user has noticed the alarm. Raises AlarmCleared, AlarmAcknowledged."""
     state = _operator_state(alarm)
     if state.acknowledged_at is not None:
-        raise AlarmAcknowledged(by=state.acknowledged_by, at=state.acknowledged_at)
+        raise errors.AlarmAcknowledged(by=state.acknowledged_by, at=state.acknowledged_at)
     state.acknowledged_by, state.acknowledged_at, state.note = user.username, now, note
     state.save()
 
@@ -35,7 +28,7 @@ def alarm_unacknowledge(*, alarm: Alarm) -> None:
     """Withdraw an acknowledgement, for example a mistaken one. Raises AlarmCleared, AlarmNotAcknowledged."""
     state = _operator_state(alarm)
     if state.acknowledged_at is None:
-        raise AlarmNotAcknowledged
+        raise errors.AlarmNotAcknowledged
     state.acknowledged_by, state.acknowledged_at, state.note = "", None, ""
     state.save()
 
@@ -46,7 +39,7 @@ def alarm_assign(*, alarm: Alarm, to: str) -> None:
     state = _operator_state(alarm)
     person = noc_staff().filter(username=to, is_active=True).first() if to else None
     if to and person is None:
-        raise NotNocStaff(username=to)
+        raise errors.NotNocStaff(username=to)
     state.assigned_to = person
     state.save()
 
@@ -58,9 +51,9 @@ def alarm_silence(*, alarm: Alarm, user: User, until: datetime, now: datetime) -
     Raises AlarmCleared, SilenceInThePast, SilenceTooLong.
     """
     if until <= now:
-        raise SilenceInThePast(until=until)
+        raise errors.SilenceInThePast(until=until)
     if until > now + LONGEST_SILENCE:
-        raise SilenceTooLong(days=LONGEST_SILENCE.days, latest=now + LONGEST_SILENCE)
+        raise errors.SilenceTooLong(days=LONGEST_SILENCE.days, latest=now + LONGEST_SILENCE)
     state = _operator_state(alarm)
     state.silenced_by, state.silenced_until = user.username, until
     state.save()
@@ -80,7 +73,7 @@ def _operator_state(alarm: Alarm) -> OperatorState:
     """Lock the alarm, so that no round clears it, and return its operator state. Raises AlarmCleared."""
     locked = Alarm.objects.select_for_update(no_key=True).get(pk=alarm.pk)
     if locked.cleared_at is not None:
-        raise AlarmCleared(at=locked.cleared_at)
+        raise errors.AlarmCleared(at=locked.cleared_at)
     state, _is_new = OperatorState.objects.get_or_create(alarm=locked)
     return state
 

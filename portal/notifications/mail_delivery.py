@@ -7,15 +7,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from portal.accounts import mail
+from portal.accounts import mail, own_account
 from portal.accounts.language import writing_to
 from portal.accounts.models import User
-from portal.accounts.own_account import (
-    ACCOUNT_OPENED,
-    EMAIL_CHANGE_REQUESTED,
-    EMAIL_CHANGED,
-    PASSWORD_RESET_REQUESTED,
-)
 from portal.celery_tasks import SEND_MAIL
 from portal.core import clock
 from portal.core.http import absolute_url
@@ -33,7 +27,7 @@ _SENDING = timedelta(seconds=60)
 _AT_ONCE = 100
 _RECENT = timedelta(minutes=5)
 # Kinds of mail whose ``data`` contains the recipient: the new or the old address of the account.
-_NAMES_RECIPIENT = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
+_NAMES_RECIPIENT = (own_account.EMAIL_CHANGE_REQUESTED, own_account.EMAIL_CHANGED)
 
 
 def mails_call(*, now: datetime) -> int:
@@ -133,10 +127,13 @@ def _address(found: Mail) -> str:
 
 def _is_overtaken(found: Mail) -> bool:
     """Return whether a newer mail of this kind exists, or the user already has the first password."""
-    if found.kind == ACCOUNT_OPENED:
+    if found.kind == own_account.ACCOUNT_OPENED:
         return found.user.has_usable_password()
     newer = Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id or 0)
-    return found.kind in (PASSWORD_RESET_REQUESTED, EMAIL_CHANGE_REQUESTED) and newer.exists()
+    return (
+        found.kind in (own_account.PASSWORD_RESET_REQUESTED, own_account.EMAIL_CHANGE_REQUESTED)
+        and newer.exists()
+    )
 
 
 def _settle(found: Mail, state: str, now: datetime, *, error: str = "") -> None:
@@ -175,5 +172,5 @@ def first_password_mail(person: User) -> Mail | None:
 
     Such mails are sent when the NOC opens an account.
     """
-    found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=ACCOUNT_OPENED)
+    found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=own_account.ACCOUNT_OPENED)
     return found.order_by("-event_id").first()

@@ -12,15 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.urls import reverse
 
-from portal.accounts import mail
-from portal.accounts.own_account import (
-    ACCOUNT_OPENED,
-    EMAIL_CHANGE_REQUESTED,
-    EMAIL_CHANGED,
-    PASSWORD_RESET_REQUESTED,
-    email_change_path,
-    password_path,
-)
+from portal.accounts import mail, own_account
 from portal.core.background_work import each_row
 from portal.core.http import absolute_url
 from portal.core.reader_texts import lasting_text, rate_text
@@ -41,13 +33,16 @@ from portal.vll.sentences import failure_sentence
 MailContent = tuple[str, dict[str, Any]]
 # Mails about the reader's own account: the template, and the path of the link.
 _ACCOUNT: dict[str, tuple[str, Callable[[Mail], str]]] = {
-    PASSWORD_RESET_REQUESTED: ("password_reset", lambda found: password_path(found.user)),
-    ACCOUNT_OPENED: ("account_opened", lambda found: password_path(found.user)),
-    EMAIL_CHANGE_REQUESTED: (
-        "email_change",
-        lambda found: email_change_path(found.user, to=found.data["to"]),
+    own_account.PASSWORD_RESET_REQUESTED: (
+        "password_reset",
+        lambda found: own_account.password_path(found.user),
     ),
-    EMAIL_CHANGED: ("email_changed", lambda _found: reverse("account_reset_password")),
+    own_account.ACCOUNT_OPENED: ("account_opened", lambda found: own_account.password_path(found.user)),
+    own_account.EMAIL_CHANGE_REQUESTED: (
+        "email_change",
+        lambda found: own_account.email_change_path(found.user, to=found.data["to"]),
+    ),
+    own_account.EMAIL_CHANGED: ("email_changed", lambda _found: reverse("account_reset_password")),
 }
 
 # The most lines that a mail lists. The portal's pages show all lines.

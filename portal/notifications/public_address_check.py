@@ -11,12 +11,7 @@ import httpx
 from django.conf import settings
 
 from portal.accounts.models import Network
-from portal.notifications.errors import (
-    WebhookAddressNotPublic,
-    WebhookPlainHttp,
-    WebhookPortRefused,
-    WebhookUrlUnreadable,
-)
+from portal.notifications import errors
 
 Address = IPv4Address | IPv6Address
 LONGEST_URL = 500
@@ -93,17 +88,17 @@ def usable_url(text: str, *, allowed: Rules) -> str:
     """
     url = _read(text)
     if url.scheme == "http" and not allowed.plain_http:
-        raise WebhookPlainHttp
+        raise errors.WebhookPlainHttp
     port = url.port or _PORTS[url.scheme]
     for address in _written_as_number(url.host):
         try:
             allowed.check(address, port)
         except NotAllowed as refusal:
             if str(refusal) == "port":
-                raise WebhookPortRefused(port=port, allowed=sorted(allowed.ports)) from refusal
-            raise WebhookAddressNotPublic(host=url.host) from refusal
+                raise errors.WebhookPortRefused(port=port, allowed=sorted(allowed.ports)) from refusal
+            raise errors.WebhookAddressNotPublic(host=url.host) from refusal
     if port not in allowed.ports and not allowed.networks:
-        raise WebhookPortRefused(port=port, allowed=sorted(allowed.ports))
+        raise errors.WebhookPortRefused(port=port, allowed=sorted(allowed.ports))
     return str(url)
 
 
@@ -111,11 +106,11 @@ def _read(text: str) -> httpx.URL:
     try:
         url = httpx.URL(text.strip()).copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError) as error:
-        raise WebhookUrlUnreadable from error
+        raise errors.WebhookUrlUnreadable from error
     # httpx writes characters that are invalid in host names with per cent signs.
     named = url.host and "%" not in url.host
     if url.scheme not in _PORTS or not named or url.userinfo or len(str(url)) > LONGEST_URL:
-        raise WebhookUrlUnreadable
+        raise errors.WebhookUrlUnreadable
     return url
 
 

@@ -25,21 +25,12 @@ from django.db.models import Max, Q
 
 from portal.core.db.statements import rows_of
 from portal.inventory.models import FRESH, RouterSilence
+from portal.telemetry import router_silences
 from portal.telemetry.buckets import counted_now
 from portal.telemetry.models import FrozenMonth, OperInterval, UnjudgedFiveMinutes
 from portal.telemetry.oper_status import oper_statuses_refresh
 from portal.telemetry.partitioned_tables import FIVE_MINUTES
 from portal.telemetry.rollups import REPORTING_DELAY, lock_roll_ups
-from portal.telemetry.router_silences import (
-    BUCKET,
-    Interval,
-    down_in,
-    last_five_minutes,
-    listened,
-    rewritten,
-    spoken_for,
-    verdicts_on,
-)
 from portal.telemetry.time_spans import Span, in_one_only, merged, month_span, within
 from portal.vll.models import VllEnd
 from portal.vll.operations.state_compare_and_swap import lines_lock
@@ -161,7 +152,7 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
     lines = _lines_on(silence.router_id)
     starts, is_more = _take(silence, span, max(1, ROWS_TOGETHER // max(1, len(lines))))
     forwarded, spoken = _counted(silence.router_id, starts)
-    forwarded = {vll: spoken_for(span, spans, over=over) for vll, spans in forwarded.items()}
+    forwarded = {vll: router_silences.spoken_for(span, spans, over=over) for vll, spans in forwarded.items()}
     silence.forwarded_spans = _as_json(merged([*_from_json(silence.forwarded_spans), *spoken]))
     # Lock all lines together, in the order that all transactions use.
     lines_lock(lines)
@@ -180,11 +171,11 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
 def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> None:
     """Decide when the router was down, after the last portion, and unless the roll-up is far behind."""
     over = silence.until is not None
-    spoken = spoken_for(span, _from_json(silence.forwarded_spans), over=over)
-    listening = listened(*span)
+    spoken = router_silences.spoken_for(span, _from_json(silence.forwarded_spans), over=over)
+    listening = router_silences.listened(*span)
     longest = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
     before = _from_json(silence.down_spans)
-    down = down_in(span, spoken, listened=listening, longest=longest)
+    down = router_silences.down_in(span, spoken, listened=listening, longest=longest)
     if newly := within(in_one_only(down, before), down):
         uncounted = _uncounted(silence.router_id, newly, now)
         if len(uncounted) > _MOST_UNCOUNTED:
@@ -195,8 +186,8 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
             return
         if uncounted:
             speaking = _speaking_now(silence.router_id, lines, uncounted)
-            spoken = merged([*spoken, *spoken_for(span, speaking, over=over)])
-            down = down_in(span, spoken, listened=listening, longest=longest)
+            spoken = merged([*spoken, *router_silences.spoken_for(span, speaking, over=over)])
+            down = router_silences.down_in(span, spoken, listened=listening, longest=longest)
     changed = merged([*in_one_only(down, before), (max(silence.judged_until or span[0], span[0]), span[1])])
     silence.forwarded_at = spoken[-1][1] if spoken else None
     silence.down_spans = _as_json(down)
@@ -225,7 +216,7 @@ def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime]
     starts = sorted(start for (start,) in rows_of(_TAKE, {"silence": silence.pk, "most": most}))
     if silence.until is not None and (silence.judged_until or span[0]) < silence.until:
         # The silence is over. The verdict on its last whole bucket also applies to the rest after it.
-        starts = sorted({*starts, last_five_minutes(span)})
+        starts = sorted({*starts, router_silences.last_five_minutes(span)})
     return starts, silence.unjudged.exists()
 
 
@@ -251,8 +242,8 @@ def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tup
     """
     parameters: dict[str, Any] = {
         "router": router_id,
-        "since": spans[0][0] - BUCKET,
-        "over": min(spans[-1][1], now - REPORTING_DELAY - BUCKET),
+        "since": spans[0][0] - router_silences.BUCKET,
+        "over": min(spans[-1][1], now - REPORTING_DELAY - router_silences.BUCKET),
         "most": _MOST_UNCOUNTED + 1,
     }
     return rows_of(_UNCOUNTED, parameters)
@@ -270,7 +261,7 @@ def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID
             far = _OTHER[side]
             elsewhere = lines[vll].get(far) != router_id
             if router == router_id and (of[f"{side}_covered_ms"] or (elsewhere and of[f"{far}_out_packets"])):
-                found.add((start, start + BUCKET))
+                found.add((start, start + router_silences.BUCKET))
     return merged(found)
 
 
@@ -306,9 +297,9 @@ def _rewrite(
         verdicts = [
             verdict
             for part in within([mine], touched[vll])
-            for verdict in verdicts_on(part, forwarded=up, down=down)
+            for verdict in router_silences.verdicts_on(part, forwarded=up, down=down)
         ]
-        after = rewritten(before, verdicts)
+        after = router_silences.rewritten(before, verdicts)
         # Most of a long history does not change.
         kept, stored = set(after), {_interval(row, set()) for row in intervals}
         old += [row.pk for row in intervals if _interval(row, set()) not in kept]
@@ -346,7 +337,7 @@ def _forwarded_in(spans: Spans, silence: Span, *, over: bool) -> Spans:
         return {}
     vlls, since, until = (list(column) for column in zip(*parts, strict=True))
     return {
-        vll: spoken_for(silence, [(part.lower, part.upper) for part in found], over=over)
+        vll: router_silences.spoken_for(silence, [(part.lower, part.upper) for part in found], over=over)
         for vll, found in rows_of(_FORWARDED, {"vlls": vlls, "since": since, "until": until})
     }
 
@@ -395,6 +386,6 @@ def _from_json(spans: Iterable[Any]) -> list[Span]:
     return [(datetime.fromisoformat(begin), datetime.fromisoformat(end)) for begin, end in spans]
 
 
-def _interval(row: OperInterval, turned: set[UUID]) -> Interval:
+def _interval(row: OperInterval, turned: set[UUID]) -> router_silences.Interval:
     judged = row.judged or (row.ended_at is None and row.vll_id in turned and row.status == OperStatus.DOWN)
-    return Interval(row.status, row.began_at, row.ended_at, judged)
+    return router_silences.Interval(row.status, row.began_at, row.ended_at, judged)

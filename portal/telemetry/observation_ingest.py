@@ -16,14 +16,8 @@ from portal.core.db.statements import rows_of
 from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.path_bfd import wanted_watch
 from portal.events.task_requests import send_task
+from portal.inventory import observation_store
 from portal.inventory.models import FRESH, ObservedRouter, Router
-from portal.inventory.observation_store import (
-    LOADS_STORE,
-    is_unchanged,
-    loads_of,
-    observed_facts,
-    observed_store,
-)
 from portal.inventory.reported_observation import ObservedReport
 from portal.telemetry.oper_status import ends_observed
 from portal.telemetry.router_silences import silence_end
@@ -42,7 +36,7 @@ WITH repeated AS (
       AND NOT EXISTS (SELECT FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
                       WHERE p.router_id = %(router)s AND e.changed_since_report)
     RETURNING id
-), loads AS ({LOADS_STORE.format(condition="EXISTS (SELECT FROM repeated)")})
+), loads AS ({observation_store.LOADS_STORE.format(condition="EXISTS (SELECT FROM repeated)")})
 SELECT count(*) FROM repeated
 """  # noqa: S608 - constants
 
@@ -61,9 +55,9 @@ def unchanged_store(
     It also needs the full handling after a silence of the router, and if one of the router's lines has
     changed since the last report.
     """
-    if not is_unchanged(last=last, report=report, facts=facts):
+    if not observation_store.is_unchanged(last=last, report=report, facts=facts):
         return False
-    params = loads_of(router, report.interfaces, now)
+    params = observation_store.loads_of(router, report.interfaces, now)
     params |= {"sent_ms": report.sent_ms, "last_at": last.reported_at, "last_sent_ms": last.sent_ms}
     [(stored,)] = rows_of(_STORE, params)
     return bool(stored)
@@ -89,7 +83,7 @@ def observation_take(*, router: Router, report: ObservedReport, now: datetime) -
     would never recover.
     """
     last = getattr(router, "observed", None)
-    facts = observed_facts(report, now)
+    facts = observation_store.observed_facts(report, now)
     if last is not None and now - last.reported_at <= _MISSED and not _watches_otherwise(report):
         done = unchanged_store(router=router, last=last, report=report, facts=facts, now=now)
         if done:
@@ -106,7 +100,7 @@ def observation_take(*, router: Router, report: ObservedReport, now: datetime) -
 
 @transaction.atomic
 def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: datetime) -> bool:
-    taken = observed_store(router=router, report=report, facts=facts, now=now)
+    taken = observation_store.observed_store(router=router, report=report, facts=facts, now=now)
     if taken is None:
         return False
     last = taken.before

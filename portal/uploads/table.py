@@ -10,18 +10,7 @@ from dataclasses import dataclass, field
 
 from portal.core.errors import DomainError
 from portal.core.plain_text import begins_like_a_formula
-from portal.uploads.errors import (
-    TableCellTooLong,
-    TableColumnMissing,
-    TableColumnTwice,
-    TableColumnUnknown,
-    TableFormula,
-    TableNotText,
-    TableQuotes,
-    TableRowTooLong,
-    TableTooLarge,
-    TableTooLong,
-)
+from portal.uploads import errors
 
 MAX_BYTES = 8 * 1024 * 1024
 _DELIMITERS = ",;\t"
@@ -86,7 +75,7 @@ def table_rows(
     Raises an error of portal.uploads.errors if the table as a whole cannot be read.
     """
     if len(data) > MAX_BYTES:
-        raise TableTooLarge(max_bytes=MAX_BYTES)
+        raise errors.TableTooLarge(max_bytes=MAX_BYTES)
     text = _decoded(data)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     header: list[str] | None = None
@@ -99,14 +88,14 @@ def table_rows(
                     header = _header(cells, columns, required)
             elif any(map(_trimmed, cells)):
                 if len(rows) == max_rows:
-                    raise TableTooLong(max_rows=max_rows)
+                    raise errors.TableTooLong(max_rows=max_rows)
                 rows.append(_row(begins, cells, header, columns))
             begins = reader.line_num + 1
         if header is None:
             _header([], columns, required)
     except csv.Error:
         # Report the row's first line: after an unclosed quotation mark, the cell has all further lines.
-        raise TableQuotes(line=begins) from None
+        raise errors.TableQuotes(line=begins) from None
     return rows
 
 
@@ -120,9 +109,9 @@ def _decoded(data: bytes) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise TableNotText(line=data.count(b"\n", 0, error.start) + 1) from None
+        raise errors.TableNotText(line=data.count(b"\n", 0, error.start) + 1) from None
     if "\0" in text:
-        raise TableNotText(line=text.count("\n", 0, text.index("\0")) + 1)
+        raise errors.TableNotText(line=text.count("\n", 0, text.index("\0")) + 1)
     return text
 
 
@@ -162,12 +151,12 @@ def _header(names: list[str], columns: Collection[str], required: Collection[str
     listed = ", ".join(columns)
     for name in filter(None, header):
         if name not in columns:
-            raise TableColumnUnknown(column=name[:_LONGEST_SHOWN], columns=listed)
+            raise errors.TableColumnUnknown(column=name[:_LONGEST_SHOWN], columns=listed)
         if header.count(name) > 1:
-            raise TableColumnTwice(column=name)
+            raise errors.TableColumnTwice(column=name)
     for name in required:
         if name not in header:
-            raise TableColumnMissing(column=name, columns=listed)
+            raise errors.TableColumnMissing(column=name, columns=listed)
     return header
 
 
@@ -179,14 +168,14 @@ def _row(line: int, cells: list[str], header: list[str], columns: Collection[str
     ]
     if unnamed:
         row.surplus.extend(cell[:LONGEST_CELL] for cell in unnamed)
-        row.refusals.append(TableRowTooLong(line=line))
+        row.refusals.append(errors.TableRowTooLong(line=line))
     for name, each in zip(header, cells, strict=False):
         if not name:
             continue
         cell = _trimmed(each)
         try:
             row.cells[name] = _text(cell, line, name)
-        except (TableFormula, TableCellTooLong) as refusal:
+        except (errors.TableFormula, errors.TableCellTooLong) as refusal:
             row.cells[name] = cell[:LONGEST_CELL]
             row.refusals.append(refusal)
     return row
@@ -194,11 +183,11 @@ def _row(line: int, cells: list[str], header: list[str], columns: Collection[str
 
 def _text(cell: str, line: int, column: str) -> str:
     if len(cell) > LONGEST_CELL:
-        raise TableCellTooLong(line=line, column=column, most=LONGEST_CELL)
+        raise errors.TableCellTooLong(line=line, column=column, most=LONGEST_CELL)
     if cell.startswith(_REFUSED) and begins_like_a_formula(cell.removeprefix(_REFUSED)):
-        raise TableFormula(line=line, column=column)
+        raise errors.TableFormula(line=line, column=column)
     if cell.startswith(_APOSTROPHE) and begins_like_a_formula(cell[1:]):
         return cell[1:]
     if begins_like_a_formula(cell) and not _NUMBER.fullmatch(cell):
-        raise TableFormula(line=line, column=column)
+        raise errors.TableFormula(line=line, column=column)
     return cell

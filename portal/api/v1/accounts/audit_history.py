@@ -19,14 +19,7 @@ from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.schemas import INSTANT, TEXT, array, record
 from portal.api.rest.access_control import IsNoc, caller
 from portal.api.v1.lines.serializers import visible_line
-from portal.audit.history import (
-    Change,
-    customer_history,
-    object_history,
-    person_history,
-    router_history,
-    vll_history,
-)
+from portal.audit import history
 from portal.inventory.models import BackboneLink, Port, Site
 from portal.notifications.models import Webhook
 
@@ -54,20 +47,20 @@ class VllHistoryView(APIView):
 
     @extend_schema(responses={200: HISTORY})
     def get(self, request: Request, pk: UUID) -> Response:
-        return _response(vll_history(visible_line(request, pk)))
+        return _response(history.vll_history(visible_line(request, pk)))
 
 
 class InventoryHistoryView(APIView):
     """The base of histories of an object with an id: the changes of a row of ``model``, or ``changes``."""
 
     model: ClassVar[type[Model]]
-    changes: ClassVar[Callable[[int], list[Change]] | None] = None
+    changes: ClassVar[Callable[[int], list[history.Change]] | None] = None
 
     @extend_schema(responses={200: HISTORY})
     def get(self, request: Request, pk: int) -> Response:
         self.check_reader(request, pk)
         changes = type(self).changes
-        found = changes(pk) if changes else object_history(self.model, pk)
+        found = changes(pk) if changes else history.object_history(self.model, pk)
         if not found:
             raise Http404
         return _response(found)
@@ -101,7 +94,7 @@ class RouterHistoryView(InventoryHistoryView):
     """
 
     permission_classes = [IsNoc]
-    changes = router_history
+    changes = history.router_history
 
 
 class PortHistoryView(SharedHistoryView):
@@ -131,7 +124,7 @@ class CustomerHistoryView(InventoryHistoryView):
     """
 
     permission_classes = [IsNoc]
-    changes = customer_history
+    changes = history.customer_history
 
 
 class WebhookHistoryView(SharedHistoryView):
@@ -149,18 +142,18 @@ class PersonHistoryView(InventoryHistoryView):
 
     permission_classes = [IsAuthenticated]
 
-    changes = person_history
+    changes = history.person_history
 
     def check_reader(self, request: Request, pk: int) -> None:
         if pk != caller(request).pk and not caller(request).is_noc:
             raise Http404
 
 
-def _response(found: list[Change]) -> Response:
+def _response(found: list[history.Change]) -> Response:
     return Response({"results": [_change(change) for change in found]})
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: history.Change) -> dict[str, Any]:
     by = change.by
     return {
         "at": change.at,

@@ -35,16 +35,6 @@ from portal.notifications import webhook_operations
 from portal.notifications.event_catalogue import CHOICES, TYPES
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import LONGEST_URL
-from portal.notifications.webhook_operations import (
-    delivery_redeliver,
-    webhook_change,
-    webhook_create,
-    webhook_disable,
-    webhook_enable,
-    webhook_remove,
-    webhook_rotate,
-    webhook_test,
-)
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
@@ -204,7 +194,7 @@ class WebhooksView(VisibleListView[Webhook]):
         user, name = caller(request), body.pop("customer")
         # Without a name, the webhook of a NOC admin belongs to the NOC.
         customer = None if name is None and user.is_noc_admin else managed_customer(user, name)
-        webhook, secret = webhook_create(
+        webhook, secret = webhook_operations.webhook_create(
             user=user, customer=customer, made_with=token_of(request), now=clock.now(), **body
         )
         document = {**WebhookSerializer(webhook).data, "secret": secret}
@@ -249,7 +239,7 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
         webhooks.
         """
         check_may(request, found)
-        webhook_remove(webhook=found)
+        webhook_operations.webhook_remove(webhook=found)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -264,7 +254,9 @@ class WebhookSecretView(APIView):
         messages have two signatures, with the new and with the old secret.
         """
         webhook = _webhook(request, pk)
-        secret = webhook_rotate(webhook=webhook, by=caller(request), token=token_of(request), now=clock.now())
+        secret = webhook_operations.webhook_rotate(
+            webhook=webhook, by=caller(request), token=token_of(request), now=clock.now()
+        )
         webhook.refresh_from_db()
         document = WebhookSecretSerializer({"secret": secret, "previous_until": webhook.previous_until})
         return Response(document.data, status=status.HTTP_201_CREATED, headers=NO_STORE)
@@ -280,7 +272,7 @@ class WebhookTestView(APIView):
         """Send a test message to a webhook. For admins; a token needs the scope webhooks. The delivery has
         the result.
         """
-        delivery = webhook_test(webhook=_webhook(request, pk), now=clock.now())
+        delivery = webhook_operations.webhook_test(webhook=_webhook(request, pk), now=clock.now())
         document = DeliverySerializer(delivery).data
         return located(document, "webhook-delivery", delivery.pk, request=request)
 
@@ -320,7 +312,7 @@ class RedeliverView(APIView):
         """Send a message again with the same webhook-id. For admins; a token needs the scope webhooks."""
         found = get_object_or_404(webhook_operations.deliveries(caller(request)), pk=pk)
         check_may(request, found.webhook)
-        delivery_redeliver(delivery=found, now=clock.now())
+        webhook_operations.delivery_redeliver(delivery=found, now=clock.now())
         found.refresh_from_db()
         return Response(DeliverySerializer(found).data)
 
@@ -341,11 +333,13 @@ class EventTypesView(APIView):
 def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, **facts: Any) -> None:
     """Change the webhook's ``facts``. Enable or disable the webhook, unless ``enabled`` is None."""
     now = clock.now()
-    webhook_change(webhook=webhook, by=caller(request), token=token_of(request), now=now, **facts)
+    webhook_operations.webhook_change(
+        webhook=webhook, by=caller(request), token=token_of(request), now=now, **facts
+    )
     if enabled is True:
-        webhook_enable(webhook=webhook)
+        webhook_operations.webhook_enable(webhook=webhook)
     elif enabled is False:
-        webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=now)
+        webhook_operations.webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=now)
 
 
 def _webhook(request: Request, pk: int) -> Webhook:

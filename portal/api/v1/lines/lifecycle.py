@@ -31,16 +31,9 @@ from portal.core.network.vlan_tags import Tagging
 from portal.vll import queries
 from portal.vll.line_spec import END, LINE
 from portal.vll.models import Order, PlanResult, Vll
+from portal.vll.operations import order_approval
 from portal.vll.operations.line_removal import line_let_go, order_restore
 from portal.vll.operations.modify_line import order_resume, order_suspend
-from portal.vll.operations.order_approval import (
-    PlanState,
-    order_approve,
-    order_reject,
-    plan_of,
-    plan_request,
-    state_of,
-)
 from portal.vll.operations.order_endings import order_cancel, order_force_end, order_force_retry
 from portal.vll.operations.retry_order import order_retry
 
@@ -119,9 +112,9 @@ class PlanSerializer(serializers.ModelSerializer[PlanResult]):
         fields = ["id", "state", "asked_by", "asked_at", "finished_at", "refusal", "routers"]
         extra_kwargs = {"asked_by": {"source": "requested_by"}, "asked_at": {"source": "requested_at"}}
 
-    @extend_schema_field({"type": "string", "enum": PlanState.values})
+    @extend_schema_field({"type": "string", "enum": order_approval.PlanState.values})
     def get_state(self, plan: PlanResult) -> str:
-        return state_of(plan, now=clock.now())
+        return order_approval.state_of(plan, now=clock.now())
 
 
 # The schema has the ordered values of a line in this order.
@@ -279,7 +272,7 @@ class ApproveView(OrderActionView):
     """
 
     permission_classes = [IsNoc]
-    do = order_approve
+    do = order_approval.order_approve
     write_serializer = ApprovalSerializer
 
 
@@ -287,7 +280,7 @@ class RejectView(OrderActionView):
     """Reject an order that waits for approval. For NOC staff."""
 
     permission_classes = [IsNoc]
-    do = order_reject
+    do = order_approval.order_reject
     write_serializer = RejectionSerializer
 
 
@@ -325,7 +318,7 @@ class PlanView(OrderActionView):
     @extend_schema(responses={200: PlanSerializer})
     def get(self, request: Request, pk: UUID) -> Response:
         """The latest plan of an order pending approval. For NOC staff. 404 if no plan was requested."""
-        plan = plan_of(self.order(pk))
+        plan = order_approval.plan_of(self.order(pk))
         if plan is None:
             raise Http404
         return Response(PlanSerializer(plan).data)
@@ -337,5 +330,5 @@ class PlanView(OrderActionView):
         address in Location.
         """
         order = self.order(pk)
-        plan = plan_request(user=caller(request), order=order, now=clock.now())
+        plan = order_approval.plan_request(user=caller(request), order=order, now=clock.now())
         return located(PlanSerializer(plan).data, "order-plan", order.pk, request=request, code=202)

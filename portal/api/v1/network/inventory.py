@@ -27,23 +27,7 @@ from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.lists import KeysetPagination, filters_of_kind
 from portal.api.rest.request_bodies import validated
 from portal.api.rest.views import ConditionalRetrieveView
-from portal.api.v1.network.inventory_serializers import (
-    FREE_BPS_HELP,
-    CustomerSerializer,
-    CustomerWriteSerializer,
-    LinkSerializer,
-    LinkWriteSerializer,
-    PortChangeSerializer,
-    PortCreateSerializer,
-    PortSerializer,
-    RouterChangeSerializer,
-    RouterCreateSerializer,
-    RouterSerializer,
-    SiteSerializer,
-    SiteWriteSerializer,
-    VniRangeSerializer,
-    VniRangeWriteSerializer,
-)
+from portal.api.v1.network import inventory_serializers
 from portal.core import clock
 from portal.inventory import kinds
 from portal.inventory.interfaces import with_link_speed
@@ -108,7 +92,7 @@ class InventoryItemView(InventoryView, ConditionalRetrieveView[Any]):
 
 class _Ports(InventoryView):
     queryset = Port.objects.none()
-    serializer_class = PortSerializer
+    serializer_class = inventory_serializers.PortSerializer
     keyword, writes = "port", WRITES["port"]
 
     def get_queryset(self) -> QuerySet[Port]:
@@ -121,14 +105,14 @@ class PortsView(_Ports, InventoryListView):
 
     permission_classes = [NocWrites]
     filterset_class = filters_of_kind(kinds.PORT)
-    write_serializer = PortCreateSerializer
+    write_serializer = inventory_serializers.PortCreateSerializer
 
 
 class PortView(_Ports, InventoryItemView):
     """One port, with its booked and free bandwidth."""
 
     permission_classes = [NocWrites]
-    write_serializer = PortChangeSerializer
+    write_serializer = inventory_serializers.PortChangeSerializer
 
     def lock_before(self, pk: int) -> None:
         """Lock the lines that a change can affect. ``port_change`` locks the same rows."""
@@ -137,9 +121,9 @@ class PortView(_Ports, InventoryItemView):
 
 
 class _Sites(InventoryView):
-    serializer_class = SiteSerializer
+    serializer_class = inventory_serializers.SiteSerializer
     queryset = Site.objects.all()
-    write_serializer = SiteWriteSerializer
+    write_serializer = inventory_serializers.SiteWriteSerializer
     keyword, writes = "site", WRITES["site"]
 
 
@@ -157,7 +141,7 @@ class SiteView(_Sites, InventoryItemView):
 
 
 class _Routers(InventoryView):
-    serializer_class = RouterSerializer
+    serializer_class = inventory_serializers.RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
     keyword, writes = "router", WRITES["router"]
 
@@ -167,20 +151,20 @@ class RoutersView(_Routers, InventoryListView):
 
     permission_classes = [NocOnly]
     filterset_class = filters_of_kind(kinds.ROUTER)
-    write_serializer = RouterCreateSerializer
+    write_serializer = inventory_serializers.RouterCreateSerializer
 
 
 class RouterView(_Routers, InventoryItemView):
     """One router. For NOC staff."""
 
     permission_classes = [NocOnly]
-    write_serializer = RouterChangeSerializer
+    write_serializer = inventory_serializers.RouterChangeSerializer
 
 
 class _Links(InventoryView):
     queryset = links_with_observed_mtu()
-    serializer_class = LinkSerializer
-    write_serializer = LinkWriteSerializer
+    serializer_class = inventory_serializers.LinkSerializer
+    write_serializer = inventory_serializers.LinkWriteSerializer
     keyword, writes = "link", WRITES["link"]
 
 
@@ -198,9 +182,9 @@ class LinkView(_Links, InventoryItemView):
 
 
 class _Customers(InventoryView):
-    serializer_class = CustomerSerializer
+    serializer_class = inventory_serializers.CustomerSerializer
     queryset = Customer.objects.all()
-    write_serializer = CustomerWriteSerializer
+    write_serializer = inventory_serializers.CustomerWriteSerializer
     keyword, writes = "customer", WRITES["customer"]
 
 
@@ -228,7 +212,7 @@ class CustomerView(_Customers, InventoryItemView):
 class CustomerReopenView(APIView):
     permission_classes = [IsNocAdmin, ProvesIdentity]
 
-    @extend_schema(request=None, responses={200: CustomerSerializer})
+    @extend_schema(request=None, responses={200: inventory_serializers.CustomerSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
         """Reopen a retired customer. For NOC admins. The customer's accounts open again, and their API tokens
@@ -236,13 +220,13 @@ class CustomerReopenView(APIView):
         """
         customer = get_object_or_404(Customer, pk=pk)
         customer_return(customer=customer, user=caller(request), now=clock.now())
-        return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)
+        return Response(inventory_serializers.CustomerSerializer(Customer.objects.get(pk=pk)).data)
 
 
 class _VniRanges(InventoryView):
-    serializer_class = VniRangeSerializer
+    serializer_class = inventory_serializers.VniRangeSerializer
     queryset = ReservedVniRange.objects.all()
-    write_serializer = VniRangeWriteSerializer
+    write_serializer = inventory_serializers.VniRangeWriteSerializer
     keyword, writes = "vni_range", Writes(vni_range_create, vni_range_change, vni_range_remove)
 
 
@@ -281,7 +265,7 @@ class VnisSerializer(LeasesSerializer):
 class FullPortSerializer(serializers.ModelSerializer[Port]):
     port_name = serializers.CharField(source="__str__")
     customer = serializers.CharField(source="customer.name", default=None, allow_null=True)
-    free_bps = serializers.IntegerField(read_only=True, help_text=FREE_BPS_HELP)
+    free_bps = serializers.IntegerField(read_only=True, help_text=inventory_serializers.FREE_BPS_HELP)
 
     class Meta:
         model = Port

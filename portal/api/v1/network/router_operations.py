@@ -34,22 +34,7 @@ from portal.inventory.models import Router, RouterCertificate
 from portal.inventory.models.router import LONGEST_REASON
 from portal.vll.convergence.requests import generation_adopt_request
 from portal.vll.models import VllEnd
-from portal.vll.router_operations.actions import (
-    router_calibration_set,
-    router_declare_alive,
-    router_declare_dead,
-    router_lock_set,
-    router_maintenance_set,
-    router_retry,
-)
-from portal.vll.router_operations.drain import (
-    DrainStep,
-    drain_begin,
-    drain_end,
-    drain_progress,
-    drain_step,
-    ends_to_drain,
-)
+from portal.vll.router_operations import actions, drain
 from portal.vll.router_operations.freeze import freeze_acknowledge, router_freeze, router_unfreeze
 
 
@@ -253,22 +238,22 @@ class DrainEndSerializer(serializers.ModelSerializer[VllEnd]):
         model = VllEnd
         fields = ["vll", "side", "description", "customer", "lifecycle", "port", "port_name", "step"]
 
-    def get_step(self, end: VllEnd) -> DrainStep:
-        return drain_step(end)
+    def get_step(self, end: VllEnd) -> drain.DrainStep:
+        return drain.drain_step(end)
 
 
 _ROUTERS = Router.objects.filter(retired_at__isnull=True).select_related("site")
 _DO: dict[str, Callable[..., Any]] = {
-    "maintenance-begin": lambda **request: router_maintenance_set(on=True, **request),
-    "maintenance-end": lambda **request: router_maintenance_set(on=False, **request),
-    "drain-begin": drain_begin,
-    "drain-end": drain_end,
-    "hold": lambda **request: router_lock_set(on=True, **request),
-    "release": lambda **request: router_lock_set(on=False, **request),
-    "retry": router_retry,
+    "maintenance-begin": lambda **request: actions.router_maintenance_set(on=True, **request),
+    "maintenance-end": lambda **request: actions.router_maintenance_set(on=False, **request),
+    "drain-begin": drain.drain_begin,
+    "drain-end": drain.drain_end,
+    "hold": lambda **request: actions.router_lock_set(on=True, **request),
+    "release": lambda **request: actions.router_lock_set(on=False, **request),
+    "retry": actions.router_retry,
     "reconcile": generation_adopt_request,
-    "declare-dead": router_declare_dead,
-    "declare-alive": router_declare_alive,
+    "declare-dead": actions.router_declare_dead,
+    "declare-alive": actions.router_declare_alive,
     "freeze": router_freeze,
     "unfreeze": router_unfreeze,
     "freeze-looked": freeze_acknowledge,
@@ -313,11 +298,11 @@ class RouterDrainView(APIView):
     def get(self, request: Request, pk: int) -> Response:
         """The progress of a drain: the numbers of ends that are still on the router. For NOC staff."""
         router = get_object_or_404(_ROUTERS, pk=pk)
-        found = drain_progress(router)
+        found = drain.drain_progress(router)
         document: dict[str, Any] = {
             "drained_since": router.drained_since,
             "carrying": found.carrying,
-            "stopped": found.steps[DrainStep.STOPPED],
+            "stopped": found.steps[drain.DrainStep.STOPPED],
             "leaving": found.leaving,
             "is_drained": found.is_drained,
         }
@@ -334,7 +319,7 @@ class RouterEndsView(VisibleListView[VllEnd]):
     pagination_class = KeysetPagination
 
     def visible_rows(self) -> QuerySet[VllEnd]:
-        return ends_to_drain(get_object_or_404(_ROUTERS, pk=self.kwargs["pk"]))
+        return drain.ends_to_drain(get_object_or_404(_ROUTERS, pk=self.kwargs["pk"]))
 
 
 class RouterCalibrationView(APIView):
@@ -354,7 +339,7 @@ class RouterCalibrationView(APIView):
         router = get_object_or_404(Router, pk=pk)
         body = validated(CalibrationWriteSerializer, request.data)
         document = body["calibration"]
-        router_calibration_set(
+        actions.router_calibration_set(
             router=router,
             calibration=None
             if document is None
