@@ -69,8 +69,7 @@ def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
 
 
 def _behind(kind: str, what: str, about: str) -> Q:
-    """Return a filter for the lines that an alarm concerns. For the object ``router:7``, ``what`` is "router"
-    and ``about`` is "7".
+    """Return a filter for an alarm's lines. For the object ``router:7``, ``what`` is "router", ``about`` "7".
 
     The filter has subqueries and no joins, so that each line is counted once.
     """

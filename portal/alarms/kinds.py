@@ -115,9 +115,8 @@ NOBODY = Affected()
 class AlarmCondition:
     """A current problem. Two conditions with the same ``kind`` and ``object`` are the same alarm.
 
-    ``object`` identifies a row, for example ``router:7``; ``name`` is the object's name for a reader.
-    ``facts`` are JSON values for the sentence (portal.alarms.sentences). ``since`` is None if the start is
-    unknown.
+    ``object`` identifies a row, for example ``router:7``; ``name`` is its name for readers. ``facts`` are
+    JSON values for the sentence (portal.alarms.sentences). ``since`` is None if unknown.
     """
 
     kind: Kind

@@ -13,8 +13,7 @@ from portal.alarms.kinds import Kind, Severity, kind_choices
 class Alarm(models.Model):
     """One occurrence of a problem: from the time it is raised until its cause is gone.
 
-    Only ``portal.alarms.rounds`` writes these rows, from derived conditions. The input of operators is in
-    OperatorState.
+    Only ``portal.alarms.rounds`` writes the rows. OperatorState has the input of operators.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -33,8 +33,7 @@ GROUP BY alarm.kind, alarm.severity
 class Tally:
     """The number of current alarms of one kind. A silenced alarm counts only in ``silenced``.
 
-    ``kind`` and ``severity`` are the stored values: a newer release may have stored values that this release
-    does not know.
+    ``kind`` and ``severity`` are stored values, which may be of a newer release and unknown.
     """
 
     kind: str

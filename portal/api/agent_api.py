@@ -43,9 +43,8 @@ def report_endpoint(
 ) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
     """Return a decorator that makes a view for ``POST`` out of ``report(router, document) -> response``.
 
-    ``kind`` is the type of the document. The view finds the router by the client certificate of the TLS
-    connection; the body cannot select another router. With ``with_certificate``, the certificate is the third
-    argument of ``report``.
+    ``kind`` is the type of the document. The client certificate of the TLS connection selects the router; the
+    body cannot. With ``with_certificate``, it is the third argument of ``report``.
     """
     read = reader(kind, of_others=True)
 
@@ -165,8 +164,7 @@ class _ObservedDocument(ObservedReport, frozen=True, kw_only=True):
 def observed(router: Router, report: _ObservedDocument) -> dict[str, Any]:
     """Store the report. Return the routes that the agent watches, the router's maintenance and its freeze.
 
-    Agent and portal send each other lists. Each side leaves out a list if an etag shows that the other side
-    already has it.
+    Agent and portal send each other lists, except those that the other side has according to an etag.
     """
     now = clock.now()
     taken = observation_take(router=router, report=report, now=now)

@@ -1,5 +1,4 @@
-"""The audit trail. Each tracked table has a table of events, which triggers write and which nobody changes
-later.
+"""The audit trail. Each tracked table has a table of events, which triggers write and nobody changes.
 
 TRACKED lists the recorded columns of each recorded table. UNTRACKED lists the columns of these tables that
 are not recorded. NOT_AUDITED lists all other tables, each with the reason: such tables contain secrets,

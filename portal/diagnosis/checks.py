@@ -224,8 +224,7 @@ def _path(line: LineFacts) -> Check:
 
 
 def _path_mtu(line: LineFacts) -> Check:
-    """Return the check of frame sizes: the result of the probes between the two routers, and the MTUs of the
-    links.
+    """Return the check of frame sizes: the result of probes between the routers, and the links' MTUs.
 
     If the path only loses frames that are larger than this line's frames, the check is not broken.
     """

@@ -163,8 +163,7 @@ def broken_sentence(
 
 
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
-    """Return the verdict. The first broken check decides. If no check is broken, the first unknown check
-    decides.
+    """Return the verdict. The first broken check decides; without one, the first unknown check.
 
     The order of findings has two exceptions:
 

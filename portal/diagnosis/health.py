@@ -350,8 +350,7 @@ def _conditions() -> Conditions:
 
 
 def _not_up(has_troubled_paths: bool) -> Conditions:
-    """Return the conditions of the table that apply to lines in service. A line that meets none of them is
-    up.
+    """Return the table's conditions for lines in service. A line that meets none of them is up.
 
     Without troubled paths, the condition on paths is left out, so that PostgreSQL need not plan its joins.
     """

@@ -237,8 +237,7 @@ def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Cou
 def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
     """Add up the samples of the newest ten seconds. ``fresh`` has the newest sample first.
 
-    If the end had a policer during only some of these samples, ``dropped`` is the sum over the samples with a
-    policer.
+    ``dropped`` is the sum over the samples with a policer, if the end had one during only some.
     """
     rows = [row for row in fresh if row is fresh[0] or row.from_at >= fresh[0].to_at - COUNTED_OVER]
     dropped = [row.violate_packets for row in rows if row.violate_packets is not None]

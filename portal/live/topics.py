@@ -43,8 +43,7 @@ class UnknownLine(Exception):
 def follow(user: User, topics: Sequence[str]) -> Followed:
     """Return the keys that ``user`` follows with each of these topics.
 
-    Raises BadTopics; UnknownLine for a line that the user may not see; PermissionDenied for topics of the
-    NOC.
+    Raises BadTopics; UnknownLine for lines that the user may not see; PermissionDenied for NOC topics.
     """
     wanted = frozenset(topics)
     if not 0 < len(wanted) <= MOST_TOPICS:

@@ -53,9 +53,8 @@ _FIELDS = {
 class LocalRow:
     """A row of the portal, in a form that can be compared with NetBox's objects.
 
-    A reference to another row is the id of that row's NetBox object, or ``row <n>`` if it has none. ``id``:
-    the id of the NetBox object; None if a user created the row in the portal. ``taken``: the last imported
-    values.
+    A reference is the id of the other row's NetBox object, or ``row <n>`` without one. ``id``: the id of the
+    NetBox object; None if a user created the row in the portal. ``taken``: the last imported values.
     """
 
     kind: str

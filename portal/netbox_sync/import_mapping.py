@@ -192,8 +192,7 @@ def _pairs(
 ) -> Iterator[tuple[Interface, Interface, bool]]:
     """Yield each pair of interfaces that a cable connects, and whether the cable is connected.
 
-    Each pair is yielded once, with the lower id first. If an interface is a member of a bundle, the bundle is
-    yielded instead of it.
+    Each pair is yielded once, with the lower id first, and with bundles instead of their members.
     """
     linked: dict[tuple[int, int], bool] = {}
     of_customers = {configuration.uni_tag, configuration.enni_tag}

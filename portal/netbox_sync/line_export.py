@@ -116,8 +116,7 @@ def lines_due() -> QuerySet[Vll]:
 def lines_to_check() -> QuerySet[Vll]:
     """Return the lines for a full check.
 
-    These are the lines that have not ended, the lines that are due, and the lines that could not be
-    exported.
+    These are the lines that have not ended, are due, or could not be exported.
     """
     still_to_do = Q(pk__in=lines_due().values("pk")) | Q(netbox__error__isnull=False)
     return Vll.objects.filter(~Q(lifecycle__in=TERMINAL_LIFECYCLES) | still_to_do)
@@ -228,8 +227,7 @@ class _Line:
     def write(self, there: list[Row], terminations: dict[int, list[Row]]) -> None:
         """Write the line's L2VPN, interfaces and terminations, or remove them if the line has ended.
 
-        ``there``: the L2VPNs with the line's id. ``terminations``: terminations by L2VPN. Raises CannotExport
-        or NetboxError.
+        ``there``: L2VPNs with the line's id. ``terminations``: by L2VPN. Raises CannotExport or NetboxError.
         """
         if len(there) > 1:
             raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))

@@ -135,8 +135,7 @@ class ExportedVll(models.Model):
 class NetboxL2vpn(models.Model):
     """An L2VPN in NetBox that the portal did not create, with the VNI of a foreign circuit.
 
-    The row has the values that the last run read. ``tenant`` and ``tenant_id``: the tenant's name and id; ""
-    and null without a tenant.
+    The row has values of the last run. ``tenant`` and ``tenant_id``: "" and null without a tenant.
     """
 
     netbox_id = models.BigIntegerField(unique=True)

@@ -33,8 +33,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """An interface. The MTU is in bytes and the speed in kbit/s, as in NetBox. Both are None if NetBox has no
-    value.
+    """An interface. MTU in bytes and speed in kbit/s, as in NetBox; both are None if NetBox has no value.
 
     ``lag``: the id of its bundle. ``far``: the ids of the interfaces at the other end of its cable, through
     patch panels and circuits. ``reachable``: whether all parts of this connection have the status connected.

@@ -134,8 +134,7 @@ def change_announced(*, now: datetime) -> None:
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
     """Return the run to make now; None if no run is due.
 
-    Requested runs come first, oldest first. A request whose requester no longer has the permission ends with
-    an error.
+    Requested runs come first, oldest first. Without the permission of its requester, a request fails.
 
     If there is no request, a run is due in these cases:
 

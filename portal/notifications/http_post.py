@@ -48,8 +48,7 @@ def resolve(host: str, port: int) -> list[Address]:
 def by_turns(addresses: Sequence[Address]) -> list[Address]:
     """Return the addresses with alternating families (RFC 8305, section 4).
 
-    The first address remains the first. If one family is unreachable, it delays the other family by only one
-    attempt.
+    The first address stays first. An unreachable family delays the other by only one attempt.
     """
     first = [each for each in addresses if each.version == addresses[0].version]
     other = [each for each in addresses if each.version != addresses[0].version]

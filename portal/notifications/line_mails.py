@@ -184,8 +184,7 @@ def current_updates(found: Mail) -> list[LineUpdate] | None:
 
 
 def _is_new(kind: str, last: str | None, *, silent: bool) -> bool:
-    """Return whether the status of a line is news for the reader. ``last``: the status that the reader last
-    got.
+    """Return whether a line's status is news for the reader. ``last``: the last status that was mailed.
 
     An outage is not reported again if the reader already got it, or got a mail about the silent router that
     causes it (``silent``). A line that is up is reported only after an outage.
@@ -248,8 +247,7 @@ def _last_mailed(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
 def updates_record(found: Mail, updates: Iterable[LineUpdate]) -> None:
     """Replace the collected lines of a mail with the lines and statuses that the sent mail reports.
 
-    Nothing is stored for the NOC's mails about routers, because the NOC gets no mails about lines that are up
-    or down.
+    Nothing is stored for the NOC's mails about routers: it gets no mails about lines that are up or down.
     """
     if found.kind in ABOUT_ROUTERS and found.group == Group.NOC:
         return

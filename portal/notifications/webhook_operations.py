@@ -81,8 +81,7 @@ def webhook_create(
     types: Sequence[str] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[Webhook, str]:
-    """Create a webhook of ``customer``; None means the NOC. Return the webhook and the plain text of its
-    secret.
+    """Create a webhook of ``customer``; None means the NOC. Return it and its secret as plain text.
 
     The secret is shown only once. ``made_with``: the API token that ``user`` uses, if any. Raises the errors
     of ``usable_url``, or TooManyWebhooks.
@@ -186,8 +185,7 @@ def _receiver_changed(
 def webhook_disable(*, webhook: Webhook, because: str, now: datetime) -> bool:
     """Disable a webhook. Return False if it was already disabled. Pending deliveries fail.
 
-    An event is stored, unless a user disabled the webhook (``because`` BY_HAND). The event notifies the
-    admins.
+    An event notifies the admins, unless a user disabled the webhook (``because`` BY_HAND).
     """
     enabled = Webhook.objects.filter(pk=webhook.pk, disabled_at__isnull=True)
     if not enabled.update(disabled_at=now, disabled_because=because):

@@ -1,7 +1,6 @@
 """Op-status availability: the share of a VLL's time in service during which the VLL was op-up.
 
-Time with unknown status and time of maintenance are counted separately. Maintenance includes requested tests
-that interrupt the line.
+Time with unknown status and maintenance, such as requested tests, are counted separately.
 """
 
 import math

@@ -97,9 +97,8 @@ def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[i
 def percentile_95(rates: Iterable[float]) -> int | None:
     """Return the 95th percentile by nearest rank, as transit providers bill; None without rates.
 
-    The highest 5 % of the n rates are left out; their number is rounded down. The result is the highest of
-    the remaining rates (rank ceil(0.95 n)). Missing buckets do not count as zero, because they are not part
-    of n.
+    The highest 5 % of the n rates, rounded down, are left out. The result is the highest remaining rate (rank
+    ceil(0.95 n)). Missing buckets are not part of n and do not count as zero.
     """
     ordered = sorted(rates)
     return round(ordered[math.ceil(len(ordered) * PERCENTILE) - 1]) if ordered else None
@@ -236,7 +235,8 @@ _FIVE_MINUTES = (
 
 def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> list[tuple[Any, ...]]:
     """Return line, start and ``columns`` of the 5-minute buckets of many lines, in two or three queries."""
-    parameters = {"vlls": list(vlls), "since": time_of(starts.start), "until": time_of(starts.stop)}
+    since, until = time_of(starts.start), time_of(starts.stop)
+    parameters: dict[str, Any] = {"vlls": list(vlls), "since": since, "until": until}
     with transaction.atomic(), connection.cursor() as cursor:
         # Read the marks first: a bucket that is rolled up after this read can still be read from the samples.
         cursor.execute(_MARKED, parameters)

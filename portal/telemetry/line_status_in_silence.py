@@ -235,8 +235,7 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
 
 
 def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tuple[UUID, datetime]]:
-    """Return the line and the start of each completed 5-minute bucket of the router's lines that is not yet
-    rolled up.
+    """Return line and start of completed 5-minute buckets of the router's lines that are not rolled up.
 
     Only buckets between the first and the last moment of ``spans`` are returned.
     """

@@ -12,8 +12,7 @@ from portal.inventory.models import Router, RouterSilence
 
 
 class AgentClock(models.Model):
-    """Data of the agent's last counter report: the offset of the router's clock, and the numbers of the
-    samples.
+    """Data of the agent's last counter report: the offset of the router's clock, numbers of samples.
 
     ``offset_ms``: portal time minus the time of the router's wall clock. ``sample_offset_ms``: portal time
     minus the time by which the samples are stored. ``boot_clocks``: see ``reported_counters.BootClock``.
@@ -125,8 +124,7 @@ class FrozenMonth(models.Model):
 class OperInterval(models.Model):
     """The time during which a VLL in service had one oper status: ``[began_at, ended_at)``.
 
-    ``ended_at`` is null while the VLL has that status. A trigger on events maintains the rows, so they always
-    agree with the events.
+    ``ended_at`` is null while the VLL has that status. A trigger on events maintains the rows.
     """
 
     vll_id = models.UUIDField()

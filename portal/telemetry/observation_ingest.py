@@ -1,7 +1,6 @@
 """Storage of an agent's observations of its router and its VLL ends.
 
-The first report after a silence ends the silence. Nearly all reports are equal to the last one: one statement
-stores such a report.
+The first report after a silence ends it. One statement stores a report that is equal to the last one.
 """
 
 from datetime import datetime, timedelta
@@ -78,9 +77,8 @@ class Busy(Exception):
 def observation_take(*, router: Router, report: ObservedReport, now: datetime) -> bool:
     """Store a report. Return False if a later report is already stored.
 
-    Raises ``Busy`` if too many routers return from a silence at the same time. After an outage of the whole
-    network, the portal would otherwise handle reports so slowly that further routers become silent, and it
-    would never recover.
+    Raises ``Busy`` if too many routers return from a silence at once. After an outage of the network, further
+    routers would otherwise become silent while their reports wait, and the portal would never recover.
     """
     last = getattr(router, "observed", None)
     facts = observation_store.observed_facts(report, now)
@@ -174,8 +172,7 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
 
 
 def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
-    """Return whether VPP can now police other kinds of ends than at the last report, for example after an
-    upgrade.
+    """Return whether VPP can now police other kinds of ends than before, for example after an upgrade.
 
     Return False for a router without lines in service.
     """
@@ -190,8 +187,7 @@ def _polices_otherwise(router: Router, last: ObservedRouter | None, report: Obse
 def _watches_otherwise(report: ObservedReport) -> bool:
     """Return whether the BFD settings in the agent's intent differ from the settings that should apply.
 
-    They differ if the portal's setting was changed. They also differ if VPP can now watch paths, or can no
-    longer watch paths.
+    They differ after a change of the portal's setting, or of VPP's ability to watch paths.
     """
     if not report.vpp.connected or report.generation.stored is None:
         return False

@@ -102,8 +102,7 @@ LOCK_TIMEOUT_MS = 2000
 
 
 def partitions_keep(*, now: datetime) -> None:
-    """Create the partitions of the next days, and drop partitions that are older than the retention of their
-    table.
+    """Create the partitions of the next days, and drop partitions after the retention of their table.
 
     Some partitions are kept at any age:
 
@@ -133,8 +132,7 @@ def _partitions_of(table: Table, now: datetime) -> None:
 def _drop(partition: Partition) -> None:
     """Drop a partition. If it is in use for longer than LOCK_TIMEOUT_MS, leave it for the next round.
 
-    Dropping a partition locks the whole table. While the drop waits for its lock, all other statements on the
-    table wait behind it.
+    A drop locks the whole table, and while it waits for its lock, other statements wait behind it.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:

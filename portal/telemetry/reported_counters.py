@@ -86,8 +86,7 @@ class RouterCount(Struct, frozen=True, forbid_unknown_fields=True):
 class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
     """One interval, from_ms < t <= to_ms by the router's wall clock (milliseconds since the epoch).
 
-    ``from_uptime_ms`` and ``to_uptime_ms``: the same interval by the router's uptime. They are absent from
-    reports of release 0.1.0.
+    ``from_uptime_ms`` and ``to_uptime_ms``: the same by the router's uptime; not in release 0.1.0.
     """
 
     seq: Natural

@@ -177,8 +177,7 @@ class RollUp:
     def run(self, *, now: datetime, most: int | None = None) -> int:
         """Count again every stale bucket that ended at least REPORTING_DELAY ago. Return their number.
 
-        Returns 0 while another process rolls up. ``most``: stop after about this many buckets, and leave the
-        rest to the next call.
+        Returns 0 while another process rolls up. ``most``: stop after about this many buckets.
         """
         taken = 0
         for table in self.tables:

@@ -225,8 +225,7 @@ def down_in(
 def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:
     """Return a line's status in each part of the silence.
 
-    The status is up while the line forwarded, down while one of its routers counts as down, and otherwise
-    unknown.
+    The status is up while the line forwarded, down while a router counts as down, otherwise unknown.
     """
     parts: list[Verdict] = [(*span, OperStatus.UP) for span in within([silence], forwarded)]
     for quiet in without(silence, forwarded):

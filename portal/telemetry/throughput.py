@@ -156,8 +156,7 @@ _READ = ("a_in_bytes", "z_in_bytes", "a_covered_ms", "z_covered_ms", "simulated"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The incoming traffic (bit/s) at each end by 5-minute bucket, oldest first; None for a bucket without
-    samples.
+    """Incoming traffic (bit/s) at each end by 5-minute bucket, oldest first; None without samples.
 
     The last bucket is not complete. Its rate is the traffic divided by the time counted so far.
     """

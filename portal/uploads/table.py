@@ -32,8 +32,7 @@ _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table. ``line`` is the row's first line in the file, from 1. ``cells`` has a value for each
-    column.
+    """A row of a table. ``line`` is its first line in the file, from 1; ``cells`` has a value per column.
 
     ``refusals`` are errors in the syntax of the row. If a row has such errors, ``cells`` contains the texts
     of the file, and ``surplus`` the cells without a column. If ``refused_again`` then writes the row to a

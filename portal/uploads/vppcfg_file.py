@@ -23,8 +23,7 @@ class _Plain(yaml.BaseLoader):
 def vppcfg_descriptions(data: bytes) -> dict[str, str]:
     """Return the ``description`` of each interface and sub-interface that has one, by its name in VPP.
 
-    The name of a sub-interface has the form ``TenGigabitEthernet3/0/0.100``. Raises TableTooLarge,
-    VppcfgUnreadable.
+    Sub-interfaces are named like ``TenGigabitEthernet3/0/0.100``. Raises TableTooLarge, VppcfgUnreadable.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)

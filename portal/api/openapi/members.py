@@ -16,8 +16,7 @@ Schema = dict[str, Any]
 class Member:
     """A member of a body, or a parameter.
 
-    ``component``: if the value is an object that the page describes separately, the name of this object; else
-    "".
+    ``component``: the name of the object if the page describes the value separately; else "".
     """
 
     name: str

@@ -104,9 +104,8 @@ class DocumentedOperation(AutoSchema):
     def _scopes(self) -> list[list[str]]:
         """Return the alternative lists of scopes. A token needs all scopes of one list.
 
-        The lists follow from BearerTokenAuthentication and from the view's permissions. A view with
-        ``noc_only`` checks the role only after it has found the object; such a view also needs the scope
-        ``noc``.
+        They follow from BearerTokenAuthentication and the view's permissions. A view with ``noc_only`` checks
+        the role after it has found the object; such a view also needs the scope ``noc``.
         """
         writes = self.method not in SAFE_METHODS and getattr(self.view, "writes", True)
         needed = getattr(self.view, "writes_with", None) if writes else None

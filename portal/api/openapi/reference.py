@@ -107,8 +107,7 @@ def example_request(operation: Operation, base_url: str) -> ExampleRequest:
 def _matching(groups: tuple[Group, ...], query: str) -> list[tuple[Group, list[Operation]]]:
     """Return the groups that have a matching operation, each with its matching operations.
 
-    An operation matches if its method, path, id and summary and its group's title contain all words of the
-    query.
+    An operation matches if method, path, id, summary and group's title contain all words of the query.
     """
     words = query.lower().split()
     found = []

@@ -97,9 +97,8 @@ class IdentityNotVerified(APIException):
 class ProvesIdentity(BasePermission):
     """Refuses writes in a session if its user has not recently entered the password or a code.
 
-    Pages have the same rule (``portal.web.page.page_guard.proves_identity``). API tokens are not affected:
-    their     scopes limit them instead. A view in which only some methods need the proof lists them in
-    ``proves_identity_for``.
+    Pages have the same rule (``portal.web.page.page_guard.proves_identity``). The scopes of API tokens limit
+    them instead. A view lists methods in ``proves_identity_for`` if only some need the proof.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:

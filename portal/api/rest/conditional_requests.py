@@ -85,8 +85,7 @@ REQUESTED = "requested_"
 
 
 def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
-    """Return the members of ``body`` that differ from ``document``. If the result is empty, the view changes
-    nothing.
+    """Return the members of ``body`` that differ from ``document``. Without any, the view changes nothing.
 
     ``document`` is what GET returns now. ``serializer`` lists the members that a client may change. A
     read-only member may be sent unchanged. Raises DRF's ValidationError if a read-only member differs from

@@ -1,8 +1,6 @@
-"""Limit the number of long responses per process, because each occupies a thread until the client has
-received it.
+"""Limit the long responses per process: each occupies a thread until the client has received it.
 
-Each customer can have one long response at a time, so that one customer's exports do not delay the exports of
-others.
+Each customer can have one at a time, so that its exports do not delay the exports of others.
 """
 
 import weakref
@@ -38,8 +36,7 @@ class AnotherIsRunning(APIException):
 
 
 class _Limited(Iterator[str]):
-    """The lines of text of a response. They occupy a slot until the last line was read or ``close`` was
-    called.
+    """The lines of text of a response. They occupy a slot until the last was read or ``close`` was called.
 
     Django calls ``close`` at the end of the response, even if the client disconnects. This class is not a
     generator: a generator that is closed before its first line never runs its cleanup. If a response is lost

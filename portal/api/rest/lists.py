@@ -271,8 +271,7 @@ class VllFilters(django_filters.FilterSet):
 
 
 class MonthField(forms.RegexField):
-    """A calendar month (UTC), such as ``2026-10``. The month must have begun. Default: the last complete
-    month.
+    """A calendar month (UTC) that has begun, such as ``2026-10``. Default: the last complete month.
 
     The value is the first day of the month.
     """

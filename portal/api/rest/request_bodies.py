@@ -154,8 +154,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
     """Return the body or query, validated by the serializer ``kind``. Raises ValidationError.
 
-    An empty parameter of a query is validated as an empty value, although REST framework by default treats it
-    as missing.
+    An empty parameter of a query is an empty value. REST framework by default treats it as missing.
     """
     serializer = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
     check(serializer)

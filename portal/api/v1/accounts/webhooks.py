@@ -343,8 +343,7 @@ def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, 
 
 
 def _webhook(request: Request, pk: int) -> Webhook:
-    """Return a webhook that the caller may see. If the request writes, the caller must also manage the
-    webhook.
+    """Return a webhook that the caller may see. If the request writes, the caller must also manage it.
 
     Raises Http404, PermissionDenied.
     """
