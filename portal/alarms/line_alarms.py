@@ -266,10 +266,7 @@ def black_holes(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[AlarmCondition]:
-    """Yield paths in ``state`` (down or unheard), each pair of routers once.
-
-    Only paths with a session on both routers count (see is_path_down).
-    """
+    """Yield paths in ``state`` (down, unheard) with a session on both routers, each pair of routers once."""
     rows = rows_of(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})
     kind = Kind.PATH_DOWN if state == "down" else Kind.PATH_UNHEARD
     for a, z, family, a_name, z_name, since in rows:

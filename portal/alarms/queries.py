@@ -62,10 +62,7 @@ def silenced(now: datetime) -> QuerySet[Any]:
 
 
 def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    """Annotate alarms with ``silenced_until`` and ``silenced_by``.
-
-    A silence that was set during an earlier occurrence still applies.
-    """
+    """Annotate alarms with ``silenced_until`` and ``silenced_by``, also of earlier occurrences."""
     silences = _silences(now).order_by("-silenced_until")
     found: QuerySet[Any] = rows.select_related("operator_state__assigned_to").annotate(
         silenced_until=Subquery(silences.values("silenced_until")[:1]),

@@ -58,10 +58,7 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check of all conditions.
-
-    ``unchecked``: the kinds that could not be checked because of an error. Their alarms stay up.
-    """
+    """The result of a check. ``unchecked``: kinds whose check failed; their alarms stay up."""
 
     found: list[AlarmCondition] = field(default_factory=list)
     unchecked: set[Kind] = field(default_factory=set)

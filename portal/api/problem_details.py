@@ -121,10 +121,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A code of problem documents.
-
-    ``facts`` are the names of the code's facts. ``meaning`` can refer to facts by their names in braces.
-    """
+    """A code of problem documents. ``meaning`` can have names of ``facts`` in braces."""
 
     code: str
     status: int

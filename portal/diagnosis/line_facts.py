@@ -1,7 +1,4 @@
-"""The facts for the diagnosis of a line, all read at one moment.
-
-A fact without a recent report is None, not False.
-"""
+"""Facts for the diagnosis of a line at one moment. Without a recent report, a fact is None, not False."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -66,10 +66,7 @@ def follow(user: User, topics: Sequence[str]) -> Followed:
 
 
 def keys_of(change: str) -> frozenset[str]:
-    """Return the keys of a change, from the text that a trigger sent.
-
-    An unknown text has no keys: during an upgrade, the triggers may be newer than this process.
-    """
+    """Return the keys of a change from a trigger's text; none for texts of newer triggers in an upgrade."""
     kind, _, rest = change.partition(":")
     match kind:
         case "line":

@@ -1,7 +1,4 @@
-"""Metrics of the live process.
-
-Each machine has one live process, so the most recently written value of a gauge is the current value.
-"""
+"""Metrics of the live process, one per machine, so that a gauge's newest value is the current one."""
 
 from prometheus_client import Counter, Gauge, Histogram
 

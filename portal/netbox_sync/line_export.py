@@ -105,19 +105,13 @@ _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vp
 
 
 def lines_due() -> QuerySet[Vll]:
-    """Return the lines whose current state has not been exported.
-
-    These lines include lines that ended before their first export.
-    """
+    """Return the lines whose present state was not exported, including lines that ended before that."""
     stale = ~Q(netbox__revision=F("revision")) | ~Q(netbox__lifecycle=F("lifecycle"))
     return Vll.objects.filter(Q(netbox__isnull=True) | stale)
 
 
 def lines_to_check() -> QuerySet[Vll]:
-    """Return the lines for a full check.
-
-    These are the lines that have not ended, are due, or could not be exported.
-    """
+    """Return the lines for a full check: those that have not ended, are due, or could not be exported."""
     still_to_do = Q(pk__in=lines_due().values("pk")) | Q(netbox__error__isnull=False)
     return Vll.objects.filter(~Q(lifecycle__in=TERMINAL_LIFECYCLES) | still_to_do)
 

@@ -62,10 +62,7 @@ class Claim:
         self._mine().update(**changes)
 
     def failed(self, error: NetboxError) -> None:
-        """Record a failure, and the pause before the next attempt.
-
-        The pause doubles with each failure. If NetBox's response contained a pause, that pause is used.
-        """
+        """Record a failure, and the next pause: NetBox's own, or twice the previous one."""
         row, now = state(), clock.now()
         wait = backoff(row.failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
         if error.retry_after_s is not None:
@@ -120,10 +117,7 @@ def run_request(*, dry: bool, requester: str, now: datetime) -> None:
 
 @transaction.atomic
 def change_announced(*, now: datetime) -> None:
-    """Record that NetBox announced a change, and send a task for an import.
-
-    For further announcements before that import begins, send no task.
-    """
+    """Record that NetBox announced a change. Send a task for an import, unless an announcement waits."""
     state()
     row = NetboxState.objects.select_for_update().get(pk=1)
     NetboxState.objects.filter(pk=1).update(wanted_at=now)

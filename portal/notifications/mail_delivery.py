@@ -168,9 +168,6 @@ def mails_are_late() -> bool:
 
 
 def first_password_mail(person: User) -> Mail | None:
-    """Return the newest mail with a link to set the first password of this account; None if there is none.
-
-    Such mails are sent when the NOC opens an account.
-    """
+    """Return the newest mail with a link for the first password of an account from the NOC, or None."""
     found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=own_account.ACCOUNT_OPENED)
     return found.order_by("-event_id").first()

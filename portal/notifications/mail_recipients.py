@@ -124,10 +124,7 @@ class _Reader(NamedTuple):
 
 
 class Recipients:
-    """The recipients of a batch of events, read with a fixed number of queries.
-
-    ``customers``: the customer of each event, by the id of the event.
-    """
+    """Recipients of events, read with a fixed number of queries. ``customers``: by the event's id."""
 
     def __init__(self, events: Iterable[Event], customers: Mapping[int, int | None]) -> None:
         events = list(events)
@@ -210,10 +207,7 @@ class Recipients:
 
 
 def who_runs_it(customer_id: int | None) -> QuerySet[User]:
-    """Return the users who get mails about changes of webhooks: the customer's admins.
-
-    For the NOC's own webhooks (``customer_id`` None) these are the NOC admins.
-    """
+    """Return the users who get mails about changed webhooks: the admins of the customer (None: the NOC)."""
     people = User.objects.filter(is_active=True).exclude(email="")
     if customer_id is None:
         return people.filter(noc_role=User.NocRole.NOC_ADMIN)

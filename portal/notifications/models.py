@@ -45,10 +45,7 @@ class MailOptOut(models.Model):
 
 
 class Mail(models.Model):
-    """A mail to one user about an event, lines with the same cause, or a month.
-
-    The text is composed when the mail is sent.
-    """
+    """A mail to a user about an event, lines with a common cause, or a month; composed when it is sent."""
 
     class State(models.TextChoices):
         PENDING = "pending"

@@ -95,10 +95,7 @@ def webhooks_call(*, now: datetime) -> int:
 
 
 def webhook_deliver(*, webhook_id: int, clock: Callable[[], datetime]) -> int:
-    """Send the due deliveries of a webhook. Return the number of attempts.
-
-    Does nothing if another worker handles the webhook.
-    """
+    """Send a webhook's due deliveries. Return the number of attempts; 0 if another worker handles it."""
     claim = uuid4()
     began = clock()
     free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=began)

@@ -252,10 +252,7 @@ def deliveries_forget(*, before: datetime) -> int:
 
 
 def why_disabled(because: str) -> str:
-    """Return the sentence for a stored reason ``because``.
-
-    The sentence contains the reason itself if this release does not know it.
-    """
+    """Return the sentence for a stored reason, or the reason itself if this release does not know it."""
     if because not in _DISABLED:
         return _("Disabled: {reason}").format(reason=because)
     return _(_DISABLED[because])

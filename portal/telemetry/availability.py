@@ -46,10 +46,7 @@ class Times:
         return known / whole if whole else None
 
     def add(self, status: str, span: Span, interruptions: Sequence[Span]) -> None:
-        """Add the seconds of ``span``, during which the line had ``status``.
-
-        Seconds within ``interruptions`` count as maintenance.
-        """
+        """Add the seconds of ``span`` with ``status``. Seconds in ``interruptions`` count as maintenance."""
         maintenance = length(within([span], interruptions)).total_seconds()
         self.maintenance_s += maintenance
         seconds = length([span]).total_seconds() - maintenance

@@ -61,10 +61,7 @@ class Bucket:
 
 
 def automatic_step(range_s: float, *, finest_s: int = STEPS_S[0]) -> int:
-    """Return the shortest step (s) of at least ``finest_s`` that gives at most ``MAX_POINTS`` points.
-
-    Return the longest step if every step gives more points.
-    """
+    """Return the shortest step (s) from ``finest_s`` on with at most MAX_POINTS points, else the longest."""
     return next((step for step in STEPS_S if step >= finest_s and range_s / step <= MAX_POINTS), STEPS_S[-1])
 
 

@@ -269,10 +269,7 @@ def _series(rows: Rows, interface: str, starts: range, columns: tuple[str, ...])
 
 
 def _together(column: str, counts: Iterable[float | None]) -> float | None:
-    """Merge the values of a column: the maximum of ``buffers``, the minimum of ``buffers_free``, else a sum.
-
-    Return None if all values are None.
-    """
+    """Merge a column: maximum of ``buffers``, minimum of ``buffers_free``, else sum; None without values."""
     known = [count for count in counts if count is not None]
     if not known:
         return None

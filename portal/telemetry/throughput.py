@@ -101,10 +101,7 @@ def step_for(
     now: datetime,
     tables: Sequence[Table] = TABLES,
 ) -> int:
-    """Return ``step_s``, or the shortest stored step with at most MAX_POINTS points.
-
-    Raises RangeEmpty or StepRefused.
-    """
+    """Return ``step_s``, or the shortest stored step up to MAX_POINTS. Raises RangeEmpty, StepRefused."""
     if since >= until:
         raise RangeEmpty
     range_s = (until - since).total_seconds()

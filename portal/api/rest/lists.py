@@ -332,8 +332,5 @@ FoundLineFilters = filters_of(
 
 
 def _with_end(*conditions: Q, **more: Any) -> Exists:
-    """Return a condition for VLLs that have an end with these conditions.
-
-    This is a subquery, because a join would list a VLL twice if both of its ends match.
-    """
+    """Return a condition for VLLs with such an end. A join would list a VLL twice if both ends match."""
     return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

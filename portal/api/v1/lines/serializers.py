@@ -198,10 +198,7 @@ _ORDER_ADD = OrderAddSerializer()
 
 
 def requested_order(body: Any) -> dict[str, Any]:
-    """Return the body of ``POST /api/v1/vlls`` as the arguments of ``order_add``.
-
-    Raises DRF's ValidationError.
-    """
+    """Return the body of ``POST /api/v1/vlls`` as arguments of ``order_add``. Raises ValidationError."""
     requested: dict[str, Any] = _ORDER_ADD.run_validation(body)
     return requested
 
