@@ -14,7 +14,6 @@ from uuid import UUID
 from django.db.models import Max, QuerySet
 
 from portal.core.db.sessions import AdvisoryLock
-from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.db.statements import execute
 from portal.events.models import Event
 from portal.inventory.models import RouterSilence

@@ -14,7 +14,6 @@ from psycopg.errors import LockNotAvailable
 
 from portal.core.background_work import each_row
 from portal.core.db.sessions import AdvisoryLock
-from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.db.statements import rows_of
 from portal.telemetry.models import FrozenMonth
 from portal.telemetry.router_events import router_events_forget

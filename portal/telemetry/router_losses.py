@@ -16,7 +16,6 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from portal.core.db.sessions import AdvisoryLock
-from portal.core.db.advisory_locks import AdvisoryLock
 from portal.core.db.statements import rows_of
 from portal.inventory.kinds import is_interface_name
 from portal.inventory.models import BackboneLink, Port, Router

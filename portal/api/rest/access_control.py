@@ -25,7 +25,7 @@ from portal.accounts.models import ApiToken, Scope, User
 from portal.accounts.tokens import token_allows_address, token_find
 from portal.audit.actor import acting
 from portal.core import clock
-from portal.core.http.addresses import absolute_url, client_address
+from portal.core.http import absolute_url, client_address
 
 
 def caller(request: Request) -> User:

@@ -1,4 +1,4 @@
-"""Lists: their pages (portal.core.db.keyset) and filters, and lists that are read in parts."""
+"""Lists: their pages (portal.core.db.row_conditions) and filters, and lists that are read in parts."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -26,11 +26,9 @@ from portal.allocation.models import LAST_GRE_KEY
 from portal.api.rest.access_control import caller
 from portal.api.rest.request_bodies import MAX_SAFE_INTEGER
 from portal.core import clock
-from portal.core.db.keyset import CursorInvalid, Page, page_of
+from portal.core.db.row_conditions import CursorInvalid, Page, page_of
 from portal.core.network.vlan_tags import MAX_VLAN, MIN_VLAN
-from portal.core.quantities import WholeNumberField
 from portal.core.quantities import WholeNumberField, whole_number
-from portal.inventory.filters import Filter
 from portal.inventory.found_lines import FOUND_LINE_FILTERS, circuits_named
 from portal.inventory.kinds import InventoryKind, found
 from portal.inventory.queries import Filter

@@ -16,8 +16,6 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.accounts.people import noc_staff
 from portal.accounts.sign_in import with_second_factor
-from portal.api.rest.etags import etag_of, if_match
-from portal.accounts.second_factor import with_second_factor
 from portal.api.rest.access_control import IsNoc, IsNocAdmin, ProvesIdentity, caller
 from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key

@@ -41,16 +41,11 @@ from portal.core.db.replica import from_replica, will_be_streamed
 from portal.diagnosis.health import Health, healths_of, with_health
 from portal.vll import queries
 from portal.vll.line_rules import check_may_order
-from portal.vll.models import Order, Vll
+from portal.vll.line_spec import END, LINE
+from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.add_line import order_add, similar_orders_of
 from portal.vll.operations.line_removal import order_delete
 from portal.vll.operations.modify_line import order_modify, vll_describe
-from portal.vll.line_spec import END, LINE
-from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations.add_line import order_add
-from portal.vll.operations.line_removal import order_delete
-from portal.vll.operations.modify_line import order_modify, vll_describe
-from portal.vll.operations.order_record import similar_orders_of
 from portal.vll.quote import Quote, QuotedEnd, quote
 
 

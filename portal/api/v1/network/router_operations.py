@@ -17,7 +17,6 @@ from rest_framework.serializers import CharField
 from rest_framework.views import APIView
 
 from portal.allocation.packet_capacity import calibration_of, calibration_read, transport_costs
-from portal.allocation.packet_capacity import calibration_of, transport_costs
 from portal.api.rest.access_control import IsNocAdmin, NocOnly, PerAddress, caller, token_of
 from portal.api.rest.conditional_requests import NO_STORE
 from portal.api.rest.idempotency import once_per_key
@@ -27,8 +26,6 @@ from portal.api.rest.views import VisibleListView
 from portal.api.v1.network.inventory_serializers import RouterSerializer
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
-from portal.inventory.models import Router
-from portal.inventory.calibration_document import calibration_read
 from portal.inventory.certificates import LIFETIME, certificates_revoke, enrolment_offer, router_enrol
 from portal.inventory.models import Router, RouterCertificate
 from portal.inventory.models.router import LONGEST_REASON
